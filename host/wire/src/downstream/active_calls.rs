@@ -1,4 +1,5 @@
-//! Questions that servers ask during a call, passed to the client of that call.
+//! The host as the MCP client of a server, and the questions that servers ask during a call, passed to the client of
+//! that call.
 //!
 //! Since MCP 2026-07-28, a server returns its questions as the result of the call, and the host repeats the call with
 //! the answers. An earlier server sends requests of its own, and the host has to find the call that each is for.
@@ -14,10 +15,11 @@ use gatehouse_core::{
     question::{ClientQuestion, QuestionKind},
 };
 use rmcp::{
-    ErrorData, RoleClient,
+    ClientHandler, ErrorData, RoleClient,
     model::{
-        ClientCapabilities, ElicitationCapability, FormElicitationCapability, InputRequest, InputRequests,
-        InputResponses, RequestId, SamplingCapability, UrlElicitationCapability,
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+        FormElicitationCapability, Implementation, InputRequest, InputRequests, InputResponses, RequestId,
+        SamplingCapability, UrlElicitationCapability,
     },
     service::{InboundStreamOrigin, RequestContext},
 };
@@ -26,8 +28,65 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::{
+    connection::ListChanged,
+    inbound::{GuardedTransport, InboundReader, ProgressWatchers},
+    upstream_subscriptions::UpstreamSubscriptions,
+};
+
+/// Handler of a server's requests. It has no roots; the client of a call answers elicitation and sampling.
+#[derive(Clone)]
+pub(super) struct HostClient {
+    pub(super) server: SourceId,
+    pub(super) calls: ActiveCalls,
+    pub(super) inbound: InboundReader,
+    pub(super) watchers: ProgressWatchers,
+    pub(super) subscriptions: UpstreamSubscriptions,
+}
+
+impl HostClient {
+    pub(super) fn new(server: &Arc<str>, inbound: InboundReader) -> Self {
+        Self {
+            server: SourceId::Server(Arc::clone(server)),
+            calls: ActiveCalls::default(),
+            inbound,
+            watchers: ProgressWatchers::default(),
+            subscriptions: UpstreamSubscriptions::default(),
+        }
+    }
+
+    pub(super) fn wrap_transport<T>(&self, transport: T, changed: &ListChanged) -> GuardedTransport<T> {
+        GuardedTransport::new(transport, &self.inbound, &self.watchers, &self.subscriptions, changed)
+    }
+}
+
+impl ClientHandler for HostClient {
+    fn get_info(&self) -> ClientConfig {
+        let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities(), client)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.calls.ask(&self.server, QuestionKind::Form, &request, &context).await
+    }
+
+    // rmcp deprecates this method, but servers of earlier versions call it.
+    #[allow(deprecated)]
+    async fn create_message(
+        &self,
+        request: rmcp::model::CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+        self.calls.ask(&self.server, QuestionKind::Sampling, &request, &context).await
+    }
+}
+
 /// Returns the capabilities that the host declares to servers, although a client may lack some.
-pub(super) fn capabilities() -> ClientCapabilities {
+fn capabilities() -> ClientCapabilities {
     let elicitation = ElicitationCapability::new()
         .with_form(FormElicitationCapability::new())
         .with_url(UrlElicitationCapability::new());
@@ -61,8 +120,8 @@ impl CallTable {
         }
         let mut callers = self.by_request.values();
         let first = callers.next().ok_or("cannot ask a client: no call is running")?;
-        let who = first.context.client.identity();
-        if callers.any(|other| who.is_none() || other.context.client.identity() != who) {
+        let identity = first.context.client.identity();
+        if callers.any(|other| identity.is_none() || other.context.client.identity() != identity) {
             return Err("cannot find the client to ask: calls of several clients are running");
         }
         Ok(first.clone())
@@ -83,18 +142,18 @@ impl Drop for StartingCall<'_> {
 #[derive(Clone)]
 struct ActiveCaller {
     context: Arc<CallContext>,
-    over: CancellationToken,
+    ended: CancellationToken,
 }
 
 pub(super) struct ActiveCall {
-    running: ActiveCalls,
+    calls: ActiveCalls,
     id: RequestId,
-    _over: DropGuard,
+    _ended: DropGuard,
 }
 
 impl Drop for ActiveCall {
     fn drop(&mut self) {
-        lock(&self.running.0.state).by_request.remove(&self.id);
+        lock(&self.calls.0.state).by_request.remove(&self.id);
     }
 }
 
@@ -104,11 +163,11 @@ impl ActiveCalls {
         StartingCall(self)
     }
 
-    pub(super) fn begin(&self, id: RequestId, context: &Arc<CallContext>) -> ActiveCall {
-        let over = CancellationToken::new();
-        let caller = ActiveCaller { context: Arc::clone(context), over: over.clone() };
+    pub(super) fn register(&self, id: RequestId, context: &Arc<CallContext>) -> ActiveCall {
+        let ended = CancellationToken::new();
+        let caller = ActiveCaller { context: Arc::clone(context), ended: ended.clone() };
         lock(&self.0.state).by_request.insert(id.clone(), caller);
-        ActiveCall { running: self.clone(), id, _over: over.drop_guard() }
+        ActiveCall { calls: self.clone(), id, _ended: ended.drop_guard() }
     }
 
     async fn find_caller(&self, context: &RequestContext<RoleClient>) -> Result<ActiveCaller, ErrorData> {
@@ -139,14 +198,14 @@ impl ActiveCalls {
         context: &RequestContext<RoleClient>,
     ) -> Result<T, ErrorData> {
         let caller = self.find_caller(context).await?;
-        let asked = async {
+        let answer = async {
             let question = question(server, kind, json!(params))?;
             let answers = caller.context.ask_client(&[question]).await?;
             answers.into_iter().next().ok_or_else(|| Fault::internal("the client sent no answer"))
         };
         let answer = tokio::select! {
-            answer = asked => answer.map_err(|fault| to_error_data(&fault))?,
-            () = caller.over.cancelled() => return Err(ErrorData::invalid_request("the call has ended", None)),
+            answer = answer => answer.map_err(|fault| to_error_data(&fault))?,
+            () = caller.ended.cancelled() => return Err(ErrorData::invalid_request("the call has ended", None)),
             () = context.ct.cancelled() => return Err(ErrorData::invalid_request("the request was cancelled", None)),
         };
         serde_json::from_value(Value::Object(answer)).map_err(|error| {

@@ -1,4 +1,7 @@
 //! Circuit breaker of a server: blocks attempts for a while after repeated failures, then lets one probe decide.
+//!
+//! [`gatehouse_net::CircuitBreaker`] opens after the first failure, for a growing time, and admits all callers after it.
+//! A server is a program to start, so one failure is not enough here, and calls must not start it together.
 
 use std::time::Duration;
 
@@ -20,16 +23,22 @@ pub(super) struct ServerBreaker {
     probing: bool,
 }
 
+/// Reason that an attempt is not admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rejected {
+    /// Time until the next attempt.
+    Open(Duration),
+    /// Another attempt decides.
+    Probing,
+}
+
 impl ServerBreaker {
     /// Admits an attempt. After the recovery time, the first attempt is the probe.
-    ///
-    /// # Errors
-    /// The time until the next attempt.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<(), Duration> {
+    pub(super) fn admit(&mut self, now: Instant) -> Result<(), Rejected> {
         match self.open_until {
             None => Ok(()),
-            Some(until) if until > now => Err(until - now),
-            Some(_) if self.probing => Err(Duration::ZERO),
+            Some(until) if until > now => Err(Rejected::Open(until - now)),
+            Some(_) if self.probing => Err(Rejected::Probing),
             Some(_) => {
                 self.probing = true;
                 Ok(())
@@ -55,16 +64,12 @@ impl ServerBreaker {
         }
     }
 
-    pub(super) fn trip(&mut self, now: Instant) {
-        self.open(now);
-    }
-
     /// Allows another probe after an undecided one.
     pub(super) fn probe_abandoned(&mut self) {
         self.probing = false;
     }
 
-    fn open(&mut self, now: Instant) {
+    pub(super) fn open(&mut self, now: Instant) {
         *self = Self { open_until: Some(now + RECOVERY), ..Self::default() };
     }
 
@@ -82,7 +87,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_opens_after_failures_in_a_row_and_one_attempt_decides() {
+    async fn consecutive_failures_open_it_and_one_probe_decides() {
         let mut breaker = ServerBreaker::default();
         let after = |seconds| Instant::now() + Duration::from_secs(seconds);
         for _ in 1..MAX_FAILED_CONNECTIONS {
@@ -90,20 +95,24 @@ mod tests {
             assert!(breaker.admit(after(0)).is_ok());
         }
         breaker.connection_failed(after(0));
-        assert_eq!(breaker.admit(after(18)), Err(Duration::from_secs(12)));
+        assert_eq!(breaker.admit(after(18)), Err(Rejected::Open(Duration::from_secs(12))));
         assert_eq!(breaker.status(after(18)), (CircuitState::Open, Some(Duration::from_secs(12))));
         assert_eq!(breaker.admit(after(30)), Ok(()));
-        assert_eq!(breaker.admit(after(30)), Err(Duration::ZERO), "exactly one");
+        assert_eq!(breaker.admit(after(30)), Err(Rejected::Probing), "exactly one");
         assert_eq!(breaker.status(after(30)).0, CircuitState::HalfOpen);
         breaker.connection_failed(after(30));
-        assert_eq!(breaker.admit(after(59)), Err(Duration::from_secs(1)), "and open again for as long");
+        assert_eq!(
+            breaker.admit(after(59)),
+            Err(Rejected::Open(Duration::from_secs(1))),
+            "and open again for as long"
+        );
         assert_eq!(breaker.admit(after(60)), Ok(()));
         breaker.record_success();
         assert_eq!(breaker.status(after(60)), (CircuitState::Closed, None));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_that_got_through_are_forgotten_failures() {
+    async fn success_resets_the_failure_count() {
         let mut breaker = ServerBreaker::default();
         for _ in 0..3 {
             for _ in 1..MAX_FAILED_CALLS {

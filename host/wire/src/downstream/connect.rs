@@ -27,14 +27,14 @@ use tokio::time::{Instant, timeout_at};
 use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
 
 use super::{
-    client::HostClient,
-    connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection},
+    active_calls::HostClient,
+    connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection, fault_as_clause},
     inbound::{InboundReader, MAX_MESSAGE},
-    inherited_env::InheritedEnv,
+    process::InheritedEnv,
     session::ServerSession,
     sse::{ServerRequester, SseTransport},
-    start_slots::StartSlots,
 };
+use pipes::StartSlots;
 
 pub(super) struct RealConnector {
     program: PathBuf,
@@ -57,11 +57,11 @@ impl RealConnector {
         server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
-        intake: &ConnectionContext,
-        era: Lifecycle,
+        context: &ConnectionContext,
+        lifecycle: Lifecycle,
     ) -> Result<RunningService<RoleClient, HostClient>, AttemptError> {
         let (_, client, custom) = self.request_parts(url, headers).map_err(AttemptError::Failed)?;
-        let inbound = InboundReader::new(&intake.limits);
+        let inbound = InboundReader::new(&context.limits);
         let client =
             AuthenticatedClient::new(client, self.logins_for(&custom), Arc::clone(server), inbound.clone());
         let config = StreamableHttpClientTransportConfig::with_uri(url)
@@ -69,11 +69,10 @@ impl RealConnector {
             .max_sse_event_size(MAX_MESSAGE);
         let worker = StreamableHttpClientWorker::new(client, config);
         let client = HostClient::new(server, inbound);
-        let transport = client.wrap_transport(WorkerTransport::spawn(worker), &intake.changed);
-        let begun = serve_client_with_lifecycle(client, transport, era.mode()).await;
-        begun.map_err(|error| match era.classify_failure(&error) {
-            AttemptError::Failed(failure) => AttemptError::Failed(without_secrets(failure, headers)),
-            other => other,
+        let transport = client.wrap_transport(WorkerTransport::spawn(worker), &context.changed);
+        let begun = serve_client_with_lifecycle(client, transport, lifecycle.mode()).await;
+        begun.map_err(|error| {
+            lifecycle.classify_failure(&error).map(|failure| without_secrets(failure, headers))
         })
     }
 
@@ -81,18 +80,19 @@ impl RealConnector {
     async fn with_either_lifecycle(
         &self,
         server: &ServerDefinition,
-        intake: &ConnectionContext,
+        context: &ConnectionContext,
         limit: Duration,
     ) -> Result<ServerSession, ConnectFailure> {
         let limit = AttemptDeadline::start(limit);
-        let begin = async |era: Lifecycle| match &server.transport {
-            ServerTransport::Stdio { .. } => self.over_pipes(server, intake, era, limit).await,
+        let begin = async |lifecycle: Lifecycle| match &server.transport {
+            ServerTransport::Stdio { .. } => self.over_pipes(server, context, lifecycle, limit).await,
             ServerTransport::Http { url, headers } => {
-                let running = limit.run(self.over_http(&server.name, url, headers, intake, era)).await?;
+                let running =
+                    limit.run(self.over_http(&server.name, url, headers, context, lifecycle)).await?;
                 Ok(ServerSession::new(running, None))
             }
             ServerTransport::Sse { url, headers } => {
-                let connecting = self.over_events(&server.name, url, headers, intake);
+                let connecting = self.over_sse(&server.name, url, headers, context);
                 let running = limit.run(async { connecting.await.map_err(AttemptError::Failed) }).await?;
                 Ok(ServerSession::new(running, None))
             }
@@ -110,24 +110,24 @@ impl RealConnector {
     }
 
     /// Connects over the 2024-11-05 transport. Its servers know only the handshake.
-    async fn over_events(
+    async fn over_sse(
         &self,
         server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
-        intake: &ConnectionContext,
+        context: &ConnectionContext,
     ) -> Result<RunningService<RoleClient, HostClient>, ConnectFailure> {
         let (url, client, custom) = self.request_parts(url, headers)?;
         let logins = self.logins_for(&custom).map(|logins| (logins, Arc::clone(server)));
-        let asking = ServerRequester::new(client, url, custom.into_iter().collect(), logins);
-        let inbound = InboundReader::new(&intake.limits);
-        let stream = SseTransport::open(asking, inbound.clone(), MAX_MESSAGE).await;
+        let requester = ServerRequester::new(client, url, custom.into_iter().collect(), logins);
+        let inbound = InboundReader::new(&context.limits);
+        let stream = SseTransport::open(requester, inbound.clone(), MAX_MESSAGE).await;
         let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
         let client = HostClient::new(server, inbound);
-        let stream = client.wrap_transport(stream, &intake.changed);
+        let stream = client.wrap_transport(stream, &context.changed);
         let begun = serve_client_with_lifecycle(client, stream, Lifecycle::Handshake.mode()).await;
         begun.map_err(|error| match Lifecycle::Handshake.classify_failure(&error) {
-            AttemptError::Failed(failure) | AttemptError::TryOtherLifecycle(failure) => {
+            AttemptError::TryOtherLifecycle(failure) | AttemptError::Failed(failure) => {
                 without_secrets(failure, headers)
             }
         })
@@ -172,6 +172,15 @@ enum AttemptError {
     Failed(ConnectFailure),
 }
 
+impl AttemptError {
+    fn map(self, change: impl FnOnce(ConnectFailure) -> ConnectFailure) -> Self {
+        match self {
+            Self::TryOtherLifecycle(failure) => Self::TryOtherLifecycle(change(failure)),
+            Self::Failed(failure) => Self::Failed(change(failure)),
+        }
+    }
+}
+
 /// Time limit of an attempt, for both lifecycles together.
 #[derive(Clone, Copy)]
 struct AttemptDeadline {
@@ -210,19 +219,18 @@ impl Lifecycle {
 
     fn classify_failure(self, error: &ClientInitializeError) -> AttemptError {
         if let Some(fault) = fault_of(error) {
-            let message = fault.in_one_line().trim_end_matches('.').to_owned();
+            let message = fault_as_clause(fault);
             return AttemptError::Failed(ConnectFailure { message, permanent: !fault.retryable });
         }
         let message = quoted(&cause_in_words(error), 500);
-        let unknown = matches!(
-            error,
-            ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
-        );
-        let other_era = match self {
+        let may_be_other = match self {
             Self::Handshake => is_answer(error),
-            Self::Discovery => unknown,
+            Self::Discovery => matches!(
+                error,
+                ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
+            ),
         };
-        if other_era {
+        if may_be_other {
             return AttemptError::TryOtherLifecycle(ConnectFailure::transient(message));
         }
         let needs_login = error.is_authorization_required();
@@ -243,7 +251,7 @@ impl Connector for RealConnector {
     async fn connect(
         &self,
         server: &ServerDefinition,
-        intake: ConnectionContext,
+        context: ConnectionContext,
         limit: Duration,
     ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         if !server.missing.is_empty() {
@@ -253,7 +261,7 @@ impl Connector for RealConnector {
             );
             return Err(ConnectFailure::permanent(why));
         }
-        let attempt = self.with_either_lifecycle(server, &intake, limit);
+        let attempt = self.with_either_lifecycle(server, &context, limit);
         let connected = match &server.transport {
             ServerTransport::Stdio { .. } => self.slots.run(attempt).await,
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,

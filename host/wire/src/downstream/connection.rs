@@ -82,7 +82,12 @@ impl fmt::Display for ConnectFailure {
     }
 }
 
-/// Callback for changes of what a server lists.
+/// Returns the message and the hint of a fault, without a full stop at the end.
+pub(super) fn fault_as_clause(fault: &Fault) -> String {
+    fault.in_one_line().trim_end_matches('.').to_owned()
+}
+
+/// Callback for changes in the lists of a server.
 pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Clone)]
@@ -142,7 +147,7 @@ pub(super) trait Connector: Send + Sync {
     async fn connect(
         &self,
         server: &ServerDefinition,
-        intake: ConnectionContext,
+        context: ConnectionContext,
         limit: Duration,
     ) -> Result<Arc<dyn ServerConnection>, ConnectFailure>;
 }

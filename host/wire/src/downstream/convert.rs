@@ -7,6 +7,8 @@ use gatehouse_core::{
     ContentPart, Effect, Intent, Reply,
     icon::{Icon, IconTheme, MAX_ICONS},
     outcome::{EmbeddedResource, MediaData, ResourceBody, ResourceLink},
+    prompt::{Prompt, PromptArgument, PromptMessage, PromptRole},
+    resource::UriTemplate,
     source::Listing,
     tool::ToolSpec,
 };
@@ -59,7 +61,7 @@ fn tool(tool: Tool) -> ToolSpec {
 }
 
 /// Converts icons, and drops those that clients must not be shown.
-pub(super) fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
+fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
     let icons = given.into_iter().flatten().map(|icon| Icon {
         src: icon.src,
         sizes: icon.sizes.unwrap_or_default(),
@@ -70,6 +72,50 @@ pub(super) fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
         }),
     });
     icons.filter(|icon| icon.check().is_ok()).take(MAX_ICONS).collect()
+}
+
+pub(super) fn resource_template(listed: model::ResourceTemplate) -> UriTemplate {
+    UriTemplate {
+        uri_template: listed.uri_template,
+        name: listed.name,
+        title: listed.title,
+        description: listed.description,
+        mime_type: listed.mime_type,
+    }
+}
+
+pub(super) fn resource_link(listed: model::Resource) -> ResourceLink {
+    ResourceLink {
+        uri: listed.uri,
+        name: listed.name,
+        title: listed.title,
+        description: listed.description,
+        mime_type: listed.mime_type,
+        size: listed.size,
+    }
+}
+
+pub(super) fn prompt(listed: model::Prompt) -> Prompt {
+    let argument = |listed: model::PromptArgument| PromptArgument {
+        name: listed.name,
+        description: listed.description.or(listed.title),
+        required: listed.required.unwrap_or(false),
+    };
+    Prompt {
+        name: listed.name.into(),
+        title: listed.title,
+        description: listed.description,
+        arguments: listed.arguments.unwrap_or_default().into_iter().map(argument).collect(),
+        icons: icons(listed.icons),
+    }
+}
+
+pub(super) fn prompt_message(message: model::PromptMessage) -> PromptMessage {
+    let role = match message.role {
+        model::Role::Assistant => PromptRole::Assistant,
+        _ => PromptRole::User,
+    };
+    PromptMessage { role, content: content(message.content) }
 }
 
 pub(super) fn reply(result: CallToolResult) -> Reply {
@@ -96,7 +142,7 @@ pub(super) fn resource(contents: &ResourceContents) -> Option<EmbeddedResource> 
 }
 
 /// Converts a content block. A block with annotations, `_meta` or invalid base64 is passed through unchanged.
-pub(super) fn content(block: ContentBlock) -> ContentPart {
+fn content(block: ContentBlock) -> ContentPart {
     let media = |data: &str, mime_type: &str| {
         let data = BASE64.decode(data).ok()?;
         Some(MediaData { data, mime_type: mime_type.to_owned() })
@@ -119,14 +165,7 @@ pub(super) fn content(block: ContentBlock) -> ContentPart {
                 ContentBlock::ResourceLink(link)
                     if link.meta.is_none() && link.annotations.is_none() && link.icons.is_none() =>
                 {
-                    Some(ContentPart::Link(ResourceLink {
-                        uri: link.uri.clone(),
-                        name: link.name.clone(),
-                        title: link.title.clone(),
-                        description: link.description.clone(),
-                        mime_type: link.mime_type.clone(),
-                        size: link.size,
-                    }))
+                    Some(ContentPart::Link(resource_link(link.clone())))
                 }
                 _ => None,
             };
@@ -160,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_does_not_say_of_itself_counts_as_the_worst() {
+    fn missing_annotations_count_as_the_worst_case() {
         let plain = tool_with(json!({}));
         assert_eq!((plain.effect, plain.open_world, plain.idempotent), (Effect::ExternalExec, true, false));
         assert_eq!(tool_with(json!({"readOnlyHint": true})).effect, Effect::ReadOnly);
@@ -172,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_content_passes_without_loss() {
+    fn every_kind_of_content_is_converted_without_loss() {
         let blocks = json!([
             {"type": "text", "text": "plain"},
             {"type": "text", "text": "noted", "annotations": {"audience": ["user"]}},

@@ -3,12 +3,10 @@
 
 mod active_calls;
 mod breaker;
-mod client;
 mod connect;
 mod connection;
 mod convert;
 pub(crate) mod inbound;
-mod inherited_env;
 mod pipe_transport;
 pub(crate) mod post;
 mod process;
@@ -16,7 +14,6 @@ mod server;
 pub(crate) mod server_text;
 mod session;
 pub(crate) mod sse;
-mod start_slots;
 mod upstream_subscriptions;
 mod uri_mapper;
 
@@ -42,8 +39,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-pub use inherited_env::{InheritedEnv, WithheldVariable};
-pub use process::{SUPERVISE, supervise};
+pub use process::{InheritedEnv, SUPERVISE, WithheldVariable, supervise};
 
 use crate::login::Logins;
 use connect::RealConnector;
@@ -80,8 +76,15 @@ impl DownstreamServers {
     ) -> Self {
         let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
         let connector = Arc::new(RealConnector::new(program, base, inherited, logins));
-        let (changes, shown) = (watch::Sender::new(0), Mutex::default());
-        let shared = ServerContext { connector, index, clock, connection_timeout, retries, changes, shown };
+        let shared = ServerContext {
+            connector,
+            index,
+            clock,
+            connection_timeout,
+            retries,
+            changes: watch::Sender::new(0),
+            shown_generation: Mutex::default(),
+        };
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
     }
 

@@ -62,8 +62,8 @@ where
             }
             // The last line may have no newline.
             if end.is_some() || count == 0 {
-                let kept = Vec::with_capacity(self.line.len().min(MAX_RETAINED_LINE));
-                let line = std::mem::replace(&mut self.line, kept);
+                let empty = Vec::with_capacity(self.line.len().min(MAX_RETAINED_LINE));
+                let line = std::mem::replace(&mut self.line, empty);
                 return (end.is_some() || !line.is_empty()).then_some(line);
             }
         }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_come_through_in_any_pieces() {
+    async fn messages_are_read_in_any_pieces() {
         let text = "x".repeat(100_000);
         let ping = r#"{"jsonrpc":"2.0","id":"\ud83d","method":"ping"}"#;
         let long = format!(

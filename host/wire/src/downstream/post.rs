@@ -117,34 +117,26 @@ pub(crate) fn messages(events: EventStream, inbound: InboundReader) -> EventStre
 }
 
 fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> EventStream {
-    let cutter = SseParser::new(MAX_MESSAGE);
-    let cut = stream::unfold((Box::pin(body), Some(cutter)), async |(mut body, cutter)| {
-        let mut cutter = cutter?;
-        let mut came = Vec::new();
+    let parser = SseParser::new(MAX_MESSAGE);
+    let batches = stream::unfold((Box::pin(body), Some(parser)), async |(mut body, parser)| {
+        let mut parser = parser?;
+        let mut parsed = Vec::new();
         let failed = match body.next().await? {
-            Ok(bytes) => cutter
-                .take(&bytes, |event| came.push(Ok(event)))
+            Ok(bytes) => parser
+                .take(&bytes, |event| parsed.push(Ok(event)))
                 .err()
                 .map(|_| io::Error::other(format!("it sent an event of more than {MAX_MESSAGE} bytes"))),
             Err(error) => Some(io::Error::other(error)),
         };
-        let cutter = if let Some(error) = failed {
-            came.push(Err(SseError::Body(Box::new(error))));
+        let parser = if let Some(error) = failed {
+            parsed.push(Err(SseError::Body(Box::new(error))));
             None
         } else {
-            Some(cutter)
+            Some(parser)
         };
-        Some((stream::iter(came), (body, cutter)))
+        Some((stream::iter(parsed), (body, parser)))
     });
-    let event = |event: Result<super::sse::SseEvent, SseError>| {
-        event.map(|event| Sse {
-            event: (!event.name.is_empty()).then_some(event.name),
-            data: Some(event.data),
-            id: event.id,
-            retry: event.retry,
-        })
-    };
-    cut.flatten().map(event).boxed()
+    batches.flatten().boxed()
 }
 
 fn refused_login(response: &Response) -> Option<PostError> {

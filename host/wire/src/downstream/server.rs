@@ -1,15 +1,11 @@
 //! One MCP server as a [`gatehouse_core::Source`]. Concurrent callers share one attempt to connect. A circuit breaker
 //! blocks attempts while the server fails, and an idle connection is closed.
 
-mod attempt;
+mod background_listing;
 mod connecting;
-mod first_listing;
-mod in_flight;
 mod isolated_connection;
-mod learn;
+mod listing;
 mod policies;
-mod relisting;
-mod resources_and_prompts;
 mod source;
 
 use std::{
@@ -36,18 +32,15 @@ use tokio::{
 
 use super::{
     breaker::ServerBreaker,
-    connection::{ConnectionContext, ConnectionEnd, Connector, ListChanged, ServerConnection},
+    connection::{ConnectionEnd, Connector, ServerConnection},
     inbound::InboundLimits,
     uri_mapper::UriMapper,
 };
-use attempt::ConnectAttempt;
+pub(super) use background_listing::AfterListing;
+use background_listing::{FirstListing, RelistStatus};
 use connecting::ConnectTask;
-pub(super) use first_listing::AfterListing;
-use first_listing::FirstListing;
-use in_flight::InFlightGuard;
-use learn::LearnFailure;
+use listing::ListFailure;
 use policies::DescribedListing;
-use relisting::RelistStatus;
 
 /// State shared by all servers of a host.
 pub(super) struct ServerContext {
@@ -58,7 +51,7 @@ pub(super) struct ServerContext {
     pub(super) retries: u32,
     pub(super) changes: watch::Sender<u64>,
     /// Index generation whose tools clients were shown. `None` if they are shown none.
-    pub(super) shown: Mutex<Option<i64>>,
+    pub(super) shown_generation: Mutex<Option<i64>>,
 }
 
 pub(super) struct DownstreamServer {
@@ -70,14 +63,14 @@ pub(super) struct DownstreamServer {
     connecting: Mutex<Option<ConnectTask>>,
     relisting: RelistStatus,
     /// Held from listing to storing, so that an older listing is not stored last.
-    learning: tokio::sync::Mutex<()>,
+    listing_lock: tokio::sync::Mutex<()>,
     redactor: Arc<Redactor>,
     limits: InboundLimits,
-    addresses: UriMapper,
+    uris: UriMapper,
     /// Its listing with the policies of presets.toml applied.
     described: DescribedListing,
-    apart: Semaphore,
-    own: Weak<Self>,
+    isolated_slots: Semaphore,
+    this: Weak<Self>,
 }
 
 struct Inner {
@@ -88,7 +81,7 @@ struct Inner {
     last_error: Option<String>,
     last_used: Instant,
     in_flight: u32,
-    found: RefreshReport,
+    first_report: RefreshReport,
     /// Time of the last change in the listing, as of the last look at the index.
     last_change: Option<u64>,
     /// True if the server reported changed lists before the connection was ready.
@@ -105,11 +98,11 @@ struct Inner {
 impl DownstreamServer {
     pub(super) fn new(definition: ServerDefinition, shared: Arc<ServerContext>) -> Arc<Self> {
         let redactor = Arc::new(Redactor::new(&definition.secrets));
-        Arc::new_cyclic(|own| Self {
+        Arc::new_cyclic(|this| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
             limits: InboundLimits::new(Arc::clone(&redactor)),
             redactor,
-            addresses: UriMapper::new(&definition.name),
+            uris: UriMapper::new(&definition.name),
             definition,
             place: AtomicUsize::default(),
             shared,
@@ -121,7 +114,7 @@ impl DownstreamServer {
                 last_error: None,
                 last_used: Instant::now(),
                 in_flight: 0,
-                found: RefreshReport::default(),
+                first_report: RefreshReport::default(),
                 last_change: None,
                 stale: false,
                 first_listing: None,
@@ -131,10 +124,10 @@ impl DownstreamServer {
             }),
             connecting: Mutex::default(),
             relisting: RelistStatus::default(),
-            learning: tokio::sync::Mutex::default(),
+            listing_lock: tokio::sync::Mutex::default(),
             described: DescribedListing::default(),
-            apart: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
-            own: Weak::clone(own),
+            isolated_slots: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
+            this: Weak::clone(this),
         })
     }
 
@@ -161,14 +154,14 @@ impl DownstreamServer {
 
     /// Closes the connection when it ends or idles too long.
     fn watch_connection(&self, connection: &Arc<dyn ServerConnection>) {
-        let (weak, connection) = (Weak::clone(&self.own), Arc::clone(connection));
+        let (weak, connection) = (Weak::clone(&self.this), Arc::clone(connection));
         let idle = self.definition.idle_timeout;
         tokio::spawn(async move {
             loop {
                 let Some(server) = weak.upgrade() else { break };
                 let rest = server.remaining_idle_time(idle);
                 drop(server);
-                let nobody = async {
+                let idle_time_over = async {
                     match rest {
                         Some(rest) => tokio::time::sleep(rest).await,
                         None => std::future::pending().await,
@@ -181,7 +174,7 @@ impl DownstreamServer {
                         }
                         break;
                     }
-                    () = nobody => {}
+                    () = idle_time_over => {}
                 }
                 let Some(server) = weak.upgrade() else { break };
                 let is_current = server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
@@ -207,7 +200,7 @@ impl DownstreamServer {
     fn record_connection_end(&self, connection: &Arc<dyn ServerConnection>, end: ConnectionEnd) {
         if end.is_abuse {
             tracing::warn!(source = %self.id, "disconnecting the server: {}", self.redactor.redact_text(end.why.clone()));
-            lock(&self.inner).breaker.trip(Instant::now());
+            lock(&self.inner).breaker.open(Instant::now());
         }
         self.detach_connection(connection, ServerState::Failed, Some(end.why));
     }
@@ -221,8 +214,8 @@ impl DownstreamServer {
         why: Option<String>,
     ) -> bool {
         let mut inner = lock(&self.inner);
-        let is_it = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
-        if !is_it || (state == ServerState::Dormant && inner.in_flight > 0) {
+        let is_current = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
+        if !is_current || (state == ServerState::Dormant && inner.in_flight > 0) {
             return false;
         }
         inner.connection = None;
@@ -249,7 +242,7 @@ impl DownstreamServer {
         }
     }
 
-    fn lost_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
+    fn fail_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
         self.close_connection(connection, why.to_owned());
         self.unreachable(why)
     }
@@ -259,10 +252,6 @@ impl DownstreamServer {
             let connection = Arc::clone(connection);
             tokio::spawn(async move { connection.close().await });
         }
-    }
-
-    fn intake(&self, changed: ListChanged) -> ConnectionContext {
-        ConnectionContext { changed, limits: self.limits.clone() }
     }
 
     fn closed_fault(&self) -> Fault {
@@ -275,6 +264,28 @@ impl DownstreamServer {
         let (name, why) = (&self.definition.name, self.redactor.redact_text(why.to_owned()));
         Fault::unavailable(format!("cannot reach server '{name}': {why}"))
             .hint(format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."))
+    }
+}
+
+fn shutdown_fault() -> Fault {
+    Fault::unavailable("the host is shutting down")
+}
+
+/// Marks the server as in use, so that it does not count as idle, until it is dropped.
+struct InFlightGuard<'a>(&'a DownstreamServer);
+
+impl<'a> InFlightGuard<'a> {
+    fn begin(server: &'a DownstreamServer) -> Self {
+        lock(&server.inner).in_flight += 1;
+        Self(server)
+    }
+}
+
+impl Drop for InFlightGuard<'_> {
+    fn drop(&mut self) {
+        let mut inner = lock(&self.0.inner);
+        inner.in_flight -= 1;
+        inner.last_used = Instant::now();
     }
 }
 

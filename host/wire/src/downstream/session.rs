@@ -1,63 +1,46 @@
 //! MCP session over any transport. Sends each request once, without rmcp's helpers that repeat calls or cache answers.
 
+mod connection;
 mod follow;
-mod input_required;
-mod listing_budget;
-mod resources_and_prompts;
-mod tools;
+mod listing;
 
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    CallContext, Reply, SourceId,
-    completion::{CompletionRequest, Completions},
-    lock,
-    names::quoted,
-    outcome::EmbeddedResource,
-    prompt::PromptMessage,
-    resource::ResourcePage,
-    source::Listing,
-};
+use gatehouse_core::{CallContext, Fault, SourceId, names::quoted};
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, PaginatedRequestParams, ProgressToken, RequestId, ServerResult,
+        CancelledNotification, CancelledNotificationParam, ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta,
+        InputResponses, MetaObject, ProgressToken, RequestId, RequestMetaObject, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tokio::sync::watch;
 
 use super::{
-    active_calls::ActiveCalls,
-    client::HostClient,
-    connection::{CallFailure, ConnectionEnd, ServerConnection},
-    convert,
+    active_calls::{self, ActiveCalls, HostClient},
+    connection::{CallFailure, ConnectionEnd, ServerConnection as _},
     inbound::{InboundReader, MessageMemory, ProgressWatchers},
     process::ServerProcess,
     upstream_subscriptions::UpstreamSubscriptions,
 };
-use input_required::InputAnswers;
-use listing_budget::ListingBudget;
 
-/// Maximum pages of a list, and maximum tools in all of them.
-const MAX_PAGES: usize = 64;
-const MAX_TOOLS: usize = 4_096;
+/// Answers of the client, and the request state of the server.
+type InputAnswers = (Option<InputResponses>, Option<String>);
 
 /// Maximum wait for the reason that a connection closed.
 const MAX_CLOSE_REASON_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) struct ServerSession {
     server: SourceId,
-    running: ActiveCalls,
+    calls: ActiveCalls,
     peer: Peer<RoleClient>,
     watchers: ProgressWatchers,
-    followed: UpstreamSubscriptions,
+    subscriptions: UpstreamSubscriptions,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// Server process. `None` for HTTP.
     process: Option<Arc<ServerProcess>>,
@@ -70,13 +53,11 @@ impl ServerSession {
         running: RunningService<RoleClient, HostClient>,
         process: Option<ServerProcess>,
     ) -> Self {
-        let (peer, watchers) = (running.peer().clone(), running.service().watchers.clone());
-        let followed = running.service().followed.clone();
-        let inbound = running.service().inbound.clone();
-        let (server, calls) = (running.service().server.clone(), running.service().running.clone());
+        let peer = running.peer().clone();
+        let HostClient { server, calls, inbound, watchers, subscriptions } = running.service().clone();
         let stop = Mutex::new(Some(running.cancellation_token()));
         let process = process.map(Arc::new);
-        let (tell, end) = watch::channel(None);
+        let (sender, end) = watch::channel(None);
         let (watched, guard) = (process.clone(), inbound.clone());
         tokio::spawn(async move {
             let why = match &watched {
@@ -94,12 +75,12 @@ impl ServerSession {
                     "the connection is closed".into()
                 }
             };
-            let said = watched.and_then(|process| process.error_summary());
-            let said = said.map(|said| format!("; stderr: {said}")).unwrap_or_default();
+            let stderr = watched.and_then(|process| process.error_summary());
+            let stderr = stderr.map(|stderr| format!("; stderr: {stderr}")).unwrap_or_default();
             let end = guard.ended().unwrap_or_else(|| ConnectionEnd::new(why));
-            tell.send_replace(Some(ConnectionEnd { why: format!("{}{said}", end.why), ..end }));
+            sender.send_replace(Some(ConnectionEnd { why: format!("{}{stderr}", end.why), ..end }));
         });
-        Self { server, running: calls, peer, watchers, followed, stop, process, end, inbound }
+        Self { server, calls, peer, watchers, subscriptions, stop, process, end, inbound }
     }
 
     /// Sends a request. Its result holds its memory until the call ends.
@@ -120,7 +101,7 @@ impl ServerSession {
         request: ClientRequest,
         call: Option<&Arc<CallContext>>,
     ) -> Result<(ServerResult, MessageMemory), CallFailure> {
-        let starting = call.map(|_| self.running.start());
+        let starting = call.map(|_| self.calls.start());
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = match handle {
             Ok(handle) => handle,
@@ -130,7 +111,7 @@ impl ServerSession {
         if let Some(progress) = call.and_then(|call| call.progress.clone()) {
             self.watchers.add(token.clone(), progress);
         }
-        let _run = call.map(|call| self.running.begin(handle.id.clone(), call));
+        let _run = call.map(|call| self.calls.register(handle.id.clone(), call));
         drop(starting);
         let mut waiting = CancelOnDrop { session: self, id: handle.id.clone(), token, answered: false };
         let answer = handle.await_response().await;
@@ -143,29 +124,29 @@ impl ServerSession {
         }
     }
 
-    async fn pages<T>(
+    /// Sends a request for a client. As long as the server asks for input, sends it again with the client's answers.
+    async fn request_with_input(
         &self,
-        method: &str,
-        budget: &ListingBudget,
-        most: usize,
-        ask: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
-        take: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
-    ) -> Result<Vec<T>, CallFailure> {
-        let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..MAX_PAGES {
-            let page =
-                cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let (result, memory) = self.measured_request(ask(page), None).await?;
-            budget.take(method, &memory)?;
-            let (items, next) = take(result).ok_or_else(|| unexpected_response(method))?;
-            all.extend(items);
-            cursor = next;
-            if cursor.is_none() || all.len() >= most {
-                all.truncate(most);
-                return Ok(all);
+        context: &Arc<CallContext>,
+        make: impl Fn(InputAnswers) -> ClientRequest,
+    ) -> Result<ServerResult, CallFailure> {
+        let mut answers = (None, None);
+        for _ in 0..DEFAULT_MRTR_MAX_ROUNDS {
+            let mut request = make(answers);
+            if let Some(meta) = &context.meta {
+                request.get_meta_mut().extend(RequestMetaObject(MetaObject(Map::clone(meta))));
             }
+            let required = match self.request(request, Some(context)).await? {
+                ServerResult::InputRequiredResult(required) => required,
+                result => return Ok(result),
+            };
+            let requests = required.input_requests.unwrap_or_default();
+            let given = active_calls::answer_input_requests(&self.server, context, requests).await;
+            answers = (Some(given.map_err(CallFailure::Unanswered)?), required.request_state);
         }
-        Err(CallFailure::Transport(format!("its answer to {method} has no end after {MAX_PAGES} pages")))
+        Err(CallFailure::Unanswered(Fault::exhausted(format!(
+            "it asked more than {DEFAULT_MRTR_MAX_ROUNDS} times during one call"
+        ))))
     }
 
     async fn failure(&self, error: ServiceError) -> CallFailure {
@@ -210,91 +191,5 @@ impl Drop for CancelOnDrop<'_> {
                 CancelledNotificationParam::new(Some(id), Some("The caller stopped waiting.".into()));
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         });
-    }
-}
-
-#[async_trait]
-impl ServerConnection for ServerSession {
-    async fn list(&self) -> Result<Listing, CallFailure> {
-        let (info, budget) = (self.peer.peer_info(), ListingBudget::default());
-        let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = match has_tools {
-            true => self.tools(&budget).await?,
-            false => Vec::new(),
-        };
-        let mut listing = convert::listing(info.as_deref(), tools);
-        if let Some(info) = &info {
-            self.add_resources_and_prompts(&info.capabilities, &budget, &mut listing).await;
-        }
-        Ok(listing)
-    }
-
-    async fn call(
-        &self,
-        tool: &str,
-        arguments: Map<String, Value>,
-        context: &Arc<CallContext>,
-    ) -> Result<Reply, CallFailure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let make = |answers: InputAnswers| {
-            let mut params = params.clone();
-            (params.input_responses, params.request_state) = answers;
-            CallToolRequest::new(params).into()
-        };
-        match self.request_with_input(context, make).await? {
-            ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
-            _ => Err(unexpected_response("tools/call")),
-        }
-    }
-
-    async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
-        self.resources(cursor).await
-    }
-
-    async fn follow_resource(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
-        self.follow(uri).await
-    }
-
-    fn is_followed(&self) -> bool {
-        self.followed.has_followers()
-    }
-
-    async fn read_resource(
-        &self,
-        uri: &str,
-        context: &Arc<CallContext>,
-    ) -> Result<Vec<EmbeddedResource>, CallFailure> {
-        self.read(uri, context).await
-    }
-
-    async fn get_prompt(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        context: &Arc<CallContext>,
-    ) -> Result<Vec<PromptMessage>, CallFailure> {
-        self.messages(name, arguments, context).await
-    }
-
-    async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure> {
-        self.suggestions(typed).await
-    }
-
-    async fn ended(&self) -> ConnectionEnd {
-        let mut ended = self.end.clone();
-        let end = ended.wait_for(Option::is_some).await;
-        end.ok().and_then(|end| end.clone()).unwrap_or_else(|| ConnectionEnd::new("it has ended"))
-    }
-
-    async fn close(&self) {
-        let stop = lock(&self.stop).take();
-        if let Some(stop) = stop {
-            // Closes the input of the process, so that the server exits.
-            stop.cancel();
-            self.ended().await;
-        }
-        if let Some(process) = &self.process {
-            process.end().await;
-        }
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum FollowOutcome {
 
 /// First follower of a resource. Dropping it ends the subscription for all followers.
 pub(super) struct FirstFollower {
-    followed: UpstreamSubscriptions,
+    subscriptions: UpstreamSubscriptions,
     uri: String,
     sender: watch::Sender<u64>,
 }
@@ -32,7 +32,11 @@ impl UpstreamSubscriptions {
             Entry::Occupied(known) => FollowOutcome::Joined(known.get().subscribe()),
             Entry::Vacant(vacant) => {
                 let sender = vacant.insert(watch::Sender::new(0)).clone();
-                FollowOutcome::First(FirstFollower { followed: self.clone(), uri: uri.to_owned(), sender })
+                FollowOutcome::First(FirstFollower {
+                    subscriptions: self.clone(),
+                    uri: uri.to_owned(),
+                    sender,
+                })
             }
         }
     }
@@ -58,14 +62,14 @@ impl FirstFollower {
         self.sender.subscribe()
     }
 
-    pub(super) fn changed(&self) {
+    pub(super) fn notify(&self) {
         self.sender.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     pub(super) async fn wait_until_unfollowed(&self) {
         loop {
             self.sender.closed().await;
-            let mut followed = lock(&self.followed.0);
+            let mut followed = lock(&self.subscriptions.0);
             // Another client may have joined in the meantime.
             if self.sender.receiver_count() == 0 {
                 followed.remove(&self.uri);
@@ -77,7 +81,7 @@ impl FirstFollower {
 
 impl Drop for FirstFollower {
     fn drop(&mut self) {
-        let mut followed = lock(&self.followed.0);
+        let mut followed = lock(&self.subscriptions.0);
         // After [`Self::wait_until_unfollowed`], the entry may belong to a new first follower.
         if followed.get(&self.uri).is_some_and(|known| known.same_channel(&self.sender)) {
             followed.remove(&self.uri);
@@ -104,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_is_asked_once_and_until_the_last_has_gone() {
+    async fn one_subscription_serves_all_followers_until_the_last_leaves() {
         let followed = UpstreamSubscriptions::default();
         let task = first(&followed, "memo://1");
         let (one, two) = (task.receiver(), joined(&followed, "memo://1"));
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_to_whom_it_concerns() {
+    fn a_change_reaches_only_followers_of_that_resource() {
         let followed = UpstreamSubscriptions::default();
         let (file, folder) = (first(&followed, "file:///a"), first(&followed, "file:///b/"));
         let (file, folder) = (file.receiver(), folder.receiver());

@@ -16,16 +16,16 @@ const MAX_URL: usize = 2048;
 #[derive(Debug, Clone)]
 pub(super) struct LoginTarget {
     pub(super) url: Url,
-    pub(super) reach: AddressScope,
+    pub(super) scope: AddressScope,
 }
 
 /// Hosts that presets.toml names for one login.
-pub(super) struct NamedHosts {
+pub(super) struct ConfiguredHosts {
     hosts: Vec<String>,
     loopback: bool,
 }
 
-impl NamedHosts {
+impl ConfiguredHosts {
     pub(super) fn new<'a>(urls: impl IntoIterator<Item = &'a Url>) -> Self {
         let hosts: Vec<String> =
             urls.into_iter().filter_map(|url| Some(url.host_str()?.to_owned())).collect();
@@ -56,21 +56,21 @@ impl NamedHosts {
         let named = self.hosts.iter().any(|one| one == host) || (loopback && self.loopback);
         let local = loopback || literal(host).is_some_and(|address| !is_public(address));
         if local && !named {
-            return Err(bad("is in a private network").hint(NAME_IT));
+            return Err(bad("is in a private network").hint(PRIVATE_ISSUER_HINT));
         }
-        Ok(LoginTarget { reach: if named { AddressScope::Any } else { AddressScope::Public }, url })
+        Ok(LoginTarget { scope: if named { AddressScope::Any } else { AddressScope::Public }, url })
     }
 }
 
-pub(super) const NAME_IT: &str = "If the authorization server is in your network, set its URL as issuer in \
+pub(super) const PRIVATE_ISSUER_HINT: &str = "If the authorization server is in your network, set its URL as issuer in \
 [servers.<name>.oauth] of presets.toml.";
 
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-pub(super) fn is_loopback(host: &str) -> bool {
-    host == "localhost" || literal(host).is_some_and(|address| address.is_loopback())
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || literal(host).is_some_and(|address| address.is_loopback())
 }
 
 /// Returns the resource that a login is bound to: scheme, host, port and path of the server.
@@ -89,64 +89,4 @@ pub(super) fn covers(resource: &Url, url: &Url) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn url(text: &str) -> Url {
-        Url::parse(text).expect("a URL")
-    }
-
-    #[test]
-    fn documents_of_public_servers_lead_to_public_addresses_over_https() {
-        let named = NamedHosts::new([&url("https://mcp.example/mcp")]);
-        let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
-        assert_eq!(reach("https://auth.example/token"), Some(AddressScope::Public));
-        assert_eq!(reach("https://mcp.example:8443/token"), Some(AddressScope::Any));
-        for bad in [
-            "http://auth.example/token",
-            "http://mcp.example/token",
-            "ftp://auth.example/",
-            "file:///etc/passwd",
-            "https://127.0.0.1/",
-            "http://localhost:8080/",
-            "https://[::1]/",
-            "https://169.254.169.254/latest",
-            "https://0x7f.1/",
-            "https://2130706433/",
-            "https://10.0.0.1/",
-            "https://u:p@auth.example/",
-            "https://auth.example/#x",
-            "auth.example",
-        ] {
-            assert_eq!(reach(bad), None, "{bad}");
-        }
-        assert_eq!(reach(&format!("https://auth.example/{}", "x".repeat(MAX_URL))), None);
-    }
-
-    #[test]
-    fn what_presets_toml_names_may_be_private() {
-        let named = NamedHosts::new([&url("http://127.0.0.1:1/mcp"), &url("https://sso.corp")]);
-        let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
-        assert_eq!(reach("http://localhost:9/x"), Some(AddressScope::Any));
-        assert_eq!(reach("https://sso.corp/x"), Some(AddressScope::Any));
-        assert_eq!(reach("https://other.corp/x"), Some(AddressScope::Public));
-        assert_eq!(reach("https://10.0.0.1/x"), None);
-    }
-
-    #[test]
-    fn a_resource_covers_what_lies_below_it() {
-        let covered = |resource: &str, server: &str| covers(&url(resource), &url(server));
-        assert!(covered("https://a.example", "https://a.example/mcp"));
-        assert!(covered("https://a.example/mcp/", "https://a.example:443/mcp"));
-        for (resource, server) in [
-            ("https://a.example/mcp", "https://a.example/mcp2"),
-            ("https://a.example/mcp/x", "https://a.example/mcp"),
-            ("https://a.example", "http://a.example"),
-            ("https://a.example", "https://a.example:444"),
-            ("https://a.example", "https://a.example.evil"),
-        ] {
-            assert!(!covered(resource, server), "{resource} {server}");
-        }
-        assert_eq!(resource(&url("https://A.example:443/Mcp?x=1#y")), "https://a.example/Mcp");
-    }
-}
+mod tests;

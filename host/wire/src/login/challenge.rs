@@ -16,11 +16,9 @@ impl BearerChallenge {
     pub fn from_headers<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut challenge = Self::default();
         for value in values.into_iter().filter(|value| value.len() <= MAX_HEADER) {
-            for (scheme, name, value) in parameters(value) {
-                if !scheme.eq_ignore_ascii_case("bearer") {
-                    continue;
-                }
-                let field = match name.to_ascii_lowercase().as_str() {
+            let bearer = auth_challenges(value).into_iter().filter(|challenge| challenge.is("bearer"));
+            for (name, value) in bearer.flat_map(|challenge| challenge.parameters) {
+                let field = match name.as_str() {
                     "resource_metadata" => &mut challenge.resource_metadata,
                     "scope" => &mut challenge.scope,
                     "error" => &mut challenge.error,
@@ -37,8 +35,26 @@ impl BearerChallenge {
     }
 }
 
-fn parameters(text: &str) -> Vec<(&str, &str, String)> {
-    let (mut found, mut scheme, mut rest) = (Vec::new(), "", text);
+/// One challenge of any scheme.
+pub(crate) struct AuthChallenge<'a> {
+    scheme: &'a str,
+    /// Names in lower case, and values.
+    parameters: Vec<(String, String)>,
+}
+
+impl AuthChallenge<'_> {
+    pub(crate) fn is(&self, scheme: &str) -> bool {
+        self.scheme.eq_ignore_ascii_case(scheme)
+    }
+
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Parses the challenges of one `WWW-Authenticate` value.
+pub(crate) fn auth_challenges(text: &str) -> Vec<AuthChallenge<'_>> {
+    let (mut challenges, mut rest) = (Vec::<AuthChallenge<'_>>::new(), text);
     loop {
         rest = rest.trim_start_matches([' ', '\t', ',']);
         let (word, after) = rest.split_at(rest.find([' ', '\t', ',', '=', '"']).unwrap_or(rest.len()));
@@ -46,13 +62,18 @@ fn parameters(text: &str) -> Vec<(&str, &str, String)> {
         match spaced.strip_prefix('=') {
             Some(value) if !word.is_empty() => {
                 let (value, next) = value_of(value.trim_start());
-                found.push((scheme, word, value));
+                if let Some(challenge) = challenges.last_mut() {
+                    challenge.parameters.push((word.to_ascii_lowercase(), value));
+                }
                 rest = next;
             }
-            _ if !word.is_empty() => (scheme, rest) = (word, after),
+            _ if !word.is_empty() => {
+                challenges.push(AuthChallenge { scheme: word, parameters: Vec::new() });
+                rest = after;
+            }
             _ => match rest.chars().next() {
                 Some(odd) => rest = &rest[odd.len_utf8()..],
-                None => return found,
+                None => return challenges,
             },
         }
     }
@@ -86,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_are_read_as_servers_write_them() {
+    fn challenges_of_servers_are_parsed() {
         for (value, metadata, scope, error) in [
             (
                 r#"Bearer resource_metadata="https://a/x", scope="a b", error="invalid_token""#,

@@ -54,7 +54,7 @@ impl OAuthClient {
             return Err(Fault::denied(format!(
                 "{issuer} does not support the URL of a document as client_id"
             ))
-            .hint(write_client_id(server, &issuer)));
+            .hint(client_id_hint(server, &issuer)));
         }
         let auth_method = match secret {
             None => AuthMethod::None,
@@ -72,7 +72,7 @@ impl OAuthClient {
         let issuer = quoted(&authority.issuer, 200);
         let Some(endpoint) = &authority.registration else {
             return Err(Fault::denied(format!("{issuer} does not support dynamic client registration"))
-                .hint(write_client_id(server, &issuer)));
+                .hint(client_id_hint(server, &issuer)));
         };
         let about = json!({
             "client_name": "Gatehouse",
@@ -82,17 +82,13 @@ impl OAuthClient {
             "token_endpoint_auth_method": "none",
             "application_type": "native",
         });
-        let sent = RequestContent {
-            body: Some(("application/json", about.to_string())),
-            ..RequestContent::default()
-        };
-        let answer = http.send(Method::POST, endpoint, sent).await?;
+        let answer = http.send(Method::POST, endpoint, RequestContent::json(about.to_string())).await?;
         if !answer.status.is_success() {
             return Err(Fault::denied(format!(
                 "{issuer} refused to register Gatehouse: {}",
                 answer.error_text(&[])
             ))
-            .hint(write_client_id(server, &issuer)));
+            .hint(client_id_hint(server, &issuer)));
         }
         let registered: RegistrationResponse =
             answer.json(&format!("the registration response of {issuer}"))?;
@@ -106,8 +102,7 @@ impl OAuthClient {
     }
 
     pub(super) fn authenticate(&self, mut pairs: Vec<(&'static str, String)>) -> RequestContent {
-        let mut sent =
-            RequestContent { secrets: self.secret.iter().cloned().collect(), ..RequestContent::default() };
+        let mut sent = RequestContent::default();
         match (&self.secret, self.auth_method) {
             (Some(secret), AuthMethod::ClientSecretBasic) => {
                 sent.authorization = Some(basic(&self.id, secret))
@@ -136,7 +131,7 @@ impl AuthMethod {
     }
 }
 
-fn write_client_id(server: &str, issuer: &str) -> String {
+fn client_id_hint(server: &str, issuer: &str) -> String {
     format!(
         "Register Gatehouse at {issuer} with the redirect URI http://127.0.0.1/callback, then set client_id and \
         issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     LoginDialog, LoginSettings, LoginState, Logins,
-    address::{LoginTarget, NamedHosts, resource},
+    address::{ConfiguredHosts, LoginTarget, resource},
     callback::{CallbackListener, ExpectedAnswer},
     challenge::BearerChallenge,
     client::OAuthClient,
@@ -45,10 +45,10 @@ impl Logins {
         let earlier = earlier.filter(|login| login.server == resource(&url));
         let issuer = settings.issuer.as_ref().map(|issuer| issuer.url.as_str());
         let named_issuer = issuer.map(parsed).transpose()?;
-        let named = NamedHosts::new([&url].into_iter().chain(&named_issuer));
-        let target = named.check(url.as_str(), &format!("server '{server}'"))?;
+        let hosts = ConfiguredHosts::new([&url].into_iter().chain(&named_issuer));
+        let target = hosts.check(url.as_str(), &format!("server '{server}'"))?;
         let (challenge, status) = self.probe(&target).await?;
-        let discovery = Discovery { http: &shared.http, named: &named, server: &url, issuer };
+        let discovery = Discovery { http: &shared.http, hosts: &hosts, server: &url, issuer };
         let authority = discovery.run(&challenge).await.map_err(|fault| match status {
             StatusCode::UNAUTHORIZED => fault,
             _ => {
@@ -80,8 +80,8 @@ impl Logins {
         };
         let issued =
             endpoint.exchange(&code, &verifier, &redirect).await.map_err(|refused| match refused {
-                TokenError::Grant(told) | TokenError::Client(told) => {
-                    Fault::denied(format!("the login was refused: {told}"))
+                TokenError::Grant(why) | TokenError::Client(why) => {
+                    Fault::denied(format!("the login was refused: {why}"))
                 }
                 TokenError::Other(fault) => fault,
             })?;
@@ -115,8 +115,7 @@ impl Logins {
 
     /// Returns the server's challenge to an unauthenticated request. Older servers do not accept POST here.
     async fn probe(&self, target: &LoginTarget) -> Result<(BearerChallenge, StatusCode), Fault> {
-        let ping =
-            RequestContent { body: Some(("application/json", PING.to_owned())), ..RequestContent::default() };
+        let ping = RequestContent::json(PING.to_owned());
         let mut answer = self.shared.http.send(Method::POST, target, ping).await?;
         if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             answer = self.shared.http.get(target).await?;
@@ -142,8 +141,8 @@ fn scopes(
     challenge: &BearerChallenge,
     authority: &AuthorizationServer,
 ) -> Vec<String> {
-    let told = [settings.scopes.clone(), challenge.scopes(), authority.scopes.clone()];
-    told.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
+    let candidates = [settings.scopes.clone(), challenge.scopes(), authority.scopes.clone()];
+    candidates.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
 }
 
 fn random() -> Result<Secret, Fault> {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatehouse_core::{
     Fault, FaultKind,
-    http::{AddressScope, Redactor, Secret},
+    http::{Redactor, Secret},
     names::quoted,
 };
 use gatehouse_net::{
-    BodyError, HttpClients, Method, Request, StatusCode, Url,
+    BodyError, Method, Request, StatusCode, Url,
     header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue},
     plain_cause, read_body,
 };
@@ -18,16 +18,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::address::{LoginTarget, NAME_IT};
-use crate::outbound::resolver::{self, NoPublicAddress, Resolver};
+use super::address::{LoginTarget, PRIVATE_ISSUER_HINT};
+use crate::outbound::resolver::{self, NoPublicAddress, ScopedClients};
 
 const MAX_REQUEST_TIME: Duration = Duration::from_secs(20);
 
 const MAX_BODY: usize = 256 << 10;
 
 pub(super) struct LoginHttp {
-    public: HttpClients,
-    any: HttpClients,
+    clients: ScopedClients,
 }
 
 pub(super) struct Response {
@@ -40,20 +39,18 @@ pub(super) struct Response {
 pub(super) struct RequestContent {
     pub(super) body: Option<(&'static str, String)>,
     pub(super) authorization: Option<Secret>,
-    pub(super) secrets: Vec<Secret>,
+}
+
+impl RequestContent {
+    pub(super) fn json(body: String) -> Self {
+        Self { body: Some(("application/json", body)), authorization: None }
+    }
 }
 
 impl LoginHttp {
     pub(super) fn new() -> Self {
-        let clients = |reach: AddressScope| {
-            HttpClients::new(move |builder| {
-                // Logins are rare, so idle connections are useless.
-                builder
-                    .dns_resolver(Resolver::new(reach, resolver::system_lookup()))
-                    .pool_max_idle_per_host(0)
-            })
-        };
-        Self { public: clients(AddressScope::Public), any: clients(AddressScope::Any) }
+        // Logins are rare, so idle connections are useless.
+        Self { clients: ScopedClients::new(&resolver::system_lookup(), 0) }
     }
 
     pub(super) async fn get(&self, target: &LoginTarget) -> Result<Response, Fault> {
@@ -68,8 +65,7 @@ impl LoginHttp {
         sent: RequestContent,
     ) -> Result<Response, Fault> {
         let host = target.url.host_str().unwrap_or_default().to_owned();
-        let clients = if target.reach == AddressScope::Any { &self.any } else { &self.public };
-        let client = clients.for_url(&target.url)?;
+        let client = self.clients.for_url(target.scope, &target.url)?;
         let mut request = Request::new(method, target.url.clone());
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -105,8 +101,8 @@ impl LoginHttp {
 }
 
 fn is_events(headers: &HeaderMap) -> bool {
-    let told = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    told.starts_with("text/event-stream")
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    media_type.starts_with("text/event-stream")
 }
 
 fn failed(host: &str, error: gatehouse_net::Error) -> Fault {
@@ -114,7 +110,7 @@ fn failed(host: &str, error: gatehouse_net::Error) -> Fault {
     let mut causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
     if causes.any(|cause| cause.is::<NoPublicAddress>()) {
         return Fault::denied(format!("refusing to contact {host}: it resolves to no public address"))
-            .hint(NAME_IT);
+            .hint(PRIVATE_ISSUER_HINT);
     }
     let cause = quoted(&plain_cause(&error), 200);
     Fault::unavailable(format!("cannot reach {host}: {cause}"))
@@ -141,9 +137,9 @@ impl Response {
     pub(super) fn error_text(&self, secrets: &[Secret]) -> String {
         let value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let told: Vec<String> = [text("error"), text("error_description")].into_iter().flatten().collect();
-        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-        let clean = Redactor::new(secrets).redact_text(told);
+        let parts: Vec<String> = [text("error"), text("error_description")].into_iter().flatten().collect();
+        let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+        let clean = Redactor::new(secrets).redact_text(parts);
         format!("{}{}", self.status.as_u16(), quoted(clean.trim_end_matches('.'), 300))
     }
 }

@@ -51,18 +51,10 @@ pub(super) struct StoredLogin {
 }
 
 pub(super) struct LoginStore {
-    folder: PathBuf,
-}
-
-pub(super) struct LoginLock {
-    _file: File,
+    pub(super) folder: PathBuf,
 }
 
 impl LoginStore {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
     pub(super) async fn read(&self, server: &str) -> Result<Option<StoredLogin>, Fault> {
         let path = self.path(server, "json")?;
         let shown = path.display().to_string();
@@ -98,7 +90,8 @@ impl LoginStore {
         }
     }
 
-    pub(super) async fn lock(&self, server: &str) -> Result<LoginLock, Fault> {
+    /// Locks a login until the returned file is dropped.
+    pub(super) async fn lock(&self, server: &str) -> Result<File, Fault> {
         let path = self.path(server, "lock")?;
         let shown = path.display().to_string();
         let failed = |error: io::Error| Fault::unavailable(format!("cannot lock {shown}: {error}"));
@@ -111,7 +104,7 @@ impl LoginStore {
         let until = Instant::now() + MAX_LOCK_WAIT;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(LoginLock { _file: file }),
+                Ok(()) => return Ok(file),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => {
                     let message = format!("another process is changing the login to '{server}'");

@@ -6,7 +6,7 @@ use gatehouse_net::Url;
 use serde::Deserialize;
 
 use super::{
-    address::{LoginTarget, NamedHosts, covers},
+    address::{ConfiguredHosts, LoginTarget, covers},
     challenge::BearerChallenge,
     http::LoginHttp,
 };
@@ -36,7 +36,7 @@ struct ResourceDocument {
 }
 
 #[derive(Deserialize)]
-struct AuthorityDocument {
+struct AuthorizationServerDocument {
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
@@ -54,7 +54,7 @@ struct AuthorityDocument {
 
 pub(super) struct Discovery<'a> {
     pub(super) http: &'a LoginHttp,
-    pub(super) named: &'a NamedHosts,
+    pub(super) hosts: &'a ConfiguredHosts,
     pub(super) server: &'a Url,
     pub(super) issuer: Option<&'a str>,
 }
@@ -75,7 +75,7 @@ impl Discovery<'_> {
         let issuer = self.choose(&document)?;
         let about = self.authority(&issuer).await?;
         let endpoint = |text: &str, what: &str| {
-            self.named.check(text, &format!("the {what} endpoint of {}", quoted(&issuer, 200)))
+            self.hosts.check(text, &format!("the {what} endpoint of {}", quoted(&issuer, 200)))
         };
         if !about.code_challenge_methods_supported.iter().any(|method| method == "S256") {
             let message =
@@ -102,11 +102,11 @@ impl Discovery<'_> {
         let host = self.server.host_str().unwrap_or_default();
         let what = format!("the metadata of {host}");
         let candidates = match &challenge.resource_metadata {
-            Some(told) => vec![told.clone()],
+            Some(advertised) => vec![advertised.clone()],
             None => well_known(self.server, "oauth-protected-resource"),
         };
         for candidate in candidates {
-            let answer = self.http.get(&self.named.check(&candidate, &what)?).await?;
+            let answer = self.http.get(&self.hosts.check(&candidate, &what)?).await?;
             if !answer.status.is_success() {
                 continue;
             }
@@ -142,9 +142,9 @@ impl Discovery<'_> {
         })
     }
 
-    async fn authority(&self, issuer: &str) -> Result<AuthorityDocument, Fault> {
+    async fn authority(&self, issuer: &str) -> Result<AuthorizationServerDocument, Fault> {
         let shown = quoted(issuer, 200);
-        let base = self.named.check(issuer, "the authorization server")?.url;
+        let base = self.hosts.check(issuer, "the authorization server")?.url;
         let mut candidates = well_known(&base, "oauth-authorization-server");
         candidates.extend(well_known(&base, "openid-configuration"));
         let path = base.path().trim_end_matches('/');
@@ -156,11 +156,11 @@ impl Discovery<'_> {
             candidates.push(appended.into());
         }
         for candidate in candidates {
-            let answer = self.http.get(&self.named.check(&candidate, "the authorization server")?).await?;
+            let answer = self.http.get(&self.hosts.check(&candidate, "the authorization server")?).await?;
             if !answer.status.is_success() {
                 continue;
             }
-            let document: AuthorityDocument = answer.json(&format!("the metadata of {shown}"))?;
+            let document: AuthorizationServerDocument = answer.json(&format!("the metadata of {shown}"))?;
             if !same_issuer(&document.issuer, issuer) {
                 let other = quoted(&document.issuer, 200);
                 return Err(Fault::denied(format!(

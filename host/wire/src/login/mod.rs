@@ -23,14 +23,16 @@ mod tests;
 mod token;
 mod transport;
 
+pub(crate) use address::is_loopback;
 pub use challenge::BearerChallenge;
+pub(crate) use challenge::auth_challenges;
 pub use endpoints::{LoginDialog, LoginEndpoints};
 pub use gatehouse_net::Url;
 pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of};
 
 use std::{path::PathBuf, sync::Arc};
 
-use gatehouse_core::{Fault, FaultKind, http::Secret, names::quoted, ports::clock::Clock};
+use gatehouse_core::{Fault, http::Secret, names::quoted, ports::Clock};
 use tokio_util::task::TaskTracker;
 
 use self::{
@@ -106,7 +108,7 @@ struct LoginContext {
 impl Logins {
     /// Uses the logins in `folder`, which the first login creates.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        let shared = Arc::new(LoginContext { store: LoginStore::new(folder), http: LoginHttp::new(), clock });
+        let shared = Arc::new(LoginContext { store: LoginStore { folder }, http: LoginHttp::new(), clock });
         Self { shared, renewals: TokenRenewals::default(), tasks: TaskTracker::new() }
     }
 
@@ -130,7 +132,7 @@ impl Logins {
         }
         match self.renew(server, &login.access_token).await {
             Ok(token) => Ok(Some(token)),
-            Err(fault) if !login.is_over(now) => {
+            Err(fault) if !login.has_expired(now) => {
                 tracing::debug!(server, fault = %fault.message, "a login is not renewed yet");
                 Ok(Some(login.access_token))
             }
@@ -150,7 +152,7 @@ impl Logins {
     ) -> Result<Secret, Fault> {
         let url = parsed(declared)?;
         let Some(login) = self.shared.store.read(server).await? else {
-            return Err(needs_login(server, "requires a login"));
+            return Err(needs_login_fault(server));
         };
         if login.server != resource(&url) {
             let (was, is) = (quoted(&login.server, 200), quoted(&resource(&url), 200));
@@ -162,11 +164,6 @@ impl Logins {
             return Ok(login.access_token);
         }
         self.renew(server, used.unwrap_or(&login.access_token)).await
-    }
-
-    /// Returns the fault for a server that refuses the token of [`Logins::renew_refused_token`] too.
-    pub fn refused_again_fault(server: &str) -> Fault {
-        login_ended_fault(server)
     }
 
     /// Returns the fault for a 403 that demands more scopes. `None` for other challenges.
@@ -223,7 +220,7 @@ impl LoginContext {
                 quoted(&login.issuer, 200)
             )));
         };
-        let target = login.named()?.check(endpoint, "the revocation endpoint")?;
+        let target = login.configured_hosts()?.check(endpoint, "the revocation endpoint")?;
         let endpoint = TokenEndpoint {
             http: &self.http,
             target: &target,
@@ -238,15 +235,15 @@ impl LoginContext {
 }
 
 fn parsed(url: &str) -> Result<Url, Fault> {
-    Url::parse(url)
-        .map_err(|_| Fault::new(FaultKind::InvalidArguments, format!("invalid URL '{}'", quoted(url, 200))))
+    Url::parse(url).map_err(|_| Fault::invalid(format!("invalid URL '{}'", quoted(url, 200))))
 }
 
-fn needs_login(server: &str, what: &str) -> Fault {
-    run_login(Fault::denied(format!("server '{server}' {what}")), server)
+fn needs_login_fault(server: &str) -> Fault {
+    run_login(Fault::denied(format!("server '{server}' requires a login")), server)
 }
 
-fn login_ended_fault(server: &str) -> Fault {
+/// Returns the fault for a login that cannot be renewed, and for a server that refuses a renewed token.
+pub(crate) fn login_ended_fault(server: &str) -> Fault {
     run_login(Fault::denied(format!("the login to '{server}' is no longer valid")), server)
 }
 

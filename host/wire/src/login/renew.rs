@@ -12,10 +12,10 @@ use gatehouse_net::{Backoff, CircuitBreaker};
 
 use super::{
     LoginContext, LoginState, Logins,
-    address::NamedHosts,
+    address::ConfiguredHosts,
     login_ended_fault,
     login_store::StoredLogin,
-    needs_login, parsed,
+    needs_login_fault, parsed,
     token::{TokenEndpoint, TokenError},
 };
 
@@ -40,20 +40,20 @@ impl StoredLogin {
         now.saturating_add(margin) >= end || now.saturating_add(RENEWAL_MARGIN_MS) < self.issued_at
     }
 
-    pub(super) fn is_over(&self, now: u64) -> bool {
+    pub(super) fn has_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
 
     pub(super) fn state(&self, now: u64) -> LoginState {
         match &self.refresh_token {
-            None if self.is_over(now) => LoginState::Ended,
+            None if self.has_expired(now) => LoginState::Ended,
             refresh => LoginState::Valid { until: self.expires_at, renewable: refresh.is_some() },
         }
     }
 
-    pub(super) fn named(&self) -> Result<NamedHosts, Fault> {
+    pub(super) fn configured_hosts(&self) -> Result<ConfiguredHosts, Fault> {
         let issuer = self.named_issuer.as_deref().map(parsed).transpose()?;
-        Ok(NamedHosts::new([&parsed(&self.server)?].into_iter().chain(&issuer)))
+        Ok(ConfiguredHosts::new([&parsed(&self.server)?].into_iter().chain(&issuer)))
     }
 }
 
@@ -86,7 +86,7 @@ impl LoginContext {
     ) -> Result<Secret, Fault> {
         let _locked = self.store.lock(server).await?;
         let Some(mut login) = self.store.read(server).await? else {
-            return Err(needs_login(server, "requires a login"));
+            return Err(needs_login_fault(server));
         };
         // Another host may have renewed it.
         if login.access_token != *used && !login.is_due(self.clock.now_ms()) {
@@ -94,7 +94,7 @@ impl LoginContext {
         }
         let Some(refresh) = login.refresh_token.clone() else { return Err(login_ended_fault(server)) };
         breaker.check().map_err(|(fault, _)| fault)?;
-        let target = login.named()?.check(&login.token_endpoint, "the token endpoint")?;
+        let target = login.configured_hosts()?.check(&login.token_endpoint, "the token endpoint")?;
         // Write first, so that a full disk is detected before the refresh token is used up.
         self.store.write(server, &login).await?;
         let endpoint = TokenEndpoint {
@@ -111,15 +111,15 @@ impl LoginContext {
                 tracing::debug!(server, "renewed a login");
                 Ok(login.access_token)
             }
-            Err(TokenError::Grant(told)) => {
-                tracing::warn!(server, why = told, "a login is no longer valid");
+            Err(TokenError::Grant(why)) => {
+                tracing::warn!(server, why, "a login is no longer valid");
                 login.refresh_token = None;
                 self.store.write(server, &login).await?;
                 Err(login_ended_fault(server))
             }
             // Keep the login: a server that lost its clients may restore them.
-            Err(TokenError::Client(told)) => {
-                tracing::warn!(server, why = told, "cannot renew a login");
+            Err(TokenError::Client(why)) => {
+                tracing::warn!(server, why, "cannot renew a login");
                 breaker.record_failure(login_ended_fault(server));
                 Err(login_ended_fault(server))
             }

@@ -76,50 +76,56 @@ impl TokenEndpoint<'_> {
             ("redirect_uri", redirect.to_owned()),
             ("code_verifier", verifier.reveal().to_owned()),
         ];
-        self.ask(pairs, [code.clone(), verifier.clone()]).await
+        self.request_tokens(pairs, [code.clone(), verifier.clone()]).await
     }
 
     /// Refreshes the tokens. A server with rotation invalidates the old refresh token.
     pub(super) async fn refresh(&self, refresh: &Secret) -> Result<TokenResponse, TokenError> {
         let pairs =
             vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", refresh.reveal().to_owned())];
-        self.ask(pairs, [refresh.clone()]).await
+        self.request_tokens(pairs, [refresh.clone()]).await
     }
 
-    async fn ask(
+    async fn request_tokens(
         &self,
         mut pairs: Vec<(&'static str, String)>,
         secrets: impl IntoIterator<Item = Secret>,
     ) -> Result<TokenResponse, TokenError> {
         pairs.push(("resource", self.resource.to_owned()));
-        let mut sent = self.client.authenticate(pairs);
-        sent.secrets.extend(secrets);
-        let secrets = sent.secrets.clone();
-        let answer = self.http.send(Method::POST, self.target, sent).await?;
-        let host = self.target.url.host_str().unwrap_or_default();
-        if answer.status.is_success() {
-            return Ok(TokenResponse::read(&answer, host)?);
-        }
-        let told = format!("{host} answered {}", answer.error_text(&secrets));
+        let (answer, refused) = self.send(pairs, secrets).await?;
+        let Some(why) = refused else {
+            return Ok(TokenResponse::read(&answer, self.host())?);
+        };
         match answer.error().as_deref() {
-            Some("invalid_grant") if answer.status.is_client_error() => Err(TokenError::Grant(told)),
-            Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(told)),
-            _ => Err(TokenError::Other(Fault::unavailable(told))),
+            Some("invalid_grant") if answer.status.is_client_error() => Err(TokenError::Grant(why)),
+            Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(why)),
+            _ => Err(TokenError::Other(Fault::unavailable(why))),
         }
     }
 
     /// Revokes a token (RFC 7009).
     pub(super) async fn revoke(&self, token: &Secret, kind: &str) -> Result<(), Fault> {
         let pairs = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
-        let mut sent = self.client.authenticate(pairs);
-        sent.secrets.push(token.clone());
-        let secrets = sent.secrets.clone();
+        let (_, refused) = self.send(pairs, [token.clone()]).await?;
+        refused.map_or(Ok(()), |why| Err(Fault::unavailable(why)))
+    }
+
+    /// Sends a request. Returns the response, and the reason if it is a refusal, without the `secrets`.
+    async fn send(
+        &self,
+        pairs: Vec<(&'static str, String)>,
+        secrets: impl IntoIterator<Item = Secret>,
+    ) -> Result<(Response, Option<String>), Fault> {
+        let secrets: Vec<Secret> = secrets.into_iter().chain(self.client.secret.clone()).collect();
+        let sent = self.client.authenticate(pairs);
         let answer = self.http.send(Method::POST, self.target, sent).await?;
-        if answer.status.is_success() {
-            return Ok(());
-        }
-        let host = self.target.url.host_str().unwrap_or_default();
-        Err(Fault::unavailable(format!("{host} answered {}", answer.error_text(&secrets))))
+        let refused = (!answer.status.is_success())
+            .then(|| format!("{} answered {}", self.host(), answer.error_text(&secrets)));
+        Ok((answer, refused))
+    }
+
+    fn host(&self) -> &str {
+        self.target.url.host_str().unwrap_or_default()
     }
 }
 

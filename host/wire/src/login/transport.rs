@@ -16,7 +16,7 @@ use rmcp::{
     },
 };
 
-use super::{BearerChallenge, Logins, parsed};
+use super::{BearerChallenge, Logins, login_ended_fault, parsed};
 use crate::downstream::{
     inbound::{InboundReader, MAX_MESSAGE},
     post::{EventStream, RequestHeaders, messages, post},
@@ -110,7 +110,7 @@ impl AuthenticatedClient {
         let renewed =
             logins.renew_refused_token(&self.server, uri, token.as_ref()).await.map_err(as_error)?;
         match request(Some(reveal(&renewed))).await {
-            Err(error) if is_refusal(&error) => Err(as_error(Logins::refused_again_fault(&self.server))),
+            Err(error) if is_refusal(&error) => Err(as_error(login_ended_fault(&self.server))),
             other => other.map_err(|error| self.redact_token(error, Some(&renewed))),
         }
     }

@@ -20,7 +20,7 @@ pub(super) enum BodyEncoding {
 /// If the encoding is not supported.
 pub(super) fn from_headers(
     headers: &HeaderMap,
-    permit: &AllowedUrl<'_>,
+    allowed: &AllowedUrl<'_>,
 ) -> Result<Option<BodyEncoding>, Fault> {
     let all = |name: HeaderName| {
         let values = headers
@@ -46,7 +46,7 @@ pub(super) fn from_headers(
         ["deflate"] => Ok(Some(BodyEncoding::Deflate)),
         _ => Err(Fault::unavailable(format!(
             "{} answered with an unsupported encoding: {}",
-            permit.host,
+            allowed.host,
             quoted(&codings.join(", "), 80)
         ))
         .hint("Request another form of it; the host supports gzip and deflate.")),
@@ -71,66 +71,4 @@ impl BodyEncoding {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use flate2::{Compression, write};
-    use gatehouse_core::http::{HostPattern, HostRule, HttpRules};
-
-    use super::*;
-
-    fn said(headers: &[(HeaderName, &str)]) -> Result<Option<BodyEncoding>, String> {
-        let rule = HostRule {
-            key: HostPattern::parse("a.example").expect("a key"),
-            headers: vec![],
-            private: false,
-        };
-        let rules = HttpRules::new("gate", vec![rule], []);
-        let permit = rules.check("https://a.example/").expect("allowed");
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(name, value.parse().expect("a value"));
-        }
-        from_headers(&map, &permit).map_err(|fault| fault.message)
-    }
-
-    #[test]
-    fn what_can_be_read_is_known_and_all_else_refused() {
-        assert_eq!(said(&[(TRANSFER_ENCODING, "chunked"), (CONTENT_ENCODING, "identity")]), Ok(None));
-        assert_eq!(said(&[(CONTENT_ENCODING, "GZip")]), Ok(Some(BodyEncoding::Gzip)));
-        assert_eq!(said(&[(CONTENT_ENCODING, "deflate")]), Ok(Some(BodyEncoding::Deflate)));
-        for bad in ["br", "zstd", "gzip, gzip", "aes128gcm"] {
-            let why = said(&[(CONTENT_ENCODING, bad)]).expect_err(bad);
-            assert!(
-                why.starts_with("a.example answered with an unsupported encoding") && why.contains(bad),
-                "{why}"
-            );
-        }
-        assert!(said(&[(TRANSFER_ENCODING, "gzip, chunked")]).is_err());
-    }
-
-    #[test]
-    fn both_meanings_of_deflate_are_read_and_bombs_are_bounded() {
-        let text = b"hello".as_slice();
-        let mut gzip = write::GzEncoder::new(Vec::new(), Compression::fast());
-        let mut zlib = write::ZlibEncoder::new(Vec::new(), Compression::fast());
-        let mut raw = write::DeflateEncoder::new(Vec::new(), Compression::fast());
-        for writer in [&mut gzip as &mut dyn Write, &mut zlib, &mut raw] {
-            writer.write_all(text).expect("written");
-        }
-        let [gzip, zlib, raw] =
-            [gzip.finish(), zlib.finish(), raw.finish()].map(|bytes| bytes.expect("encoded"));
-        for (encoding, bytes) in
-            [(BodyEncoding::Gzip, &gzip), (BodyEncoding::Deflate, &zlib), (BodyEncoding::Deflate, &raw)]
-        {
-            assert_eq!(encoding.decode(bytes).expect("decoded"), text);
-        }
-        assert!(
-            BodyEncoding::Gzip.decode(b"no gzip").is_err() && BodyEncoding::Gzip.decode(&gzip[..12]).is_err()
-        );
-        let mut bomb = write::GzEncoder::new(Vec::new(), Compression::best());
-        bomb.write_all(&vec![0; 3 * MAX_RESPONSE_BODY]).expect("written");
-        let bomb = bomb.finish().expect("encoded");
-        assert_eq!(BodyEncoding::Gzip.decode(&bomb).expect("bounded").len(), MAX_RESPONSE_BODY + 1);
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ use gatehouse_net::{
 
 /// Part of a request that is the same for all hops.
 pub(super) struct HopRequest {
-    method: Method,
+    pub(super) method: Method,
     headers: HeaderMap,
     body: Option<Bytes>,
 }
@@ -47,23 +47,19 @@ impl HopRequest {
         Ok(Self { method, headers, body: (!body.is_empty()).then(|| body.into()) })
     }
 
-    pub(super) fn method(&self) -> &Method {
-        &self.method
-    }
-
-    pub(super) fn request(&self, permit: &AllowedUrl<'_>) -> Result<Request, Fault> {
-        let mut request = Request::new(self.method.clone(), permit.url.clone());
+    pub(super) fn request(&self, allowed: &AllowedUrl<'_>) -> Result<Request, Fault> {
+        let mut request = Request::new(self.method.clone(), allowed.url.clone());
         *request.body_mut() = self.body.clone().map(Body::from);
         *request.headers_mut() = self.headers.clone();
         // Secrets are redacted from the response, which compression would hide.
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut added = HeaderMap::new();
-        for (name, value) in &permit.headers {
+        for (name, value) in &allowed.headers {
             let bad = |_| {
                 Fault::internal(format!(
                     "cannot send the configured header '{}' to {}",
                     quoted(name, 64),
-                    permit.host
+                    allowed.host
                 ))
             };
             let name = HeaderName::from_str(name).map_err(|error| bad(error.to_string()))?;
@@ -109,13 +105,13 @@ impl HopRequest {
 pub(super) fn redirect(
     status: StatusCode,
     headers: &HeaderMap,
-    permit: &AllowedUrl<'_>,
+    allowed: &AllowedUrl<'_>,
 ) -> Result<Option<Url>, Fault> {
     let location = headers.get(LOCATION).filter(|_| matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
     let Some(location) = location else { return Ok(None) };
-    let target = std::str::from_utf8(location.as_bytes()).ok().and_then(|text| permit.url.join(text).ok());
+    let target = std::str::from_utf8(location.as_bytes()).ok().and_then(|text| allowed.url.join(text).ok());
     let nowhere =
-        || Fault::unavailable(format!("{} answered with a redirect to an invalid URL", permit.host));
+        || Fault::unavailable(format!("{} answered with a redirect to an invalid URL", allowed.host));
     target.map(Some).ok_or_else(nowhere)
 }
 
@@ -131,79 +127,4 @@ fn method(text: &str) -> Result<Method, Fault> {
 }
 
 #[cfg(test)]
-mod tests {
-    use gatehouse_core::{
-        budget::ByteBudget,
-        http::{HostPattern, HostRule, HttpRules, Secret, rules::AddedHeader},
-        ports::http::RedirectMode,
-    };
-
-    use super::*;
-
-    fn hop(method: &str, headers: &[(&str, &str)]) -> Result<HopRequest, Fault> {
-        HopRequest::new(HttpRequest {
-            method: method.into(),
-            url: String::new(),
-            headers: headers.iter().map(|(n, v)| ((*n).to_owned(), v.as_bytes().to_vec())).collect(),
-            body: Some(b"body".to_vec()),
-            redirects: RedirectMode::Follow,
-            deadline: tokio::time::Instant::now(),
-            budget: ByteBudget::new(0),
-        })
-    }
-
-    #[test]
-    fn what_frames_the_message_is_left_out_and_the_rule_wins() {
-        let header = AddedHeader {
-            name: "authorization".into(),
-            value: Ok(Secret::new("Bearer rule")),
-            variables: Vec::new(),
-        };
-        let key = HostPattern::parse("a.example").expect("a key");
-        let rules = HttpRules::new("gate", vec![HostRule { key, headers: vec![header], private: false }], []);
-        let permit = rules.check("https://a.example/").expect("allowed");
-        let own = [
-            ("Host", "evil"),
-            ("Transfer-Encoding", "chunked"),
-            ("Authorization", "Bearer gate"),
-            ("Authorization", "Bearer second"),
-            ("X-Kept", "1"),
-        ];
-        let request = hop("post", &own).and_then(|hop| hop.request(&permit)).expect("a request");
-        assert_eq!(request.method(), Method::POST);
-        let names: Vec<&str> = request.headers().keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["accept-encoding", "x-kept", "authorization"]);
-        let all: Vec<_> = request.headers().get_all("authorization").iter().collect();
-        assert_eq!(all, ["Bearer rule"]);
-        assert!(!format!("{request:?}").contains("Bearer rule"));
-    }
-
-    #[test]
-    fn hostile_parts_are_refused() {
-        for bad in ["CONNECT", "trace", "G ET", "", "GET\r\nHost: x"] {
-            assert!(hop(bad, &[]).is_err(), "{bad:?}");
-        }
-        assert!(hop("GET", &[("a b", "c")]).is_err());
-        assert!(hop("GET", &[("a", "b\r\nc: d")]).is_err());
-        assert!(hop("GET", &[("a", &"b".repeat(MAX_REQUEST_HEADERS))]).is_err());
-    }
-
-    #[test]
-    fn redirects_change_what_browsers_change() {
-        let own = [("Content-Type", "text/plain"), ("Cookie", "a=b"), ("X-Kept", "1")];
-        let after = |status: u16, method: &str, same: bool| {
-            let status = StatusCode::from_u16(status).expect("a status");
-            let hop = hop(method, &own).expect("a hop").redirected(status, same);
-            (
-                hop.method.to_string(),
-                hop.body.is_some(),
-                hop.headers.contains_key("cookie"),
-                hop.headers.len(),
-            )
-        };
-        assert_eq!(after(302, "POST", true), ("GET".into(), false, true, 2));
-        assert_eq!(after(303, "PUT", false), ("GET".into(), false, false, 1));
-        assert_eq!(after(301, "PUT", true), ("PUT".into(), true, true, 3));
-        assert_eq!(after(307, "POST", false), ("POST".into(), true, false, 2));
-    }
-}
+mod tests;

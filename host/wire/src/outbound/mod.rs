@@ -14,16 +14,16 @@ mod tests;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, FaultKind,
-    http::{AddressScope, AllowedUrl, HttpRules},
+    http::{AllowedUrl, HttpRules},
     ports::http::{HttpFetcher, HttpRequest, HttpResponse, RedirectMode},
 };
-use gatehouse_net::{HttpClients, Response};
+use gatehouse_net::Response;
 use tokio::time::{Instant, timeout_at};
 
 use self::{
     hop::HopRequest,
     request_slots::{RequestSlot, RequestSlots},
-    resolver::{LookupFn, Resolver},
+    resolver::{LookupFn, ScopedClients},
 };
 
 const MAX_REDIRECTS: usize = 5;
@@ -32,29 +32,13 @@ const IDLE_PER_HOST: usize = 8;
 
 /// HTTP client for all gates. Opens nothing before the first request.
 pub struct Outbound {
-    public: HttpClients,
-    /// Pool for any address. The pools are separate, so that requests never share a connection across scopes.
-    any: HttpClients,
-    turns: RequestSlots,
+    clients: ScopedClients,
+    slots: RequestSlots,
 }
 
 impl Outbound {
-    pub fn new() -> Self {
-        Self::with_lookup(resolver::system_lookup())
-    }
-
-    fn with_lookup(lookup: LookupFn) -> Self {
-        let clients = |reach: AddressScope, lookup: LookupFn| {
-            HttpClients::new(move |builder| {
-                let resolver = Resolver::new(reach, LookupFn::clone(&lookup));
-                builder.dns_resolver(resolver).pool_max_idle_per_host(IDLE_PER_HOST)
-            })
-        };
-        Self {
-            public: clients(AddressScope::Public, LookupFn::clone(&lookup)),
-            any: clients(AddressScope::Any, lookup),
-            turns: RequestSlots::new(),
-        }
+    fn with_lookup(lookup: &LookupFn) -> Self {
+        Self { clients: ScopedClients::new(lookup, IDLE_PER_HOST), slots: RequestSlots::new() }
     }
 
     async fn follow(
@@ -63,52 +47,51 @@ impl Outbound {
         first: AllowedUrl<'_>,
         request: HttpRequest,
     ) -> Result<HttpResponse, Fault> {
-        let (redirects, held) = (request.redirects, request.budget.reserve());
+        let (redirects, reservation) = (request.redirects, request.budget.reserve());
         let mut hop = HopRequest::new(request)?;
-        let mut permit = first;
+        let mut allowed = first;
         for _ in 0..=MAX_REDIRECTS {
-            let (response, turn) = self.send(&permit, &hop).await?;
+            let (response, slot) = self.send(&allowed, &hop).await?;
             let status = response.status();
             let target = match redirects {
-                RedirectMode::Follow => hop::redirect(status, response.headers(), &permit)?,
+                RedirectMode::Follow => hop::redirect(status, response.headers(), &allowed)?,
                 RedirectMode::Return => None,
             };
             let Some(target) = target else {
-                return response::read(rules, &permit, response, held).await;
+                return response::read(rules, &allowed, response, reservation).await;
             };
-            drop((response, turn));
-            let here = (permit.url.origin(), permit.host);
-            permit = rules.check_url(target).map_err(|fault| {
+            drop((response, slot));
+            let here = (allowed.url.origin(), allowed.host);
+            allowed = rules.check_url(target).map_err(|fault| {
                 let message = format!("{} answered with a redirect: {}", here.1, fault.message);
                 Fault { message, ..fault }
             })?;
-            hop = hop.redirected(status, permit.url.origin() == here.0);
+            hop = hop.redirected(status, allowed.url.origin() == here.0);
         }
-        Err(Fault::unavailable(format!("{} redirects more than {MAX_REDIRECTS} times", permit.host)))
+        Err(Fault::unavailable(format!("{} redirects more than {MAX_REDIRECTS} times", allowed.host)))
     }
 
     /// Sends one hop. Returns the slot with the response, to hold while its body is read.
     async fn send(
         &self,
-        permit: &AllowedUrl<'_>,
+        allowed: &AllowedUrl<'_>,
         hop: &HopRequest,
     ) -> Result<(Response, RequestSlot), Fault> {
-        let turn = self.turns.take(permit.gate(), &permit.url).await;
-        let request = hop.request(permit)?;
-        let clients = if permit.scope == AddressScope::Any { &self.any } else { &self.public };
-        let client = clients.for_url(&permit.url)?;
+        let slot = self.slots.take(allowed.gate(), &allowed.url).await;
+        let request = hop.request(allowed)?;
+        let client = self.clients.for_url(allowed.scope, &allowed.url)?;
         let sent = Instant::now();
-        let answered = resolver::for_gate(permit.gate(), client.execute(request)).await;
+        let answered = resolver::for_gate(allowed.gate(), client.execute(request)).await;
         let ms = sent.elapsed().as_millis() as u64;
-        let (method, host) = (hop.method(), permit.host.as_str());
+        let (method, host) = (&hop.method, allowed.host.as_str());
         match answered {
             Ok(response) => {
                 tracing::debug!(%method, host, status = response.status().as_u16(), ms, "request of a gate");
-                Ok((response, turn))
+                Ok((response, slot))
             }
             Err(error) => {
                 tracing::debug!(%method, host, ms, "request of a gate failed");
-                Err(response::failed(permit, error))
+                Err(response::failed(allowed, error))
             }
         }
     }
@@ -116,7 +99,7 @@ impl Outbound {
 
 impl Default for Outbound {
     fn default() -> Self {
-        Self::new()
+        Self::with_lookup(&resolver::system_lookup())
     }
 }
 

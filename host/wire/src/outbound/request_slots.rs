@@ -46,7 +46,7 @@ impl RequestSlots {
     fn host(&self, origin: String) -> FairSemaphore {
         let mut hosts = lock(&self.hosts);
         if hosts.len() >= MAX_REMEMBERED_HOSTS {
-            hosts.retain(|_, turns| !turns.is_idle());
+            hosts.retain(|_, slots| !slots.is_idle());
         }
         hosts.entry(origin).or_insert_with(|| FairSemaphore::new(MAX_PER_HOST)).clone()
     }
@@ -65,30 +65,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_gate_that_waits_for_slow_hosts_stands_in_nobodys_way() {
-        let turns = RequestSlots::new();
+    async fn a_gate_that_waits_for_slow_hosts_blocks_no_other_gate() {
+        let slots = RequestSlots::new();
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
         let mut held = Vec::new();
         for n in 0..MAX_PER_GATE {
-            held.push(turns.take(&greedy, &url(n)).await);
+            held.push(slots.take(&greedy, &url(n)).await);
         }
         let one = url(1_000);
-        let mut more = Box::pin(turns.take(&greedy, &one));
-        assert!(poll!(&mut more).is_pending(), "its share is taken");
-        assert!(matches!(poll!(Box::pin(turns.take(&other, &one))), Poll::Ready(_)));
+        let mut more = Box::pin(slots.take(&greedy, &one));
+        assert!(poll!(&mut more).is_pending(), "its share is used up");
+        assert!(matches!(poll!(Box::pin(slots.take(&other, &one))), Poll::Ready(_)));
         held.pop();
-        assert!(matches!(poll!(&mut more), Poll::Ready(_)), "a turn that is over is free");
+        assert!(matches!(poll!(&mut more), Poll::Ready(_)), "a released slot is free");
     }
 
     #[tokio::test]
-    async fn a_host_that_one_gate_storms_answers_another() {
-        let turns = RequestSlots::new();
+    async fn a_gate_takes_at_most_half_of_a_hosts_slots() {
+        let slots = RequestSlots::new();
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
         let mut held = Vec::new();
-        while let Poll::Ready(turn) = poll!(Box::pin(turns.take(&greedy, &url(0)))) {
-            held.push(turn);
+        while let Poll::Ready(slot) = poll!(Box::pin(slots.take(&greedy, &url(0)))) {
+            held.push(slot);
         }
         assert_eq!(held.len(), MAX_PER_HOST / 2);
-        assert!(matches!(poll!(Box::pin(turns.take(&other, &url(0)))), Poll::Ready(_)));
+        assert!(matches!(poll!(Box::pin(slots.take(&other, &url(0)))), Poll::Ready(_)));
     }
 }

@@ -10,10 +10,14 @@ use std::{
 };
 
 use gatehouse_core::{
+    Fault,
     fair_semaphore::FairSemaphore,
     http::{AddressScope, address::is_public},
 };
-use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};
+use gatehouse_net::{
+    Client, HttpClients, Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
 
 pub(crate) type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
@@ -32,15 +36,15 @@ pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Outpu
 }
 
 pub(crate) fn system_lookup() -> LookupFn {
-    static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(MAX_LOOKUPS));
+    static SLOTS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(MAX_LOOKUPS));
     Arc::new(|name| {
         // The HTTP client may complete a connection in the background, without a gate. Such lookups share one slot
         // queue.
         let gate = GATE.try_with(Arc::clone).unwrap_or_default();
         Box::pin(async move {
-            let turn = TURNS.acquire(&gate).await;
+            let slot = SLOTS.acquire(&gate).await;
             let lookup = move || {
-                let _turn = turn;
+                let _slot = slot;
                 (name.as_str(), 0).to_socket_addrs().map(Iterator::collect)
             };
             tokio::task::spawn_blocking(lookup).await?
@@ -53,25 +57,46 @@ pub(crate) fn system_lookup() -> LookupFn {
 #[error("the name resolves to no public address")]
 pub(crate) struct NoPublicAddress;
 
-pub(crate) struct Resolver {
-    reach: AddressScope,
-    lookup: LookupFn,
+/// HTTP clients for public addresses and for any address. The pools are separate, so that requests never share a
+/// connection across scopes.
+pub(crate) struct ScopedClients {
+    public: HttpClients,
+    any: HttpClients,
 }
 
-impl Resolver {
-    pub(crate) fn new(reach: AddressScope, lookup: LookupFn) -> Self {
-        Self { reach, lookup }
+impl ScopedClients {
+    pub(crate) fn new(lookup: &LookupFn, idle_per_host: usize) -> Self {
+        let clients = |scope: AddressScope| {
+            let lookup = LookupFn::clone(lookup);
+            HttpClients::new(move |builder| {
+                let resolver = Resolver { scope, lookup: LookupFn::clone(&lookup) };
+                builder.dns_resolver(resolver).pool_max_idle_per_host(idle_per_host)
+            })
+        };
+        Self { public: clients(AddressScope::Public), any: clients(AddressScope::Any) }
     }
+
+    pub(crate) fn for_url(&self, scope: AddressScope, url: &Url) -> Result<&Client, Fault> {
+        match scope {
+            AddressScope::Public => self.public.for_url(url),
+            AddressScope::Any => self.any.for_url(url),
+        }
+    }
+}
+
+pub(super) struct Resolver {
+    pub(super) scope: AddressScope,
+    pub(super) lookup: LookupFn,
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (found, reach) = ((self.lookup)(name.as_str().to_owned()), self.reach);
+        let (lookup, scope) = ((self.lookup)(name.as_str().to_owned()), self.scope);
         Box::pin(async move {
-            let mut addresses = found.await?;
-            let any = !addresses.is_empty();
-            addresses.retain(|address| reach == AddressScope::Any || is_public(address.ip()));
-            if any && addresses.is_empty() {
+            let mut addresses = lookup.await?;
+            let is_known = !addresses.is_empty();
+            addresses.retain(|address| scope == AddressScope::Any || is_public(address.ip()));
+            if is_known && addresses.is_empty() {
                 return Err(NoPublicAddress.into());
             }
             let addresses: Addrs = Box::new(addresses.into_iter());

@@ -13,19 +13,17 @@ use gatehouse_net::{BodyError, Error as HttpError, Response, read_body_while, ro
 
 use super::{encoding, resolver::NoPublicAddress};
 
-const MIB: usize = 1 << 20;
-
 /// Bodies of at least this many bytes are redacted on a blocking thread, because decoding escapes takes long.
-const LARGE: usize = 256 << 10;
+const MIN_BLOCKING_REDACTION: usize = 256 << 10;
 
 pub(super) async fn read(
     rules: &HttpRules,
-    permit: &AllowedUrl<'_>,
+    allowed: &AllowedUrl<'_>,
     response: Response,
-    mut held: ByteReservation,
+    mut reservation: ByteReservation,
 ) -> Result<HttpResponse, Fault> {
     let status = response.status().as_u16();
-    let encoding = encoding::from_headers(response.headers(), permit)?;
+    let encoding = encoding::from_headers(response.headers(), allowed)?;
     let mut headers: Vec<(String, Vec<u8>)> = response
         .headers()
         .iter()
@@ -37,22 +35,22 @@ pub(super) async fn read(
     if size > MAX_RESPONSE_HEADERS {
         return Err(Fault::exhausted(format!(
             "{} answered with {size} bytes of headers; the limit is {MAX_RESPONSE_HEADERS}",
-            permit.host
+            allowed.host
         )));
     }
     let too_large = || {
-        Fault::exhausted(format!("{} answered with more than {} MiB", permit.host, MAX_RESPONSE_BODY / MIB))
+        Fault::exhausted(format!("{} answered with more than {} MiB", allowed.host, MAX_RESPONSE_BODY >> 20))
             .hint("Request less data, for example one page or a range.")
     };
     let too_much = || {
         Fault::exhausted("the responses that this call holds are too large in total")
             .hint("Send fewer requests at the same time.")
     };
-    let body = read_body_while(response, MAX_RESPONSE_BODY, |piece| held.take(piece.len())).await;
+    let body = read_body_while(response, MAX_RESPONSE_BODY, |piece| reservation.take(piece.len())).await;
     let body = body.map_err(|error| match error {
         BodyError::TooLarge => too_large(),
         BodyError::Stopped => too_much(),
-        BodyError::Broken(error, _) => failed(permit, error),
+        BodyError::Broken(error, _) => failed(allowed, error),
     })?;
     let body = match encoding.filter(|_| !body.is_empty()) {
         None => body,
@@ -61,13 +59,13 @@ pub(super) async fn read(
             let decoded = decoded.ok().and_then(Result::ok).ok_or_else(|| {
                 Fault::unavailable(format!(
                     "{} answered with a body that does not match its encoding",
-                    permit.host
+                    allowed.host
                 ))
             })?;
             if decoded.len() > MAX_RESPONSE_BODY {
                 return Err(too_large());
             }
-            if !held.take(decoded.len()) {
+            if !reservation.take(decoded.len()) {
                 return Err(too_much());
             }
             // These headers describe the encoded body.
@@ -77,12 +75,12 @@ pub(super) async fn read(
     };
     let redactor = rules.redactor();
     let length = body.len();
-    let body = if length < LARGE {
+    let body = if length < MIN_BLOCKING_REDACTION {
         redactor.redact_body(body)
     } else {
         let redactor = redactor.clone();
         let cleaned = tokio::task::spawn_blocking(move || redactor.redact_body(body)).await;
-        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {}", permit.host)))?
+        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {}", allowed.host)))?
     };
     let changed = body.len() != length;
     let clean = |(name, value): (String, Vec<u8>)| (name, redactor.redact_header(value));
@@ -91,22 +89,22 @@ pub(super) async fn read(
     let headers = headers.filter(|(name, _)| !redactor.name_has_secret(name));
     Ok(HttpResponse {
         status,
-        url: redactor.redact_text(permit.url.to_string()),
+        url: redactor.redact_text(allowed.url.to_string()),
         headers: headers.collect(),
         body,
-        reservation: held,
+        reservation,
     })
 }
 
 /// Converts the error to a fault that names the host, but not the URL.
-pub(super) fn failed(permit: &AllowedUrl<'_>, error: HttpError) -> Fault {
+pub(super) fn failed(allowed: &AllowedUrl<'_>, error: HttpError) -> Fault {
     let error = error.without_url();
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(this) = cause {
         if this.is::<NoPublicAddress>() {
-            return permit.private_address_fault();
+            return allowed.private_address_fault();
         }
         cause = this.source();
     }
-    Fault::unavailable(format!("cannot reach {}: {}", permit.host, quoted(&root_cause(&error), 200)))
+    Fault::unavailable(format!("cannot reach {}: {}", allowed.host, quoted(&root_cause(&error), 200)))
 }

@@ -41,14 +41,14 @@ fn answers(answers: &'static [&'static [&'static str]]) -> LookupFn {
     })
 }
 
-async fn resolve(reach: AddressScope, lookup: LookupFn) -> Result<Vec<String>, bool> {
+async fn resolve(scope: AddressScope, lookup: LookupFn) -> Result<Vec<String>, bool> {
     let name = "host.example".parse().expect("a name");
-    let found = Resolver::new(reach, lookup).resolve(name).await;
+    let found = Resolver { scope, lookup }.resolve(name).await;
     found.map(|all| all.map(|a| a.ip().to_string()).collect()).map_err(|error| error.is::<NoPublicAddress>())
 }
 
 #[tokio::test]
-async fn forbidden_addresses_are_dropped_from_what_a_name_stands_for() {
+async fn forbidden_addresses_of_a_name_are_dropped() {
     let mixed =
         || answers(&[&["127.0.0.1", "1.1.1.1", "::ffff:10.0.0.1", "169.254.169.254", "2606:4700::1111"]]);
     assert_eq!(
@@ -103,7 +103,7 @@ async fn server() -> (u16, Arc<AtomicUsize>) {
 #[tokio::test]
 async fn a_name_that_stands_for_this_machine_is_refused_unless_its_rule_says_so() {
     let (port, connections) = server().await;
-    let outbound = Outbound::with_lookup(answers(&[&["127.0.0.1"]]));
+    let outbound = Outbound::with_lookup(&answers(&[&["127.0.0.1"]]));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
     assert_eq!(connections.load(Ordering::SeqCst), 0, "no connection was made");
     assert_eq!(fetch(&outbound, port, true).await.map(|r| r.status), Ok(200));
@@ -117,7 +117,7 @@ async fn a_name_that_stands_for_this_machine_is_refused_unless_its_rule_says_so(
 async fn a_name_that_changes_its_mind_is_checked_each_time() {
     let (port, connections) = server().await;
     // An empty answer first, as from a name server that waits until the check is over.
-    let outbound = Outbound::with_lookup(answers(&[&[], &["127.0.0.1"]]));
+    let outbound = Outbound::with_lookup(&answers(&[&[], &["127.0.0.1"]]));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Unavailable));
     assert_eq!(fetch(&outbound, port, false).await.map(|r| r.status), Err(FaultKind::Denied));
     assert_eq!(connections.load(Ordering::SeqCst), 0, "no connection was made");

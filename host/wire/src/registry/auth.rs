@@ -9,6 +9,7 @@ use gatehouse_net::{
 use serde::Deserialize;
 
 use super::{Credentials, RegistryError};
+use crate::login::auth_challenges;
 
 /// Registry hosts and token service hosts that belong together despite different names. Any other service gets no
 /// credentials, because only the registry's answer vouches for it.
@@ -23,45 +24,22 @@ pub(super) fn may_receive_credentials(home: &Url, service: &Url) -> bool {
 
 /// Supported challenge (RFC 7617, or the token protocol of the distribution project).
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum AuthChallenge {
+pub(super) enum SupportedChallenge {
     Basic,
     Bearer { realm: String, service: Option<String> },
 }
 
-impl AuthChallenge {
+impl SupportedChallenge {
     /// Returns the first supported challenge, preferably for a token.
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
-        let told = || headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
-        let bearer = told().find_map(|value| {
-            let parameters = parameters(after_scheme(value, "bearer")?);
-            let find = |wanted: &str| {
-                parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
-            };
-            Some(Self::Bearer { realm: find("realm")?, service: find("service") })
+        let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+        let challenges: Vec<_> = values.flat_map(auth_challenges).collect();
+        let bearer = challenges.iter().filter(|challenge| challenge.is("bearer")).find_map(|challenge| {
+            let realm = challenge.parameter("realm")?.to_owned();
+            Some(Self::Bearer { realm, service: challenge.parameter("service").map(str::to_owned) })
         });
-        bearer.or_else(|| told().any(|value| after_scheme(value, "basic").is_some()).then_some(Self::Basic))
+        bearer.or_else(|| challenges.iter().any(|challenge| challenge.is("basic")).then_some(Self::Basic))
     }
-}
-
-fn after_scheme<'a>(value: &'a str, scheme: &str) -> Option<&'a str> {
-    let (word, rest) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
-    word.eq_ignore_ascii_case(scheme).then_some(rest)
-}
-
-/// Parses `name="value", name=value`. Names become lower case.
-fn parameters(text: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some((name, after)) = rest.split_once('=') {
-        let name = name.trim_matches([',', ' ', '\t']).to_ascii_lowercase();
-        let (value, next) = match after.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
-            None => after.split_once(',').unwrap_or((after, "")),
-        };
-        found.push((name, value.trim().to_owned()));
-        rest = next;
-    }
-    found
 }
 
 /// Returns the `Authorization` value for a password. Marked sensitive, so `Debug` hides it.
@@ -112,70 +90,4 @@ pub(super) fn token_url(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn challenge(values: &[&str]) -> Option<AuthChallenge> {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(WWW_AUTHENTICATE, value.parse().expect("a header"));
-        }
-        AuthChallenge::from_headers(&headers)
-    }
-
-    #[test]
-    fn challenges_are_read_as_registries_write_them() {
-        let bearer = |realm: &str, service: Option<&str>| {
-            Some(AuthChallenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
-        };
-        assert_eq!(
-            challenge(&[
-                r#"Bearer realm="https://auth.example/token",service="r.example",scope="x:y,z:pull""#
-            ]),
-            bearer("https://auth.example/token", Some("r.example"))
-        );
-        assert_eq!(challenge(&["bearer Realm=https://a.example"]), bearer("https://a.example", None));
-        assert_eq!(challenge(&[r#"Basic realm="x""#]), Some(AuthChallenge::Basic));
-        assert_eq!(
-            challenge(&[r#"Basic realm="x""#, r#"Bearer realm="https://a""#]),
-            bearer("https://a", None)
-        );
-        assert_eq!(challenge(&["Bearer"]), None);
-        assert_eq!(challenge(&["Negotiate"]), None);
-        assert_eq!(challenge(&[]), None);
-    }
-
-    #[test]
-    fn credentials_are_for_the_registry_and_its_own_token_service() {
-        let may = |home: &str, service: &str| {
-            let url = |text: &str| Url::parse(text).expect("a URL");
-            may_receive_credentials(&url(home), &url(service))
-        };
-        assert!(may("https://r.example/v2/", "https://r.example/token"));
-        assert!(may("https://r.example:5000/v2/", "https://r.example:5000/token"));
-        assert!(may("https://registry-1.docker.io/v2/", "https://auth.docker.io/token"));
-        for (home, service) in [
-            ("https://r.example/v2/", "https://r.example:8443/token"),
-            ("https://r.example/v2/", "https://auth.r.example/token"),
-            ("https://r.example/v2/", "https://auth.docker.io/token"),
-            ("https://r.example/v2/", "http://r.example/token"),
-            ("https://registry-1.docker.io/v2/", "https://auth.docker.io:444/token"),
-            ("https://registry-1.docker.io/v2/", "http://auth.docker.io/token"),
-            ("https://registry-1.docker.io/v2/", "https://auth.docker.io.evil.example/token"),
-            ("http://127.0.0.1:5000/v2/", "http://127.0.0.1:5001/token"),
-        ] {
-            assert!(!may(home, service), "{home} {service}");
-        }
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let credentials = Credentials { user: "u".into(), password: "hunter2".into() };
-        let header = basic(&credentials).expect("a header");
-        assert_eq!(header.to_str().ok(), Some("Basic dTpodW50ZXIy"));
-        assert!(!format!("{header:?}{credentials:?}").contains("hunter2"));
-        assert!(!format!("{header:?}").contains("dTpodW50"), "{header:?}");
-        assert!(bearer(b"{}").is_err() && bearer(b"garbage").is_err());
-        assert!(bearer(br#"{"token": "a\r\nb"}"#).is_err());
-    }
-}
+mod tests;

@@ -1,8 +1,5 @@
 //! Requests to one repository, with rules for their targets, credentials and response sizes.
 
-#[cfg(test)]
-mod tests;
-
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,10 +10,11 @@ use gatehouse_net::{
     http_cause, read_body_while,
 };
 
+use crate::login::is_loopback;
+
 use super::{
     Credentials, OciReference, RegistryAccess, RegistryError,
-    auth::{AuthChallenge, basic, bearer, may_receive_credentials, token_url},
-    reference::is_loopback,
+    auth::{SupportedChallenge, basic, bearer, may_receive_credentials, token_url},
 };
 
 /// Maximum redirects. Registries usually redirect blobs to a store, in one hop.
@@ -33,7 +31,7 @@ pub struct RegistryClient {
     pub(super) reference: OciReference,
     pub(super) base: Url,
     insecure: bool,
-    purpose: RegistryAccess,
+    access: RegistryAccess,
     credentials: Option<Credentials>,
     authorization: Option<HeaderValue>,
     /// Token service that was asked without credentials, because they must not be sent there.
@@ -58,11 +56,11 @@ impl RegistryClient {
     /// Creates a client. Uses plain HTTP for loopback registries, and for others only if `insecure`.
     pub fn new(
         reference: &OciReference,
-        purpose: RegistryAccess,
+        access: RegistryAccess,
         credentials: Option<Credentials>,
         insecure: bool,
     ) -> Result<Self, RegistryError> {
-        let http = HttpClients::new(move |builder| match purpose {
+        let http = HttpClients::new(move |builder| match access {
             RegistryAccess::Pull => builder.timeout(MAX_REQUEST_TIME).read_timeout(MAX_READ_PAUSE),
             // The read timeout would also run while a large body is sent.
             RegistryAccess::Push => builder.timeout(MAX_REQUEST_TIME),
@@ -75,16 +73,7 @@ impl RegistryClient {
         let base = Url::parse(&base);
         let base = base.map_err(|_| RegistryError::new(format!("invalid registry address '{address}'")))?;
         let reference = reference.clone();
-        Ok(Self {
-            http,
-            reference,
-            base,
-            insecure,
-            purpose,
-            credentials,
-            authorization: None,
-            withheld: None,
-        })
+        Ok(Self { http, reference, base, insecure, access, credentials, authorization: None, withheld: None })
     }
 
     pub(super) fn url(&self, path: &str) -> Result<Url, RegistryError> {
@@ -151,9 +140,7 @@ impl RegistryClient {
     }
 
     fn http(&self, url: &Url) -> Result<&Client, RegistryError> {
-        self.http.for_url(url).map_err(|fault| {
-            RegistryError::new(format!("{} {}", fault.message, fault.hint.unwrap_or_default()))
-        })
+        self.http.for_url(url).map_err(|fault| RegistryError::new(fault.in_one_line()))
     }
 
     fn unreachable(&self, url: &Url, error: HttpError) -> RegistryError {
@@ -163,12 +150,12 @@ impl RegistryClient {
 
     async fn authorize(&mut self, response: &Response) -> Result<(), RegistryError> {
         let name = &self.reference.registry;
-        let challenge = AuthChallenge::from_headers(response.headers());
+        let challenge = SupportedChallenge::from_headers(response.headers());
         let anonymous = || RegistryError::credentials(format!("registry '{name}' requires credentials"));
         self.authorization = Some(match (challenge, &self.credentials) {
-            (Some(AuthChallenge::Basic), Some(credentials)) => basic(credentials)?,
-            (Some(AuthChallenge::Basic), None) => return Err(anonymous()),
-            (Some(AuthChallenge::Bearer { realm, service }), _) => {
+            (Some(SupportedChallenge::Basic), Some(credentials)) => basic(credentials)?,
+            (Some(SupportedChallenge::Basic), None) => return Err(anonymous()),
+            (Some(SupportedChallenge::Bearer { realm, service }), _) => {
                 self.token(&realm, service.as_deref()).await?
             }
             (None, _) => return Err(self.error("requires an unsupported kind of credentials")),
@@ -177,7 +164,7 @@ impl RegistryClient {
     }
 
     async fn token(&mut self, realm: &str, service: Option<&str>) -> Result<HeaderValue, RegistryError> {
-        let actions = match self.purpose {
+        let actions = match self.access {
             RegistryAccess::Pull => "pull",
             RegistryAccess::Push => "pull,push",
         };
@@ -232,10 +219,10 @@ impl RegistryClient {
         if status == StatusCode::NOT_FOUND {
             return Err(self.error(format!("{what} not found")));
         }
-        let said = self.read(response, MAX_SMALL_RESPONSE, "the error", &|_| ()).await.unwrap_or_default();
-        let said = quoted(String::from_utf8_lossy(&said).trim(), 200);
-        let said = if said.is_empty() { said } else { format!(": {said}") };
-        Err(self.error(format!("answered {status} for {what}{said}")))
+        let text = self.read(response, MAX_SMALL_RESPONSE, "the error", &|_| ()).await.unwrap_or_default();
+        let text = quoted(String::from_utf8_lossy(&text).trim(), 200);
+        let text = if text.is_empty() { text } else { format!(": {text}") };
+        Err(self.error(format!("answered {status} for {what}{text}")))
     }
 
     /// Reads a body of at most `cap` bytes. Does not trust the declared length.
@@ -261,5 +248,41 @@ impl RegistryClient {
                 self.error(format!("{what} ended after {read} bytes: {cause}"))
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(reference: &str, insecure: bool) -> RegistryClient {
+        let reference: OciReference = reference.parse().expect("a reference");
+        RegistryClient::new(&reference, RegistryAccess::Pull, None, insecure).expect("a client")
+    }
+
+    #[test]
+    fn plain_http_is_for_loopback_or_insecure() {
+        let base = |reference: &str, insecure: bool| registry(reference, insecure).base.to_string();
+        assert_eq!(base("oci://ghcr.io/a/b", false), "https://ghcr.io/v2/a/b/");
+        assert_eq!(base("oci://docker.io/a/b", false), "https://registry-1.docker.io/v2/a/b/");
+        assert_eq!(base("oci://10.0.0.1:5000/a", false), "https://10.0.0.1:5000/v2/a/");
+        assert_eq!(base("oci://127.0.0.1:5000/a", false), "http://127.0.0.1:5000/v2/a/");
+        assert_eq!(base("oci://[::1]:5000/a", false), "http://[::1]:5000/v2/a/");
+        assert_eq!(base("oci://10.0.0.1:5000/a", true), "http://10.0.0.1:5000/v2/a/");
+    }
+
+    #[test]
+    fn redirects_cannot_drop_tls() {
+        let may = |registry: &RegistryClient, url: &str| {
+            registry.check_url(&Url::parse(url).expect("a URL")).is_ok()
+        };
+        let far = registry("oci://ghcr.io/a", false);
+        assert!(may(&far, "https://blobs.example/x"));
+        assert!(
+            !may(&far, "http://ghcr.io/x") && !may(&far, "http://127.0.0.1/x") && !may(&far, "file:///x")
+        );
+        let near = registry("oci://localhost:5000/a", false);
+        assert!(may(&near, "http://localhost:5001/x") && !may(&near, "http://blobs.example/x"));
+        assert!(may(&registry("oci://r.example/a", true), "http://blobs.example/x"));
     }
 }

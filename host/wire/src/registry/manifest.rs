@@ -7,7 +7,7 @@ use gatehouse_core::{hash::sha256_hex, names::quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{RegistryError, reference::hex_of};
+use super::{RegistryError, reference::sha256_digits};
 
 /// Media types of manifests and indexes (OCI image specification, Docker registry API).
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -71,12 +71,12 @@ pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<C
         [] => {
             let types = manifest.layers.iter().take(5).map(|layer| quoted(&layer.media_type, 80));
             let types: Vec<String> = types.collect();
-            let there_are = if types.is_empty() { "none".into() } else { types.join(", ") };
-            return Err(format!("contains no gate: no layer is {WASM}; its layers are: {there_are}"));
+            let listed = if types.is_empty() { "none".into() } else { types.join(", ") };
+            return Err(format!("contains no gate: no layer is {WASM}; its layers are: {listed}"));
         }
         more => return Err(format!("has {} layers of {WASM}; a gate has exactly one", more.len())),
     };
-    let sha256 = hex_of(&layer.digest).ok_or_else(|| {
+    let sha256 = sha256_digits(&layer.digest).ok_or_else(|| {
         format!("has a layer with a digest other than SHA-256: '{}'", quoted(&layer.digest, 80))
     })?;
     Ok(ComponentLayer { sha256: sha256.to_owned(), size: layer.size })
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_published_is_read_back() {
+    fn published_manifests_can_be_parsed() {
         let package = GatePackage {
             wasm: Bytes::from_static(b"component"),
             imports: vec!["gatehouse:gate/text@0.1.0".into()],
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn other_manifests_are_told_apart() {
+    fn other_manifests_are_rejected() {
         let layer = |kind: &str, digest: &str| json!({"mediaType": kind, "digest": digest, "size": 1});
         let good = format!("sha256:{}", "0".repeat(64));
         let says = |manifest: serde_json::Value, part: &str| {

@@ -11,16 +11,15 @@
 mod auth;
 mod client;
 mod manifest;
-mod pull;
-mod push;
 mod reference;
+mod transfer;
 
 use std::fmt;
 
 pub use client::RegistryClient;
 pub use manifest::{ComponentLayer, GatePackage};
-pub use pull::PublishedArtifact;
 pub use reference::OciReference;
+pub use transfer::PublishedArtifact;
 
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_manifest(input: &[u8]) {
@@ -51,15 +50,15 @@ pub enum RegistryAccess {
 pub struct RegistryError {
     pub message: String,
     /// True if credentials, or other ones, could help.
-    pub wants_credentials: bool,
+    pub needs_credentials: bool,
 }
 
 impl RegistryError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), wants_credentials: false }
+        Self { message: message.into(), needs_credentials: false }
     }
 
     fn credentials(message: impl Into<String>) -> Self {
-        Self { message: message.into(), wants_credentials: true }
+        Self { message: message.into(), needs_credentials: true }
     }
 }

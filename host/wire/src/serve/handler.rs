@@ -19,15 +19,19 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::{
+use crate::serve::{
     ServedPreset, ServedPresets,
-    calls::ToolCallParams,
-    clients::ClientState,
-    lists::{ListKind, is_removed_method},
-    reply::{self, StructuredMode},
-    request::principal,
-    resource_requests::one_page,
-    subscriptions::{self, ResourceWatch},
+    lists::{
+        ListKind,
+        clients::ClientState,
+        is_removed_method,
+        subscriptions::{self, ResourceWatch},
+    },
+    requests::{
+        interactive_request::{InteractiveParams, is_since_2026, principal},
+        reply::{self, StructuredMode},
+        resource_requests::one_page,
+    },
 };
 
 pub(super) const LIST_TTL_MS: u64 = 60_000;
@@ -56,8 +60,8 @@ impl Handler {
     }
 
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
-        self.client.lists(list, catalog.generation);
-        self.served.clients.changed();
+        self.client.record_listed(list, catalog.generation);
+        self.served.clients.notify_watchers();
     }
 }
 
@@ -100,7 +104,7 @@ impl ServerHandler for Handler {
         let principal = principal(&context.request_context().extensions);
         let mut watched = FuturesUnordered::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            watched.push(ResourceWatch::new(uri.clone()).changed(self, &principal));
+            watched.push(ResourceWatch::new(uri.clone()).next_change(self, &principal));
         }
         loop {
             tokio::select! {
@@ -110,7 +114,7 @@ impl ServerHandler for Handler {
                         if context.sink().notify_resource_updated(watch.uri()).await.is_err() {
                             return Ok(());
                         }
-                        watched.push(watch.changed(self, &principal));
+                        watched.push(watch.next_change(self, &principal));
                     }
                 }
                 changed = changes.changed() => {
@@ -186,7 +190,7 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         self.catalog_with_list::<SubscribeRequestMethod>(ListKind::Resources).await?;
         let principal = principal(&context.extensions);
-        self.client.watched.begin(self, principal, context.peer, request.uri).await
+        self.client.watched.subscribe(self, principal, context.peer, request.uri).await
     }
 
     async fn unsubscribe(
@@ -195,7 +199,7 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.catalog_with_list::<UnsubscribeRequestMethod>(ListKind::Resources).await?;
-        self.client.watched.end(&request.uri);
+        self.client.watched.unsubscribe(&request.uri);
         Ok(())
     }
 
@@ -206,10 +210,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
         let catalog = self.answer(async { Ok(self.served.settled_catalog().await) }).await?;
-        let tools = reply::tools_with(
-            &catalog,
-            StructuredMode::for_request(&catalog, &context, is_since_2026(&context)),
-        );
+        let tools = reply::tools_with(&catalog, StructuredMode::for_request(&catalog, &context));
         self.record_listed(ListKind::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
@@ -228,13 +229,14 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let requested = ToolCallParams {
+        let params = InteractiveParams {
+            method: "tools/call",
             name: request.name.into_owned(),
             arguments: request.arguments.map_or(Value::Null, Value::Object),
             state: request.request_state,
             answers: request.input_responses,
         };
-        self.answer(self.run(requested, &context)).await
+        self.answer(self.run(params, &context)).await
     }
 
     // rmcp deprecates this method because requests carry the level since 2026-07-28.
@@ -276,13 +278,14 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("invalid params for {method}{what}"), None));
         };
         let member = |key| params.get(key).cloned();
-        let requested = ToolCallParams {
+        let params = InteractiveParams {
+            method: "tools/call",
             name: name.to_owned(),
             arguments: member("arguments").unwrap_or(Value::Null),
             state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
             answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
         };
-        let result = self.answer(self.run(requested, &context)).await?;
+        let result = self.answer(self.run(params, &context)).await?;
         let value = serde_json::to_value(ServerResult::from(result));
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp omits this field for clients before 2026-07-28, but not in custom results.
@@ -291,8 +294,4 @@ impl ServerHandler for Handler {
         }
         Ok(CustomResult::new(value))
     }
-}
-
-fn is_since_2026(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28")
 }

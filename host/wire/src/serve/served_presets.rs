@@ -13,11 +13,13 @@ use gatehouse_core::{Catalog, CompiledPreset, Pipeline, catalog::CatalogError, l
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    clients::{ClientInfo, PresetClients},
-    lists::ListKind,
-    paused_calls::PausedCalls,
-    server_requests::OpenQuestions,
+use crate::serve::{
+    elicitation::OpenQuestions,
+    lists::{
+        ListKind,
+        clients::{ClientInfo, PresetClients},
+    },
+    requests::paused_calls::PausedCalls,
     shutdown::Shutdown,
 };
 
@@ -39,14 +41,14 @@ pub struct ServedPreset {
 }
 
 impl ServedPreset {
-    fn new(view: PresetView, news: &ClientsChanged) -> Self {
+    fn new(view: PresetView, clients_changed: &ClientsChanged) -> Self {
         Self {
             catalog: ArcSwap::from_pointee(view.catalog),
             instructions: Mutex::new(view.instructions),
             promised_all: AtomicBool::new(false),
             changes: watch::Sender::default(),
             swaps: watch::Sender::default(),
-            clients: PresetClients::new(news.clone()),
+            clients: PresetClients::new(clients_changed.clone()),
         }
     }
 
@@ -129,18 +131,26 @@ pub(super) type ClientsChanged = watch::Sender<()>;
 /// A preset, or the reason why it cannot be served.
 type PresetResult = Result<Arc<ServedPreset>, String>;
 
+fn serve_all(
+    presets: BTreeMap<String, Result<PresetView, String>>,
+    clients_changed: &ClientsChanged,
+) -> BTreeMap<String, PresetResult> {
+    let served = |view| Arc::new(ServedPreset::new(view, clients_changed));
+    presets.into_iter().map(|(name, view)| (name, view.map(served))).collect()
+}
+
 /// All served presets and their shared state.
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
     /// Calls of all presets that wait for answers.
     pub(super) open_questions: Arc<OpenQuestions>,
-    pub(super) parked: Arc<PausedCalls>,
+    pub(super) paused_calls: Arc<PausedCalls>,
     pub(super) shutdown: Arc<Shutdown>,
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
     /// Cancelled once the presets are composed.
     pub(super) composed: CancellationToken,
-    news: ClientsChanged,
+    clients_changed: ClientsChanged,
 }
 
 impl ServedPresets {
@@ -151,21 +161,20 @@ impl ServedPresets {
         default: PresetView,
         presets: BTreeMap<String, Result<PresetView, String>>,
     ) -> Self {
-        let news = ClientsChanged::default();
-        let served = |view| Arc::new(ServedPreset::new(view, &news));
-        let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
-        let default = served(default);
+        let clients_changed = ClientsChanged::default();
+        let default = Arc::new(ServedPreset::new(default, &clients_changed));
+        let presets = serve_all(presets, &clients_changed);
         let composed = CancellationToken::new();
         composed.cancel();
         Self {
             composed,
             pipeline: Arc::new(pipeline),
             open_questions: Arc::default(),
-            parked: Arc::default(),
+            paused_calls: Arc::default(),
             shutdown: Arc::default(),
             default,
             presets: ArcSwap::from_pointee(presets),
-            news,
+            clients_changed,
         }
     }
 
@@ -183,9 +192,7 @@ impl ServedPresets {
 
     /// Sets the first presets after [`ServedPresets::starting`].
     pub fn begin(&self, default: PresetView, presets: BTreeMap<String, Result<PresetView, String>>) {
-        let served = |view| Arc::new(ServedPreset::new(view, &self.news));
-        let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
-        self.presets.store(Arc::new(presets));
+        self.presets.store(Arc::new(serve_all(presets, &self.clients_changed)));
         self.default.begin(default);
         self.composed.cancel();
     }
@@ -198,9 +205,9 @@ impl ServedPresets {
         default: PresetView,
         presets: BTreeMap<String, Result<PresetView, String>>,
     ) -> Vec<Option<String>> {
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         if self.default.swap(default) {
-            told.push(None);
+            notified.push(None);
         }
         let before = self.presets.load_full();
         let mut now = BTreeMap::new();
@@ -208,11 +215,11 @@ impl ServedPresets {
             let named = match (view, before.get(&name)) {
                 (Ok(view), Some(Ok(served))) => {
                     if served.swap(view) {
-                        told.push(Some(name.clone()));
+                        notified.push(Some(name.clone()));
                     }
                     Ok(Arc::clone(served))
                 }
-                (Ok(view), _) => Ok(Arc::new(ServedPreset::new(view, &self.news))),
+                (Ok(view), _) => Ok(Arc::new(ServedPreset::new(view, &self.clients_changed))),
                 (Err(why), _) => Err(why),
             };
             now.insert(name, named);
@@ -221,10 +228,10 @@ impl ServedPresets {
         for (name, served) in before.iter().filter_map(|(name, served)| Some((name, served.as_ref().ok()?))) {
             if !matches!(self.presets.load().get(name), Some(Ok(_))) {
                 served.retire(name);
-                told.push(Some(name.clone()));
+                notified.push(Some(name.clone()));
             }
         }
-        told
+        notified
     }
 
     pub(super) fn presets(&self) -> Arc<BTreeMap<String, PresetResult>> {
@@ -241,6 +248,6 @@ impl ServedPresets {
 
     /// Returns a receiver that wakes when [`ServedPresets::clients`] changes.
     pub fn client_changes(&self) -> watch::Receiver<()> {
-        self.news.subscribe()
+        self.clients_changed.subscribe()
     }
 }

@@ -12,7 +12,7 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::{handler::Handler, reply::fault_data};
+use crate::serve::{handler::Handler, requests::reply::fault_to_error};
 
 /// Maximum time to accept new requests during shutdown, while some are running.
 const MAX_OPEN_TIME: Duration = Duration::from_secs(5);
@@ -89,13 +89,13 @@ impl Shutdown {
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         if self.refusing.is_cancelled() {
-            return Err(error(&refused_fault()));
+            return Err(fault_to_error(&refused_fault(), None));
         }
         let _running = self.running();
         tokio::select! {
             biased;
             answer = work => answer,
-            () = self.wait_until_over() => Err(error(&aborted_fault())),
+            () = self.wait_until_over() => Err(fault_to_error(&aborted_fault(), None)),
         }
     }
 }
@@ -121,10 +121,6 @@ pub(super) fn aborted_fault() -> Fault {
         .hint("It may have taken effect. Check before you repeat it.");
     fault.retryable = false;
     fault
-}
-
-fn error(fault: &Fault) -> ErrorData {
-    ErrorData::internal_error(fault.in_one_line(), Some(fault_data(fault, None)))
 }
 
 #[cfg(test)]

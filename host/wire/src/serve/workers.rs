@@ -30,7 +30,7 @@ enum State {
     Unused,
     Started(Runtime),
     /// Ended, or failed to start.
-    None,
+    Stopped,
 }
 
 impl Workers {
@@ -42,13 +42,13 @@ impl Workers {
         }
         match &*state {
             State::Started(runtime) => Some(runtime.handle().clone()),
-            State::Unused | State::None => None,
+            State::Unused | State::Stopped => None,
         }
     }
 
     /// Stops the threads and their calls, and waits for them to end.
     pub(super) async fn end(&self) {
-        let state = std::mem::replace(&mut *lock(&self.0.0), State::None);
+        let state = std::mem::replace(&mut *lock(&self.0.0), State::Stopped);
         if let State::Started(runtime) = state {
             // Blocks its thread until the runtime ends.
             let _ = spawn_blocking(move || runtime.shutdown_timeout(MAX_WAIT)).await;
@@ -62,9 +62,9 @@ fn start() -> State {
     match builder.enable_all().event_interval(4).global_queue_interval(4).build() {
         Ok(runtime) => State::Started(runtime),
         Err(error) => {
-            tracing::warn!(%error, "cannot start worker threads; cannot start worker threads; long calls share one \
+            tracing::warn!(%error, "cannot start worker threads; long calls share one \
             thread");
-            State::None
+            State::Stopped
         }
     }
 }
@@ -72,7 +72,7 @@ fn start() -> State {
 impl Drop for WorkerThreads {
     /// Does not wait: dropping a runtime blocks, which an async context must not.
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut *lock(&self.0), State::None);
+        let state = std::mem::replace(&mut *lock(&self.0), State::Stopped);
         if let State::Started(runtime) = state {
             runtime.shutdown_background();
         }

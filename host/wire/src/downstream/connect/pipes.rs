@@ -1,10 +1,13 @@
-//! Connections to server processes.
+//! Connections to server processes, of which few start at the same time.
 
-use std::time::Duration;
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
 use rmcp::service::serve_client_with_lifecycle;
-use tokio::time::{sleep_until, timeout};
+use tokio::{
+    sync::Semaphore,
+    time::{sleep_until, timeout},
+};
 
 use super::{AttemptDeadline, AttemptError, HostClient, Lifecycle, RealConnector, ServerSession, is_answer};
 use crate::downstream::{
@@ -17,15 +20,43 @@ use crate::downstream::{
 /// Maximum wait for the exit of a process after its output closes.
 const MAX_EXIT_WAIT: Duration = Duration::from_millis(500);
 
+const MAX_STARTS: usize = 4;
+
+/// Maximum time to hold a slot.
+const MAX_HOLD: Duration = Duration::from_secs(10);
+
+/// Limit on processes that start at the same time. Package runners download and unpack at startup, and many of them
+/// together would miss their time limits.
+pub(super) struct StartSlots(Semaphore);
+
+impl Default for StartSlots {
+    fn default() -> Self {
+        Self(Semaphore::new(MAX_STARTS))
+    }
+}
+
+impl StartSlots {
+    /// Runs `start` in a slot. After [`MAX_HOLD`], `start` continues without the slot.
+    pub(super) async fn run<T>(&self, start: impl Future<Output = T>) -> T {
+        let slot = self.0.acquire().await;
+        let mut start = pin!(start);
+        if let Ok(started) = timeout(MAX_HOLD, &mut start).await {
+            return started;
+        }
+        drop(slot);
+        start.await
+    }
+}
+
 impl RealConnector {
     pub(super) async fn over_pipes(
         &self,
         server: &ServerDefinition,
-        intake: &ConnectionContext,
-        era: Lifecycle,
+        context: &ConnectionContext,
+        lifecycle: Lifecycle,
         limit: AttemptDeadline,
     ) -> Result<ServerSession, AttemptError> {
-        let redactor = intake.limits.redactor();
+        let redactor = Arc::clone(&context.limits.redactor);
         let (process, output, input) = ServerProcess::start(
             &self.program,
             &server.transport,
@@ -34,19 +65,19 @@ impl RealConnector {
             redactor,
         )
         .map_err(AttemptError::Failed)?;
-        let inbound = InboundReader::new(&intake.limits);
+        let inbound = InboundReader::new(&context.limits);
         let transport = PipeTransport::new(output, input, &inbound);
         let client = HostClient::new(&server.name, inbound);
-        let transport = client.wrap_transport(transport, &intake.changed);
+        let transport = client.wrap_transport(transport, &context.changed);
         let ended = |how| ConnectFailure::transient(format!("it exited during startup ({how})"));
         let failed = tokio::select! {
-            begun = serve_client_with_lifecycle(client, transport, era.mode()) => match begun {
+            begun = serve_client_with_lifecycle(client, transport, lifecycle.mode()) => match begun {
                 Ok(running) => return Ok(ServerSession::new(running, Some(process))),
-                Err(error) if is_answer(&error) => era.classify_failure(&error),
+                Err(error) if is_answer(&error) => lifecycle.classify_failure(&error),
                 // A process that exits closes its output a moment earlier.
                 Err(error) => match timeout(MAX_EXIT_WAIT, process.ended()).await {
                     Ok(how) => AttemptError::Failed(ended(how)),
-                    Err(_) => era.classify_failure(&error),
+                    Err(_) => lifecycle.classify_failure(&error),
                 },
             },
             how = process.ended() => AttemptError::Failed(ended(how)),
@@ -64,19 +95,50 @@ impl RealConnector {
         server: &ServerDefinition,
         process: &ServerProcess,
     ) -> AttemptError {
-        let said = process.error_summary().map(|said| format!("; stderr: {said}")).unwrap_or_default();
+        let stderr = process.error_summary().map(|stderr| format!("; stderr: {stderr}")).unwrap_or_default();
         let withheld = match &server.transport {
             ServerTransport::Stdio { env, .. } => self.inherited.withheld_from(&server.name, env),
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,
         };
         let withheld = withheld.map(|withheld| format!("; {withheld}")).unwrap_or_default();
-        let explain = |failure: ConnectFailure| {
-            let message = format!("{}{said}{withheld}", failure.message);
+        failed.map(|failure| {
+            let message = format!("{}{stderr}{withheld}", failure.message);
             ConnectFailure { message, ..failure }
-        };
-        match failed {
-            AttemptError::TryOtherLifecycle(failure) => AttemptError::TryOtherLifecycle(explain(failure)),
-            AttemptError::Failed(failure) => AttemptError::Failed(explain(failure)),
-        }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::{join, join_all};
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_few_programs_start_at_the_same_time() {
+        let (slots, starting) = (StartSlots::default(), AtomicUsize::new(0));
+        let begin = Instant::now();
+        let starts = (0..10).map(|_| {
+            slots.run(async {
+                assert!(starting.fetch_add(1, Ordering::SeqCst) < MAX_STARTS);
+                sleep(Duration::from_secs(1)).await;
+                starting.fetch_sub(1, Ordering::SeqCst);
+            })
+        });
+        join_all(starts).await;
+        assert_eq!(begin.elapsed(), Duration::from_secs(3), "four, four and two");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn programs_that_hang_do_not_keep_their_slots() {
+        let slots = StartSlots::default();
+        let begin = Instant::now();
+        let hanging = join_all((0..MAX_STARTS).map(|_| slots.run(sleep(Duration::from_secs(60)))));
+        let next = slots.run(async { begin.elapsed() });
+        let (_, waited) = join(hanging, next).await;
+        assert_eq!((waited, begin.elapsed()), (MAX_HOLD, Duration::from_secs(60)));
     }
 }

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_flood_that_goes_on_ends_the_connection() {
+    fn only_a_long_flood_ends_the_connection() {
         assert!(is_flood(&[1_100; 11]), "ten full seconds and the next one");
         assert!(!is_flood(&[1_100; 10]));
         assert!(!is_flood(&[1_000; 60]), "at the limit");

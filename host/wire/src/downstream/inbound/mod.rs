@@ -2,9 +2,7 @@
 //! large messages outside the async runtime. A response that cannot be read only fails its own request.
 
 mod flood;
-mod message_reader;
 mod pending_responses;
-mod progress;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -32,11 +30,9 @@ use tokio_util::sync::CancellationToken;
 use super::{connection::ConnectionEnd, server_text::repaired};
 use crate::serve::response_id;
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
-pub(super) use message_reader::MessageReader;
 use pending_responses::PendingResponses;
 pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
-pub(super) use progress::ProgressWatchers;
-pub(super) use transport::GuardedTransport;
+pub(super) use transport::{GuardedTransport, ProgressWatchers};
 
 pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
@@ -57,7 +53,7 @@ const MEMORY_UNIT: usize = 1 << 10;
 /// Limits of one server, shared by all its connections.
 #[derive(Clone)]
 pub(crate) struct InboundLimits {
-    redactor: Arc<Redactor>,
+    pub(super) redactor: Arc<Redactor>,
     memory: Arc<Semaphore>,
 }
 
@@ -65,16 +61,12 @@ impl InboundLimits {
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / MEMORY_UNIT)) }
     }
-
-    pub(super) fn redactor(&self) -> Arc<Redactor> {
-        Arc::clone(&self.redactor)
-    }
 }
 
 #[derive(Clone)]
 pub(crate) struct InboundReader {
     limits: InboundLimits,
-    awaited: PendingResponses,
+    pending: PendingResponses,
     flood: Arc<Mutex<FloodDetector>>,
     ended: Arc<OnceLock<ConnectionEnd>>,
     ending: CancellationToken,
@@ -87,7 +79,7 @@ impl InboundReader {
     pub(crate) fn new(limits: &InboundLimits) -> Self {
         Self {
             limits: limits.clone(),
-            awaited: PendingResponses::default(),
+            pending: PendingResponses::default(),
             flood: Arc::new(Mutex::new(FloodDetector::new(Instant::now()))),
             ended: Arc::default(),
             ending: CancellationToken::new(),
@@ -120,10 +112,10 @@ impl InboundReader {
     pub(crate) async fn read_with_detached_result(&self, text: Vec<u8>) -> Option<ServerMessage> {
         let is_large = text.len() >= MIN_LARGE_MESSAGE;
         match self.read(text).await {
-            Some(JsonRpcMessage::Response(mut response)) if is_large && !is_for_library(&response.result) => {
+            Some(JsonRpcMessage::Response(mut response)) if is_large && !is_for_rmcp(&response.result) => {
                 let empty = ServerResult::empty(());
                 let result = std::mem::replace(&mut response.result, empty);
-                self.awaited.keep_result(&response.id, result);
+                self.pending.detach_result(&response.id, result);
                 Some(JsonRpcMessage::Response(response))
             }
             message => message,
@@ -131,11 +123,11 @@ impl InboundReader {
     }
 
     pub(crate) fn register_request(&self, id: &RequestId) {
-        self.awaited.register(id);
+        self.pending.register(id);
     }
 
     pub(super) fn take_response(&self, id: &RequestId) -> ReceivedResponse {
-        self.awaited.take(id)
+        self.pending.take(id)
     }
 
     pub(super) fn end(&self, end: ConnectionEnd) {
@@ -187,7 +179,7 @@ impl InboundReader {
         };
         match parsed {
             Ok(JsonRpcMessage::Response(response)) => {
-                let is_awaited = self.awaited.record_arrival(&response.id, memory);
+                let is_awaited = self.pending.record_arrival(&response.id, memory);
                 if !is_awaited {
                     self.count_unrequested();
                 }
@@ -200,7 +192,7 @@ impl InboundReader {
 
     pub(crate) fn refuse(&self, id: &RequestId, why: &str) -> ServerMessage {
         let why = quoted(why, 300);
-        self.awaited.record_refusal(id, &why);
+        self.pending.record_refusal(id, &why);
         JsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id.clone()))
     }
 
@@ -215,8 +207,38 @@ impl InboundReader {
     }
 }
 
+/// Reader for transports that receive one message after another.
+pub(super) struct MessageReader {
+    inbound: InboundReader,
+    reading: Option<ReadFuture>,
+}
+
+impl MessageReader {
+    pub(super) fn new(inbound: &InboundReader) -> Self {
+        Self { inbound: inbound.clone(), reading: None }
+    }
+
+    /// Reads a message. [`Self::large`] returns a large one.
+    pub(super) fn add(&mut self, text: Vec<u8>) -> Option<ServerMessage> {
+        match self.inbound.begin(text) {
+            Ok(message) => message,
+            Err(reading) => {
+                self.reading = Some(reading);
+                None
+            }
+        }
+    }
+
+    /// Finishes the large message, if there is one. Cancel safe.
+    pub(super) async fn large(&mut self) -> Option<ServerMessage> {
+        let message = self.reading.as_mut()?.await;
+        self.reading = None;
+        message
+    }
+}
+
 /// True if rmcp needs the result itself: it negotiates with these, and reads call headers from tool lists.
-fn is_for_library(result: &ServerResult) -> bool {
+fn is_for_rmcp(result: &ServerResult) -> bool {
     matches!(
         result,
         ServerResult::InitializeResult(_)
@@ -236,7 +258,7 @@ fn too_large(size: MessageSize) -> Option<String> {
         return Some(format!("it has {} values; the limit is {MAX_VALUES}", size.values));
     }
     (size.memory > MAX_MEMORY).then(|| {
-        let (megabytes, most) = (size.memory >> 20, MAX_MEMORY >> 20);
-        format!("it takes {megabytes} MiB of memory as JSON; the limit is {most} MiB")
+        let (megabytes, max) = (size.memory >> 20, MAX_MEMORY >> 20);
+        format!("it takes {megabytes} MiB of memory as JSON; the limit is {max} MiB")
     })
 }

@@ -11,21 +11,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 #[derive(Default)]
 pub(in crate::downstream) struct MessageMemory {
-    pub(super) bytes: usize,
-    pub(super) size: MessageSize,
+    /// Bytes of the message. Zero if it is too small to be counted.
+    pub(in crate::downstream) bytes: usize,
+    pub(in crate::downstream) size: MessageSize,
     pub(super) _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl MessageMemory {
-    /// Returns the bytes of the message. Zero if it is too small to be counted.
-    pub(in crate::downstream) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(in crate::downstream) fn size(&self) -> MessageSize {
-        self.size
-    }
-
     pub(in crate::downstream) fn is_counted(&self) -> bool {
         self._permit.is_some()
     }
@@ -83,7 +75,7 @@ impl PendingResponses {
         }
     }
 
-    pub(super) fn keep_result(&self, id: &RequestId, result: ServerResult) {
+    pub(super) fn detach_result(&self, id: &RequestId, result: ServerResult) {
         if let Some(Some(arrival)) = lock(&self.0).get_mut(&sent_id(id)) {
             arrival.result = Some(result);
         }

@@ -71,7 +71,7 @@ async fn read(inbound: &InboundReader, text: String) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn changes_are_noticed_without_the_library() {
+async fn changed_lists_are_handled_without_rmcp() {
     let kinds = ["tools", "prompts", "resources"];
     let changes =
         kinds.map(|kind| json!({"jsonrpc": "2.0", "method": format!("notifications/{kind}/list_changed")}));
@@ -122,7 +122,7 @@ async fn a_flood_of_notifications_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_what_nobody_asked_for_ends_the_connection() {
+async fn a_flood_of_unrequested_messages_ends_the_connection() {
     for text in ["", "not a message", r#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#] {
         let inbound = inbound(&[]);
         let (mut transport, _) =
@@ -138,7 +138,7 @@ async fn a_flood_of_what_nobody_asked_for_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_answers_is_not_read_on() {
+async fn reading_pauses_at_the_limit_of_unanswered_requests() {
     let ping = |id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     let (mut transport, _) = guarded(Scripted::new((0..40).map(ping)), &inbound(&[]));
     for _ in 0..32 {
@@ -193,7 +193,7 @@ async fn an_answer_that_does_not_parse_fails_its_request() {
 }
 
 #[tokio::test]
-async fn what_nobody_waits_for_is_left_out() {
+async fn unrequested_responses_are_dropped() {
     let inbound = inbound(&[]);
     let (mut transport, _) = guarded(Scripted::new([]), &inbound);
     let answer = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
@@ -219,7 +219,7 @@ async fn large_messages_share_the_memory_of_their_server() {
     assert!(read(&inbound, response(1)).await.is_some());
     let Err(mut second) = inbound.begin(response(2).into_bytes()) else { panic!("a large message") };
     let first = inbound.take_response(&RequestId::Number(1));
-    assert!(first.memory.is_counted() && first.memory.bytes() > 900_000);
+    assert!(first.memory.is_counted() && first.memory.bytes > 900_000);
     let waits = tokio::time::timeout(Duration::from_millis(200), &mut second).await;
     assert!(waits.is_err(), "both take more than there is");
     drop(first);
@@ -227,7 +227,7 @@ async fn large_messages_share_the_memory_of_their_server() {
 }
 
 #[tokio::test]
-async fn a_large_result_goes_around_the_library() {
+async fn a_large_result_bypasses_rmcp() {
     let inbound = inbound(&["s3cret-token"]);
     let (mut transport, _) = guarded(Scripted::new([]), &inbound);
     send_ping(&mut transport, 1).await;

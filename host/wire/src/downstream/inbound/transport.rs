@@ -1,27 +1,38 @@
 //! Transport between a server and rmcp. It handles notifications in order: rmcp would spawn a task for each, which may
 //! run after the call has ended, or never if there are too many.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex},
+};
 
+use gatehouse_core::{call::ProgressSink, lock};
 use rmcp::{
     RoleClient,
-    model::{ClientNotification, GetMeta as _, JsonRpcMessage, ServerNotification, ServerResult},
+    model::{
+        ClientNotification, GetMeta as _, JsonRpcMessage, ProgressNotificationParam, ProgressToken,
+        ServerNotification, ServerResult,
+    },
     service::TxJsonRpcMessage,
     transport::Transport,
 };
 use tokio::sync::Semaphore;
 
-use super::{InboundReader, ProgressWatchers, ServerMessage};
+use super::{InboundReader, ServerMessage};
 use crate::downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions};
 
 /// Maximum requests of a server without an answer. Reading pauses at the limit.
 const MAX_UNANSWERED: usize = 32;
 
+/// Reports to buffer for calls without a watcher: a report may arrive before the sender of the call registers.
+const MAX_EARLY_REPORTS: usize = 64;
+
 pub(in crate::downstream) struct GuardedTransport<T> {
     inner: T,
     inbound: InboundReader,
     watchers: ProgressWatchers,
-    followed: UpstreamSubscriptions,
+    subscriptions: UpstreamSubscriptions,
     changed: ListChanged,
     unanswered: Arc<Semaphore>,
 }
@@ -31,14 +42,14 @@ impl<T> GuardedTransport<T> {
         inner: T,
         inbound: &InboundReader,
         watchers: &ProgressWatchers,
-        followed: &UpstreamSubscriptions,
+        subscriptions: &UpstreamSubscriptions,
         changed: &ListChanged,
     ) -> Self {
         Self {
             inner,
             inbound: inbound.clone(),
             watchers: watchers.clone(),
-            followed: followed.clone(),
+            subscriptions: subscriptions.clone(),
             changed: Arc::clone(changed),
             unanswered: Arc::new(Semaphore::new(MAX_UNANSWERED)),
         }
@@ -52,7 +63,7 @@ impl<T> GuardedTransport<T> {
         match notification {
             ServerNotification::ProgressNotification(progress) => self.watchers.take(progress.params),
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                self.followed.changed(&updated.params.uri)
+                self.subscriptions.changed(&updated.params.uri)
             }
             ServerNotification::ToolListChangedNotification(_)
             | ServerNotification::PromptListChangedNotification(_)
@@ -88,7 +99,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                 if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.inbound.awaited.forget(id);
+                    self.inbound.pending.forget(id);
                 }
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
@@ -129,7 +140,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                 }
                 JsonRpcMessage::Response(response) => {
                     if is_negotiation(&response.result) {
-                        self.inbound.awaited.forget(&response.id);
+                        self.inbound.pending.forget(&response.id);
                     }
                     return Some(JsonRpcMessage::Response(response));
                 }
@@ -141,4 +152,51 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
         self.inner.close()
     }
+}
+
+/// Progress of calls, reported in order and before the result.
+#[derive(Clone, Default)]
+pub(in crate::downstream) struct ProgressWatchers(Arc<Mutex<ProgressState>>);
+
+#[derive(Default)]
+struct ProgressState {
+    by_token: HashMap<ProgressToken, Arc<dyn ProgressSink>>,
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+impl ProgressWatchers {
+    /// Registers a watcher, and passes the buffered reports to it.
+    pub(in crate::downstream) fn add(&self, token: ProgressToken, sink: Arc<dyn ProgressSink>) {
+        let mut inner = lock(&self.0);
+        inner.early.retain(|early| {
+            let is_its = early.progress_token == token;
+            if is_its {
+                report(&*sink, early);
+            }
+            !is_its
+        });
+        inner.by_token.insert(token, sink);
+    }
+
+    pub(in crate::downstream) fn remove(&self, token: &ProgressToken) {
+        lock(&self.0).by_token.remove(token);
+    }
+
+    fn take(&self, progress: ProgressNotificationParam) {
+        let mut inner = lock(&self.0);
+        match inner.by_token.get(&progress.progress_token) {
+            Some(sink) => report(&**sink, &progress),
+            None => {
+                if inner.early.len() == MAX_EARLY_REPORTS {
+                    inner.early.pop_front();
+                }
+                inner.early.push_back(progress);
+            }
+        }
+    }
+}
+
+fn report(sink: &dyn ProgressSink, progress: &ProgressNotificationParam) {
+    let whole = |number: f64| number.max(0.0) as u64;
+    sink.report(whole(progress.progress), progress.total.map(whole), progress.message.clone());
 }

@@ -43,7 +43,7 @@ fn http(status: &str, kind: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_fault_begins_with_what_the_server_answered() {
+async fn faults_quote_the_answer_of_the_server() {
     for (answer, expected) in [
         (
             http("429 Too Many Requests\r\nretry-after: 7", "text/plain", "slow down"),
@@ -62,7 +62,7 @@ async fn a_fault_begins_with_what_the_server_answered() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_message_fails_its_request() {
+async fn an_invalid_answer_fails_its_request() {
     let many = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":[{}0]}}}}"#, "0,".repeat(600_000));
     for (body, expected) in [
         ("hello".to_owned(), "it is not an MCP message"),
@@ -79,7 +79,7 @@ async fn an_answer_that_is_no_message_fails_its_request() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_know_discovery_is_taken_for_an_older_one() {
+async fn a_server_that_rejects_discovery_counts_as_older() {
     let discover = || ClientRequest::DiscoverRequest(DiscoverRequest::default());
     let error =
         r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}"#;

@@ -1,4 +1,4 @@
-//! Server processes: their pipes, standard error and exit. Each runs under a supervisor, another process of this
+//! Server processes: their environment, pipes, standard error and exit. Each runs under a supervisor, another process of this
 //! program, see [`supervise`].
 
 mod error_output;
@@ -15,7 +15,11 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{http::Redactor, names::quoted, ports::servers::ServerTransport};
+use gatehouse_core::{
+    http::{Redactor, Secret},
+    names::quoted,
+    ports::servers::ServerTransport,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     net::unix::pipe::{Receiver, Sender},
@@ -29,6 +33,47 @@ use error_output::ErrorOutput;
 
 /// Time for a server to exit after its input closes, and then for its supervisor to exit.
 const END_GRACE: Duration = Duration::from_secs(3);
+
+/// Environment variables of the host that server processes inherit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InheritedEnv {
+    pub passed: Vec<(String, OsString)>,
+    /// Variables that a process may need, but gets only if its definition names them.
+    pub withheld: Vec<WithheldVariable>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WithheldVariable {
+    pub name: String,
+    /// Reason, shown in parentheses after the name.
+    pub reason: &'static str,
+}
+
+impl InheritedEnv {
+    /// Describes the variables that the server lacks, and the line that passes one on. `None` if it lacks none.
+    pub(in crate::downstream) fn withheld_from(
+        &self,
+        server: &str,
+        own: &[(String, Secret)],
+    ) -> Option<String> {
+        let is_own = |variable: &WithheldVariable| own.iter().any(|(name, _)| *name == variable.name);
+        let withheld: Vec<_> = self.withheld.iter().filter(|variable| !is_own(variable)).collect();
+        if withheld.is_empty() {
+            return None;
+        }
+        let list =
+            withheld.iter().map(|variable| format!("{} ({})", quoted(&variable.name, 64), variable.reason));
+        let list = list.collect::<Vec<_>>().join(", ");
+        // `${…}` cannot contain a name such as `npm_config_//host/:_auth`.
+        let is_plain = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let example = withheld.iter().map(|variable| variable.name.as_str()).find(is_plain);
+        let example =
+            example.map(|name| format!(": env = {{ {name} = \"${{{name}}}\" }}")).unwrap_or_default();
+        Some(format!(
+            "set for the host but not passed on: {list}; [servers.{server}] can pass them on{example}"
+        ))
+    }
+}
 
 pub(super) struct ServerProcess {
     supervisor: Pid,
@@ -58,7 +103,7 @@ impl ServerProcess {
         supervised.process_group(0);
         let (started, starting) = std::sync::mpsc::sync_channel(1);
         let errors = Arc::new(ErrorOutput::new(redactor));
-        let (tell, exit) = watch::channel(None);
+        let (sender, exit) = watch::channel(None);
         let output = Arc::clone(&errors);
         // The thread must outlive the process: its end sends the parent-death signal to the supervisor.
         thread::Builder::new()
@@ -77,15 +122,15 @@ impl ServerProcess {
                     output.read_to_end(errors);
                 }
                 let status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-                tell.send_replace(Some(status));
+                sender.send_replace(Some(status));
             })
             .map_err(|error| ConnectFailure::transient(format!("cannot start a thread for it: {error}")))?;
         let failed = |error: io::Error| {
-            let folder = cwd.as_deref().unwrap_or(base);
-            let why = if folder.is_dir() {
+            let directory = cwd.as_deref().unwrap_or(base);
+            let why = if directory.is_dir() {
                 error.to_string()
             } else {
-                format!("directory {} does not exist", folder.display())
+                format!("directory {} does not exist", directory.display())
             };
             ConnectFailure::permanent(format!("cannot start '{}': {why}", quoted(command, 200)))
         };
@@ -132,4 +177,34 @@ fn pipes(child: &mut Child) -> io::Result<(Pid, OwnedFd, OwnedFd)> {
     let input = child.stdin.take().ok_or_else(missing)?;
     let output = child.stdout.take().ok_or_else(missing)?;
     Ok((pid, input.into(), output.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn withheld_variables_are_named_with_the_line_to_add() {
+        let withheld = |name: &str| WithheldVariable { name: name.into(), reason: "secret" };
+        let withheld = vec![withheld("npm_config_//a/:_auth"), withheld("HTTPS_PROXY")];
+        let inherited = InheritedEnv { withheld, ..InheritedEnv::default() };
+        let described = |own: &[&str]| {
+            let own: Vec<_> = own.iter().map(|name| ((*name).to_owned(), Secret::new("x"))).collect();
+            inherited.withheld_from("s", &own)
+        };
+        assert_eq!(
+            described(&[]).as_deref(),
+            Some(
+                "set for the host but not passed on: npm_config_//a/:_auth (secret), HTTPS_PROXY (secret); \
+                 [servers.s] can pass them on: env = { HTTPS_PROXY = \"${HTTPS_PROXY}\" }"
+            )
+        );
+        assert_eq!(
+            described(&["HTTPS_PROXY"]).as_deref(),
+            Some(
+                "set for the host but not passed on: npm_config_//a/:_auth (secret); [servers.s] can pass them on"
+            )
+        );
+        assert_eq!(described(&["npm_config_//a/:_auth", "HTTPS_PROXY"]), None);
+    }
 }

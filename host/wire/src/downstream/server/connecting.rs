@@ -1,6 +1,8 @@
-//! Connecting to a server. All callers share one attempt, which runs to its own limit even if its callers stop waiting.
+//! Connecting to a server, and the effect of attempts on its circuit breaker. All callers share one attempt, which runs
+//! to its own limit even if its callers stop waiting.
 
 use std::{
+    cell::Cell,
     path::Path,
     sync::{Arc, Weak},
     time::Duration,
@@ -8,16 +10,18 @@ use std::{
 
 use gatehouse_core::{
     Fault, lock,
-    ports::servers::{RefreshReport, ServerTransport},
+    ports::servers::{CircuitState, RefreshReport, ServerState, ServerTransport},
 };
-use tokio::{sync::watch, task::AbortHandle};
+use gatehouse_net::Backoff;
+use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
-use super::{ConnectAttempt, DownstreamServer, LearnFailure};
-use crate::downstream::connection::{ConnectFailure, ListChanged, ServerConnection};
+use super::{DownstreamServer, ListFailure, shutdown_fault};
+use crate::downstream::{
+    breaker::Rejected,
+    connection::{ConnectFailure, ConnectionContext, ListChanged, ServerConnection},
+};
 
-/// Wait before the first retry. It doubles up to [`MAX_RETRY_WAIT`].
-const MIN_RETRY_WAIT: Duration = Duration::from_secs(1);
-const MAX_RETRY_WAIT: Duration = Duration::from_secs(16);
+const RETRY: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(16) };
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -41,9 +45,91 @@ pub(super) struct ConnectTask {
     pub(super) task: AbortHandle,
 }
 
+/// Attempt to connect. Dropping it without a result leaves the breaker undecided.
+pub(super) struct ConnectAttempt<'a> {
+    server: &'a DownstreamServer,
+    /// True if it is for the shared connection, which sets the state of the server.
+    shared: bool,
+    decided: Cell<bool>,
+}
+
+impl<'a> ConnectAttempt<'a> {
+    pub(super) fn begin(server: &'a DownstreamServer, shared: bool) -> Result<Self, Fault> {
+        let mut inner = lock(&server.inner);
+        if inner.closed {
+            return Err(server.closed_fault());
+        }
+        inner.breaker.admit(Instant::now()).map_err(|rejected| {
+            let name = &server.definition.name;
+            let last =
+                inner.last_error.as_deref().map(|why| format!(" Last error: {why}")).unwrap_or_default();
+            let next = match rejected {
+                Rejected::Open(left) => format!("next attempt in {:.1} s", left.as_secs_f64()),
+                Rejected::Probing => "another call is trying to connect".to_owned(),
+            };
+            Fault::unavailable(format!("circuit breaker open for '{name}'; {next}.{last}"))
+        })?;
+        if shared {
+            inner.state = ServerState::Connecting;
+            inner.stale = false;
+        }
+        Ok(Self { server, shared, decided: Cell::new(false) })
+    }
+
+    /// Records success. Returns whether the server has reported changed lists since. `None` if it was closed in the
+    /// meantime.
+    pub(super) fn succeeded(
+        &self,
+        connection: &Arc<dyn ServerConnection>,
+        report: RefreshReport,
+    ) -> Option<bool> {
+        self.decided.set(true);
+        let mut inner = lock(&self.server.inner);
+        if inner.closed {
+            return None;
+        }
+        inner.breaker.record_success();
+        inner.state = ServerState::Connected;
+        inner.connection = Some(Arc::clone(connection));
+        inner.connected_at = Some(self.server.shared.clock.now_ms());
+        inner.last_used = Instant::now();
+        inner.last_error = None;
+        inner.first_report = report;
+        Some(std::mem::take(&mut inner.stale))
+    }
+
+    pub(super) fn succeeded_isolated(&self) {
+        self.decided.set(true);
+        lock(&self.server.inner).breaker.record_success();
+    }
+
+    /// Records a failure. Returns `true` if the circuit is now open.
+    pub(super) fn failed(&self, failure: &ConnectFailure) -> bool {
+        self.decided.set(true);
+        let mut inner = lock(&self.server.inner);
+        inner.breaker.connection_failed(Instant::now());
+        if self.shared {
+            inner.state = ServerState::Failed;
+        }
+        inner.last_error = Some(failure.message.clone());
+        inner.breaker.status(Instant::now()).0 == CircuitState::Open
+    }
+}
+
+impl Drop for ConnectAttempt<'_> {
+    fn drop(&mut self) {
+        if !self.decided.get() {
+            let mut inner = lock(&self.server.inner);
+            inner.breaker.probe_abandoned();
+            if self.shared {
+                inner.state = ServerState::Configured;
+            }
+        }
+    }
+}
+
 impl DownstreamServer {
     pub(in crate::downstream) async fn connection(&self) -> Result<Arc<dyn ServerConnection>, Fault> {
-        let ending = || Fault::unavailable("the host is shutting down");
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
@@ -52,10 +138,10 @@ impl DownstreamServer {
             match connecting.as_ref().filter(|running| !running.task.is_finished()) {
                 Some(running) => running.outcome.clone(),
                 None => {
-                    let own = self.own.upgrade().ok_or_else(ending)?;
+                    let this = self.this.upgrade().ok_or_else(shutdown_fault)?;
                     let (sender, outcome) = watch::channel(None);
                     let task = tokio::spawn(async move {
-                        let connected = own.connect().await;
+                        let connected = this.connect().await;
                         sender.send_replace(Some(connected));
                     });
                     let task = task.abort_handle();
@@ -64,8 +150,8 @@ impl DownstreamServer {
                 }
             }
         };
-        let connected = outcome.wait_for(Option::is_some).await.map_err(|_| ending())?;
-        connected.clone().unwrap_or_else(|| Err(ending()))
+        let connected = outcome.wait_for(Option::is_some).await.map_err(|_| shutdown_fault())?;
+        connected.clone().unwrap_or_else(|| Err(shutdown_fault()))
     }
 
     async fn connect(self: Arc<Self>) -> Result<Arc<dyn ServerConnection>, Fault> {
@@ -73,12 +159,11 @@ impl DownstreamServer {
             return Ok(connection);
         }
         let attempt = ConnectAttempt::begin(&self, true)?;
-        let mut wait = MIN_RETRY_WAIT;
-        let mut left = self.shared.retries;
+        let mut failures = 0;
         loop {
             match self.try_once().await {
-                Ok((connection, found)) => {
-                    let Some(stale) = attempt.succeeded(&connection, found) else {
+                Ok((connection, report)) => {
+                    let Some(stale) = attempt.succeeded(&connection, report) else {
                         connection.close().await;
                         return Err(self.closed_fault());
                     };
@@ -89,38 +174,38 @@ impl DownstreamServer {
                     return Ok(connection);
                 }
                 Err(failure) => {
+                    failures += 1;
                     let open = attempt.failed(&failure);
-                    if failure.permanent || open || left == 0 {
+                    if failure.permanent || open || failures > self.shared.retries {
                         return Err(self.unreachable(&failure.message));
                     }
-                    left -= 1;
                 }
             }
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(MAX_RETRY_WAIT);
+            tokio::time::sleep(RETRY.pause(failures)).await;
         }
     }
 
     /// Connects and lists the tools, so that every connection has a known listing.
     async fn try_once(&self) -> Result<(Arc<dyn ServerConnection>, RefreshReport), ConnectFailure> {
-        let weak = Weak::clone(&self.own);
+        let weak = Weak::clone(&self.this);
         let changed: ListChanged = Arc::new(move || {
             if let Some(server) = weak.upgrade() {
                 server.lists_changed();
             }
         });
         let limit = self.connection_timeout();
-        let connecting = self.shared.connector.connect(&self.definition, self.intake(changed), limit);
+        let context = ConnectionContext { changed, limits: self.limits.clone() };
+        let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
             let connection = connecting.await?;
-            let learned = tokio::time::timeout(limit, self.learn(&connection, false)).await;
-            match learned.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit).message.into())) {
-                Ok(found) => Ok((connection, found)),
-                Err(LearnFailure::Index(fault)) => {
+            let listed = tokio::time::timeout(limit, self.list_and_store(&connection, false)).await;
+            match listed.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit).message.into())) {
+                Ok(report) => Ok((connection, report)),
+                Err(ListFailure::Index(fault)) => {
                     tracing::warn!(source = %self.id, "cannot store the listing: {}", fault.in_one_line());
                     Ok((connection, RefreshReport::default()))
                 }
-                Err(LearnFailure::Server(why)) => {
+                Err(ListFailure::Server(why)) => {
                     connection.close().await;
                     Err(ConnectFailure::transient(why))
                 }

@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use gatehouse_core::Fault;
 use tokio::sync::SemaphorePermit;
 
-use super::{ConnectAttempt, DownstreamServer, LearnFailure};
-use crate::downstream::connection::{ConnectFailure, ListChanged, ServerConnection};
+use super::{DownstreamServer, ListFailure, connecting::ConnectAttempt, shutdown_fault};
+use crate::downstream::connection::{ConnectFailure, ConnectionContext, ServerConnection};
 
 /// Isolated connections to one server at a time; further calls wait.
 pub(super) const MAX_ISOLATED_CONNECTIONS: usize = 4;
@@ -18,22 +18,21 @@ const MAX_END_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct IsolatedConnection<'a> {
     pub(super) connection: Arc<dyn ServerConnection>,
     ended: bool,
-    _place: SemaphorePermit<'a>,
+    _slot: SemaphorePermit<'a>,
 }
 
 impl DownstreamServer {
     pub(super) async fn connect_isolated(&self) -> Result<IsolatedConnection<'_>, Fault> {
-        let place = self.apart.acquire().await;
-        let place = place.map_err(|_| Fault::unavailable("the host is shutting down"))?;
+        let slot = self.isolated_slots.acquire().await.map_err(|_| shutdown_fault())?;
         let attempt = ConnectAttempt::begin(self, false)?;
         // Only the shared connection follows changed lists.
-        let nobody: ListChanged = Arc::new(|| {});
+        let context = ConnectionContext { changed: Arc::new(|| {}), limits: self.limits.clone() };
         let limit = self.connection_timeout();
-        let connected = self.shared.connector.connect(&self.definition, self.intake(nobody), limit).await;
+        let connected = self.shared.connector.connect(&self.definition, context, limit).await;
         match connected {
             Ok(connection) => {
                 attempt.succeeded_isolated();
-                Ok(IsolatedConnection { connection, ended: false, _place: place })
+                Ok(IsolatedConnection { connection, ended: false, _slot: slot })
             }
             Err(failure) => {
                 let message = self.redactor.redact_text(failure.message);
@@ -44,16 +43,16 @@ impl DownstreamServer {
     }
 
     /// Lists the tools over an isolated connection unless they are known.
-    pub(in crate::downstream) async fn learn_isolated(&self) -> Result<(), Fault> {
+    pub(in crate::downstream) async fn list_isolated(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
             return Ok(());
         }
-        let apart = self.connect_isolated().await?;
-        let learned = self.learn(&apart.connection, false).await;
-        apart.end().await;
-        learned.map(drop).map_err(|failure| match failure {
-            LearnFailure::Server(why) => self.unreachable(&why),
-            LearnFailure::Index(fault) => fault,
+        let isolated = self.connect_isolated().await?;
+        let listed = self.list_and_store(&isolated.connection, false).await;
+        isolated.end().await;
+        listed.map(drop).map_err(|failure| match failure {
+            ListFailure::Server(why) => self.unreachable(&why),
+            ListFailure::Index(fault) => fault,
         })
     }
 }

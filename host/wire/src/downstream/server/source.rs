@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Call, Fault, FaultKind, Outcome, Source, SourceId,
     catalog::ToolEntry,
-    completion::{CompletionRequest, Completions},
+    completion::{CompletionRequest, CompletionTarget, Completions},
     lock,
+    names::quoted,
     outcome::EmbeddedResource,
     ports::servers::ServerListing,
     prompt::PromptMessage,
@@ -22,6 +23,9 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{AfterListing, DownstreamServer, InFlightGuard, isolated_connection::IsolatedConnection};
 use crate::downstream::connection::{CallFailure, ServerConnection};
+
+/// Time limit for listing resources of a connected server. After that, the stored list is used.
+const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
 enum CallConnection<'a> {
     Shared(Arc<dyn ServerConnection>),
@@ -44,19 +48,19 @@ impl Source for DownstreamServer {
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         self.shared.record_shown_generation().await?;
-        Ok(without_held(self.listing().await?))
+        Ok(without_quarantined(self.listing().await?))
     }
 
     async fn list_now(&self, _: &Map<String, Value>) -> Result<Result<Arc<Listing>, PendingListing>, Fault> {
         self.shared.record_shown_generation().await?;
-        Ok(self.known().await?.map(without_held).ok_or_else(|| self.first_listing(AfterListing::Keep)))
+        Ok(self.known().await?.map(without_quarantined).ok_or_else(|| self.first_listing(AfterListing::Keep)))
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let _running = InFlightGuard::begin(self);
         lock(&self.inner).needed |= !call.context.isolated;
         let began = Instant::now();
-        let way = if call.context.isolated {
+        let connected = if call.context.isolated {
             // The server was listed for this call, which now has its own connection.
             if std::mem::take(&mut lock(&self.inner).call_may_follow) {
                 self.stop_unless_needed();
@@ -67,11 +71,11 @@ impl Source for DownstreamServer {
         };
         let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
-        let way = way?;
+        let connected = connected?;
         let Value::Object(arguments) = call.arguments.clone() else {
             return Err(Fault::invalid("arguments must be an object"));
         };
-        let connection = match &way {
+        let connection = match &connected {
             CallConnection::Shared(connection)
             | CallConnection::Isolated(IsolatedConnection { connection, .. }) => connection,
         };
@@ -81,29 +85,50 @@ impl Source for DownstreamServer {
                 lock(&self.inner).breaker.record_success();
                 // Map links only if clients of this preset can read them.
                 if call.context.catalog.resources_and_prompts.can_read_from(&self.id) {
-                    reply.content.iter_mut().for_each(|block| self.addresses.map(block));
+                    reply.content.iter_mut().for_each(|block| self.uris.map(block));
                 }
                 Ok(reply)
             }
             Err(failure) => Err(self.call_failed(connection, failure)),
         };
-        if let CallConnection::Isolated(apart) = way {
-            apart.end().await;
+        if let CallConnection::Isolated(isolated) = connected {
+            isolated.end().await;
         }
         outcome
     }
 
+    /// Does not start the server: the stored list is enough to choose from.
     async fn list_resources(
         &self,
         _: &Call,
         _: &Arc<str>,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
-        self.page(cursor).await
+        let connection = self.connected();
+        if let Some(connection) = connection {
+            let _running = InFlightGuard::begin(self);
+            match tokio::time::timeout(MAX_LIST_WAIT, connection.list_resources(cursor)).await {
+                Ok(Ok(page)) => {
+                    let resources =
+                        page.resources.into_iter().filter_map(|link| self.expose_link(link)).collect();
+                    return Ok(ResourcePage { resources, next: page.next });
+                }
+                Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
+                    return Err(Fault::invalid(self.redactor.redact_text(message)));
+                }
+                _ => tracing::warn!(source = %self.id, "cannot list its resources; using the stored list"),
+            }
+        }
+        if cursor.is_some() {
+            return Err(Fault::invalid("server restarted; request the list again without a cursor"));
+        }
+        let known = self.known().await?;
+        let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
+        Ok(ResourcePage { resources, next: None })
     }
 
     fn resource_family(&self) -> Option<UriTemplate> {
-        Some(self.addresses.family(&self.definition.name))
+        Some(self.uris.family(&self.definition.name))
     }
 
     async fn read_resource(
@@ -112,7 +137,18 @@ impl Source for DownstreamServer {
         _: &Arc<str>,
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        self.read(uri, &call.context).await
+        let own = self.upstream_uri(uri)?;
+        let _running = InFlightGuard::begin(self);
+        let connection = self.connection().await?;
+        let read = connection.read_resource(&own, &call.context).await;
+        let mut read = read.map_err(|failure| self.call_failed(&connection, failure))?;
+        for part in &mut read {
+            // Parts of a directory have URIs of their own.
+            if let Some(exposed) = self.uris.to_exposed(&part.uri) {
+                part.uri = exposed;
+            }
+        }
+        Ok(read)
     }
 
     /// Always `None`: asking would read the resource.
@@ -126,7 +162,11 @@ impl Source for DownstreamServer {
         _: &Arc<str>,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        self.follow(uri).await
+        let own = self.upstream_uri(uri)?;
+        let _running = InFlightGuard::begin(self);
+        let connection = self.connection().await?;
+        let followed = connection.follow_resource(&own).await;
+        followed.map_err(|failure| self.call_failed(&connection, failure))
     }
 
     async fn get_prompt(
@@ -136,7 +176,12 @@ impl Source for DownstreamServer {
         name: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
-        self.messages(name, arguments, &call.context).await
+        let _running = InFlightGuard::begin(self);
+        let connection = self.connection().await?;
+        let made = connection.get_prompt(name, arguments.clone(), &call.context).await;
+        let mut made = made.map_err(|failure| self.call_failed(&connection, failure))?;
+        made.iter_mut().for_each(|message| self.uris.map(&mut message.content));
+        Ok(made)
     }
 
     async fn complete(
@@ -145,16 +190,25 @@ impl Source for DownstreamServer {
         _: &Arc<str>,
         typed: &CompletionRequest,
     ) -> Result<Completions, Fault> {
-        self.suggestions(typed).await
+        let mut typed = typed.clone();
+        if let CompletionTarget::Template(template) = &mut typed.target {
+            if *template == self.uris.family(&self.definition.name).uri_template {
+                return Ok(Completions::default());
+            }
+            *template = self.uris.to_upstream(template).unwrap_or_default();
+        }
+        let _running = InFlightGuard::begin(self);
+        let connection = self.connection().await?;
+        connection.complete(typed).await.map_err(|failure| self.call_failed(&connection, failure))
     }
 }
 
-fn without_held(listed: ServerListing) -> Arc<Listing> {
+fn without_quarantined(listed: ServerListing) -> Arc<Listing> {
     if listed.quarantined.is_empty() {
         return listed.listing;
     }
     let mut listing = Listing::clone(&listed.listing);
-    listing.tools.retain(|tool| listed.quarantined.iter().all(|(held, _)| **held != *tool.name));
+    listing.tools.retain(|tool| listed.quarantined.iter().all(|(name, _)| **name != *tool.name));
     Arc::new(listing)
 }
 
@@ -205,5 +259,10 @@ impl DownstreamServer {
                 }
             }
         }
+    }
+
+    fn upstream_uri(&self, uri: &str) -> Result<String, Fault> {
+        let upstream = self.uris.to_upstream(uri);
+        upstream.ok_or_else(|| Fault::not_found(format!("resource not found: '{}'", quoted(uri, 256))))
     }
 }

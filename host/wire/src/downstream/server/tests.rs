@@ -35,7 +35,7 @@ mod scripted;
 type Hold = Arc<Mutex<Option<mpsc::Sender<()>>>>;
 
 #[derive(Default)]
-struct Scripted {
+struct ScriptedConnector {
     attempts: AtomicU32,
     down: AtomicBool,
     slow: AtomicBool,
@@ -46,7 +46,7 @@ struct Scripted {
     broken_index: Arc<AtomicBool>,
 }
 
-struct Fake {
+struct ScriptedConnection {
     lists: Arc<AtomicU32>,
     hold: Hold,
     calls: Arc<AtomicU32>,
@@ -54,10 +54,10 @@ struct Fake {
     end: watch::Sender<Option<String>>,
 }
 
-struct Known(Mutex<Option<Arc<Listing>>>, Hold, Arc<AtomicBool>);
+struct MemoryIndex(Mutex<Option<Arc<Listing>>>, Hold, Arc<AtomicBool>);
 
 #[async_trait]
-impl ToolIndex for Known {
+impl ToolIndex for MemoryIndex {
     async fn put(&self, listing: IndexedListing, _: bool) -> Result<RefreshReport, Fault> {
         lock(&self.1).take();
         if self.2.load(Ordering::SeqCst) {
@@ -97,28 +97,25 @@ impl ToolIndex for Known {
     }
 }
 
-struct Noon;
+struct FixedClock;
 
-impl Clock for Noon {
+impl Clock for FixedClock {
     fn now_ms(&self) -> u64 {
         12
     }
 }
 
-fn server() -> (Arc<DownstreamServer>, Arc<Scripted>) {
-    let connector = Arc::new(Scripted::default());
+fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
+    let connector = Arc::new(ScriptedConnector::default());
+    let index = MemoryIndex(Mutex::default(), connector.hold.clone(), connector.broken_index.clone());
     let shared = ServerContext {
         connector: Arc::clone(&connector) as _,
-        index: Arc::new(Known(
-            Mutex::default(),
-            Arc::clone(&connector.hold),
-            Arc::clone(&connector.broken_index),
-        )),
-        clock: Arc::new(Noon),
+        index: Arc::new(index),
+        clock: Arc::new(FixedClock),
         connection_timeout: None,
         retries: 3,
         changes: watch::Sender::new(0),
-        shown: Mutex::default(),
+        shown_generation: Mutex::default(),
     };
     let definition = ServerDefinition {
         name: "s".into(),
@@ -140,7 +137,7 @@ async fn call(server: &Arc<DownstreamServer>, tool: &str) -> Outcome {
     call_in(server, tool, false).await
 }
 
-async fn call_in(server: &Arc<DownstreamServer>, tool: &str, apart: bool) -> Outcome {
+async fn call_in(server: &Arc<DownstreamServer>, tool: &str, isolated: bool) -> Outcome {
     let listed = server.listing().await?;
     let offers = vec![gatehouse_core::catalog::SourceListing {
         source: listed.source,
@@ -153,12 +150,12 @@ async fn call_in(server: &Arc<DownstreamServer>, tool: &str, apart: bool) -> Out
         Arc::new(Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), offers).expect("a catalog"));
     let pipeline = Arc::new(Pipeline::new(Vec::new()));
     let mut context = CallContext::new(&pipeline, catalog, format!("s__{tool}"));
-    context.isolated = apart;
+    context.isolated = isolated;
     Call::new(context, json!({})).run().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_connected_once_by_all_who_need_it_and_only_then() {
+async fn concurrent_calls_share_one_connection() {
     let (server, connector) = server();
     assert_eq!(server.status().state, ServerState::Configured);
     let calls = join_all((0..8).map(|_| call(&server, "work"))).await;
@@ -170,7 +167,7 @@ async fn it_is_connected_once_by_all_who_need_it_and_only_then() {
 }
 
 #[tokio::test]
-async fn tools_that_nobody_could_be_shown_are_left_out_alone() {
+async fn invalid_tools_do_not_affect_the_others() {
     let (server, _) = server();
     let listing = server.listing().await.expect("a listing").listing;
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
@@ -178,7 +175,7 @@ async fn tools_that_nobody_could_be_shown_are_left_out_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_is_tried_again_until_the_circuit_opens_and_one_attempt_closes_it() {
+async fn failed_attempts_open_the_circuit_and_one_success_closes_it() {
     let (server, connector) = server();
     connector.down.store(true, Ordering::SeqCst);
     let began = Instant::now();
@@ -202,7 +199,7 @@ async fn connecting_is_tried_again_until_the_circuit_opens_and_one_attempt_close
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_takes_no_longer_than_it_may() {
+async fn an_attempt_ends_at_its_time_limit() {
     let (server, connector) = server();
     connector.slow.store(true, Ordering::SeqCst);
     let began = Instant::now();
@@ -216,7 +213,7 @@ async fn pass(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_uses_is_stopped_and_the_next_call_starts_it_again() {
+async fn an_idle_server_stops_and_the_next_call_starts_it_again() {
     let (server, connector) = server();
     assert!(call(&server, "work").await.is_ok());
     pass(599).await;
@@ -244,7 +241,7 @@ async fn a_call_that_was_sent_is_never_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_with_an_error_is_well() {
+async fn error_answers_do_not_open_the_circuit() {
     let (server, _) = server();
     for _ in 0..10 {
         let fault = call(&server, "refuse").await.expect_err("refused");
@@ -254,10 +251,10 @@ async fn a_server_that_answers_with_an_error_is_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_apart_has_a_connection_of_its_own_which_ends_with_it() {
+async fn an_isolated_call_has_its_own_connection_which_ends_with_it() {
     let (server, connector) = server();
-    server.learn_isolated().await.expect("learnt");
-    server.learn_isolated().await.expect("known");
+    server.list_isolated().await.expect("listed");
+    server.list_isolated().await.expect("known");
     let counted = || (connector.attempts.load(Ordering::SeqCst), connector.closed.load(Ordering::SeqCst));
     assert_eq!(counted(), (1, 1), "a known listing is not requested again");
     assert_eq!(server.status().state, ServerState::Configured, "it does not run");
@@ -275,9 +272,9 @@ async fn a_call_apart_has_a_connection_of_its_own_which_ends_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_apart_are_given_up_and_refused_like_others() {
+async fn isolated_calls_obey_the_circuit_breaker() {
     let (server, connector) = server();
-    server.learn_isolated().await.expect("learnt");
+    server.list_isolated().await.expect("listed");
     connector.down.store(true, Ordering::SeqCst);
     for _ in 0..3 {
         let fault = call_in(&server, "work", true).await.expect_err("down");
@@ -285,11 +282,18 @@ async fn calls_apart_are_given_up_and_refused_like_others() {
     }
     let fault = call_in(&server, "work", true).await.expect_err("open");
     assert!(fault.message.starts_with("circuit breaker open for 's';"), "{fault}");
-    assert_eq!(connector.attempts.load(Ordering::SeqCst), 4, "one to learn, three that failed");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 4, "one to list, three that failed");
     tokio::time::advance(Duration::from_secs(31)).await;
     connector.down.store(false, Ordering::SeqCst);
     connector.slow.store(true, Ordering::SeqCst);
-    let given_up = tokio::time::timeout(Duration::from_secs(1), call_in(&server, "work", true)).await;
+    let mut probe = Box::pin(call_in(&server, "work", true));
+    assert!(tokio::time::timeout(Duration::from_millis(100), &mut probe).await.is_err());
+    let fault = call_in(&server, "work", true).await.expect_err("probing");
+    assert!(
+        fault.message.contains("'s'; another call is trying to connect. Last error: it is down"),
+        "{fault}"
+    );
+    let given_up = tokio::time::timeout(Duration::from_secs(1), probe).await;
     assert!(given_up.is_err(), "{given_up:?}");
     connector.slow.store(false, Ordering::SeqCst);
     assert!(call_in(&server, "work", true).await.is_ok(), "an attempt that is given up decides nothing");

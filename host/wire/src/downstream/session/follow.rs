@@ -21,19 +21,20 @@ impl ServerSession {
     /// Subscribes to updates of a URI. `None` if the server does not report any.
     pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
         let info = self.peer.peer_info();
-        let tells = info.and_then(|info| info.capabilities.resources.clone()?.subscribe);
-        if tells != Some(true) {
+        let reports_updates = info.and_then(|info| info.capabilities.resources.clone()?.subscribe);
+        if reports_updates != Some(true) {
             return Ok(None);
         }
-        let first = match self.followed.follow(uri) {
+        let first = match self.subscriptions.follow(uri) {
             FollowOutcome::Joined(receiver) => return Ok(Some(receiver)),
             FollowOutcome::First(first) => first,
         };
         let receiver = first.receiver();
         let since_2026 =
             self.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
-        let asked = if since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
-        match asked {
+        let subscribed =
+            if since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
+        match subscribed {
             Ok(()) => Ok(Some(receiver)),
             // The server declares the capability but does not implement it.
             Err(CallFailure::Refused { code, .. }) if code == ErrorCode::METHOD_NOT_FOUND.0 => Ok(None),
@@ -47,11 +48,11 @@ impl ServerSession {
         self.request(request.into(), None).await?;
         let (peer, uri, mut end) = (self.peer.clone(), uri.to_owned(), self.end.clone());
         tokio::spawn(async move {
-            let unwanted = tokio::select! {
+            let is_unfollowed = tokio::select! {
                 () = first.wait_until_unfollowed() => true,
                 _ = end.wait_for(Option::is_some) => false,
             };
-            if unwanted {
+            if is_unfollowed {
                 let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
                 // Ignore a failure: later updates have no followers.
                 let _ = peer.send_request(request.into()).await;
@@ -79,7 +80,7 @@ impl ServerSession {
 
 async fn forward_updates(subscription: &mut Subscription, first: &FirstFollower) {
     while let Ok(Some(_)) = subscription.next().await {
-        first.changed();
+        first.notify();
     }
 }
 

@@ -1,15 +1,6 @@
 //! Incremental parser of server-sent events with a size limit per event.
 
-/// Event. Its name may be empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SseEvent {
-    pub(crate) name: String,
-    pub(crate) data: String,
-    /// Id to resume the stream after.
-    pub(crate) id: Option<String>,
-    /// Milliseconds to wait before resuming.
-    pub(crate) retry: Option<u64>,
-}
+use sse_stream::Sse;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
@@ -40,11 +31,7 @@ impl SseParser {
         }
     }
 
-    pub(crate) fn take(
-        &mut self,
-        mut bytes: &[u8],
-        mut each: impl FnMut(SseEvent),
-    ) -> Result<(), EventTooLong> {
+    pub(crate) fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Sse)) -> Result<(), EventTooLong> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
@@ -67,7 +54,7 @@ impl SseParser {
     }
 
     /// Processes a line. Returns the event if the line is empty.
-    fn end_line(&mut self) -> Option<SseEvent> {
+    fn end_line(&mut self) -> Option<Sse> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let (name, mut data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
@@ -76,7 +63,8 @@ impl SseParser {
             if data.pop().is_none() && id.is_none() && retry.is_none() {
                 return None;
             }
-            return Some(SseEvent { name: text(&name), data: text(&data), id, retry });
+            let event = (!name.is_empty()).then(|| text(&name));
+            return Some(Sse { event, data: Some(text(&data)), id, retry });
         }
         let (field, value) = match memchr::memchr(b':', &line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
@@ -109,13 +97,15 @@ mod tests {
     fn all(pieces: &[&[u8]]) -> Result<Vec<(String, String)>, EventTooLong> {
         let (mut events, mut found) = (SseParser::new(64), Vec::new());
         for piece in pieces {
-            events.take(piece, |event| found.push((event.name, event.data)))?;
+            events.take(piece, |event| {
+                found.push((event.event.unwrap_or_default(), event.data.unwrap_or_default()))
+            })?;
         }
         Ok(found)
     }
 
     #[test]
-    fn events_are_read_however_their_bytes_are_cut() {
+    fn events_are_parsed_in_any_pieces() {
         let stream =
             ": hello\n\nevent: endpoint\ndata: /x?é=1\r\n\r\nid: 7\rdata:{\"a\":\rdata\rdata: 1}\r\r\
                       event: lost\n\ndata: end"
@@ -129,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_event_is_longer_than_it_may_be() {
+    fn long_events_are_rejected() {
         assert_eq!(all(&[&[b'x'; 65]]), Err(EventTooLong), "without an end");
         let line = b"data: 0123456789012345678901234567\n".as_slice();
         assert!(all(&[line, b"\n", line, b"\n", line, b"\n"]).is_ok(), "each is short");

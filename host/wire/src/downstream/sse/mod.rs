@@ -16,17 +16,15 @@ use gatehouse_core::{Fault, names::quoted};
 use gatehouse_net::{Body, Error, Method, RequestBuilder, Response, StatusCode, Url, http_cause};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
+use sse_stream::Sse;
 
-pub(crate) use self::{
-    events::{SseEvent, SseParser},
-    server_requester::ServerRequester,
-};
+pub(crate) use self::{events::SseParser, server_requester::ServerRequester};
 use super::{
-    connection::{ConnectFailure, ConnectionEnd},
+    connection::{ConnectFailure, ConnectionEnd, fault_as_clause},
     inbound::{InboundReader, MessageReader, ServerMessage},
 };
 
-const MAX_QUOTED_BYTES: usize = 300;
+const MAX_QUOTED_CHARACTERS: usize = 300;
 
 /// Failure of the transport, as a clause without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +61,7 @@ impl SseError {
     }
 
     fn login(fault: Fault) -> Self {
-        let message = fault.in_one_line().trim_end_matches('.').to_owned();
+        let message = fault_as_clause(&fault);
         Self { login: Some(fault), ..Self::new(message) }
     }
 }
@@ -80,7 +78,7 @@ impl From<SseError> for ConnectFailure {
 }
 
 pub(crate) struct SseTransport {
-    asking: ServerRequester,
+    requester: ServerRequester,
     endpoint: Url,
     stream: Option<SseStream>,
     inbound: InboundReader,
@@ -90,28 +88,28 @@ pub(crate) struct SseTransport {
 struct SseStream {
     response: Response,
     events: SseParser,
-    parsed: VecDeque<SseEvent>,
+    parsed: VecDeque<Sse>,
 }
 
 impl SseTransport {
     /// Opens the stream and waits for the endpoint event. `limit` is the maximum of an event in bytes.
     pub(crate) async fn open(
-        asking: ServerRequester,
+        requester: ServerRequester,
         inbound: InboundReader,
         limit: usize,
     ) -> Result<Self, SseError> {
-        match Self::begin(&asking, limit).await {
+        match Self::begin(&requester, limit).await {
             Ok((endpoint, stream)) => {
                 let incoming = MessageReader::new(&inbound);
-                Ok(Self { asking, endpoint, stream: Some(stream), inbound, incoming })
+                Ok(Self { requester, endpoint, stream: Some(stream), inbound, incoming })
             }
-            Err(error) => Err(SseError { message: asking.redact_tokens(error.message), ..error }),
+            Err(error) => Err(SseError { message: requester.redact_tokens(error.message), ..error }),
         }
     }
 
-    async fn begin(asking: &ServerRequester, limit: usize) -> Result<(Url, SseStream), SseError> {
+    async fn begin(requester: &ServerRequester, limit: usize) -> Result<(Url, SseStream), SseError> {
         let request = |request: RequestBuilder| request.header(ACCEPT, "text/event-stream");
-        let response = asking.send(Method::GET, asking.url(), request).await?;
+        let response = requester.send(Method::GET, &requester.url, request).await?;
         if response.status() != StatusCode::OK {
             return Err(SseError::answered(response.status()));
         }
@@ -127,8 +125,8 @@ impl SseTransport {
         let endpoint = loop {
             let first =
                 stream.next().await?.ok_or_else(|| SseError::new("its event stream ended immediately"))?;
-            if first.name == "endpoint" {
-                break endpoint(asking.url(), &first.data)?;
+            if first.event.as_deref() == Some("endpoint") {
+                break endpoint(&requester.url, first.data.as_deref().unwrap_or_default())?;
             }
         };
         Ok((endpoint, stream))
@@ -136,13 +134,13 @@ impl SseTransport {
 }
 
 fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
-    let told = quoted(named, MAX_QUOTED_BYTES);
+    let shown = quoted(named, MAX_QUOTED_CHARACTERS);
     let url = stream
         .join(named)
-        .map_err(|error| SseError::new(format!("it named the invalid endpoint '{told}': {error}")))?;
+        .map_err(|error| SseError::new(format!("it named the invalid endpoint '{shown}': {error}")))?;
     if url.origin() != stream.origin() {
         return Err(SseError::new(format!(
-            "it named the endpoint '{told}', which has another origin than its event stream"
+            "it named the endpoint '{shown}', which has another origin than its event stream"
         )));
     }
     Ok(url)
@@ -150,7 +148,7 @@ fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
 
 impl SseStream {
     /// Returns the next event. `None` at the end of the stream. Cancel safe.
-    async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
+    async fn next(&mut self) -> Result<Option<Sse>, SseError> {
         loop {
             if let Some(event) = self.parsed.pop_front() {
                 return Ok(Some(event));
@@ -170,7 +168,7 @@ impl Transport<RoleClient> for SseTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
-        let (asking, endpoint) = (self.asking.clone(), self.endpoint.clone());
+        let (requester, endpoint) = (self.requester.clone(), self.endpoint.clone());
         async move {
             let body = serde_json::to_vec(&message)
                 .map_err(|error| SseError::new(format!("cannot serialize the message: {error}")))?;
@@ -178,7 +176,7 @@ impl Transport<RoleClient> for SseTransport {
             let request = |request: RequestBuilder| {
                 request.header(CONTENT_TYPE, "application/json").body(Body::from(body.clone()))
             };
-            let response = asking.send(Method::POST, &endpoint, request).await?;
+            let response = requester.send(Method::POST, &endpoint, request).await?;
             // The stream has the answer; this response only acknowledges the message.
             if response.status().is_success() { Ok(()) } else { Err(SseError::answered(response.status())) }
         }
@@ -190,9 +188,9 @@ impl Transport<RoleClient> for SseTransport {
                 return Some(message);
             }
             match self.stream.as_mut()?.next().await {
-                Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
+                Ok(Some(event)) if event.event.as_deref().is_some_and(|name| name != "message") => {}
                 Ok(Some(event)) => {
-                    let text = self.asking.redact_tokens(event.data).into_bytes();
+                    let text = self.requester.redact_tokens(event.data.unwrap_or_default()).into_bytes();
                     if let Some(message) = self.incoming.add(text) {
                         return Some(message);
                     }
@@ -201,7 +199,7 @@ impl Transport<RoleClient> for SseTransport {
                 Err(error) => break error.to_string(),
             }
         };
-        self.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_BYTES)));
+        self.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_CHARACTERS)));
         self.stream = None;
         None
     }

@@ -10,12 +10,12 @@ use gatehouse_net::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use http::HeaderMap;
 
 use super::SseError;
-use crate::login::Logins;
+use crate::login::{Logins, login_ended_fault};
 
 #[derive(Clone)]
 pub(crate) struct ServerRequester {
     client: Client,
-    url: Url,
+    pub(super) url: Url,
     headers: HeaderMap,
     /// Logins and the name of the server. `None` if the configured headers authenticate.
     logins: Option<(Arc<Logins>, Arc<str>)>,
@@ -31,10 +31,6 @@ impl ServerRequester {
         logins: Option<(Arc<Logins>, Arc<str>)>,
     ) -> Self {
         Self { client, url, headers, logins, sent: Arc::default() }
-    }
-
-    pub(super) fn url(&self) -> &Url {
-        &self.url
     }
 
     /// Sends a request, and again with a renewed token after a 401, because the server has not run it.
@@ -64,14 +60,14 @@ impl ServerRequester {
             logins.renew_refused_token(server, declared, token.as_ref()).await.map_err(SseError::login)?;
         let response = send(Some(&renewed)).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            return Err(SseError::login(Logins::refused_again_fault(server)));
+            return Err(SseError::login(login_ended_fault(server)));
         }
         Ok(response)
     }
 
-    pub(super) fn redact_tokens(&self, said: String) -> String {
+    pub(super) fn redact_tokens(&self, text: String) -> String {
         let sent = lock(&self.sent);
-        if sent.is_empty() { said } else { Redactor::new(&*sent).redact_text(said) }
+        if sent.is_empty() { text } else { Redactor::new(&*sent).redact_text(text) }
     }
 
     fn remember(&self, token: &Secret) {

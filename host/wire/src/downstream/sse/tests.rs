@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     super::{
-        client::HostClient,
+        active_calls::HostClient,
         connection::{CallFailure, ServerConnection},
         inbound::{InboundLimits, InboundReader},
         session::ServerSession,
@@ -28,7 +28,7 @@ const LIMIT: usize = 4_096;
 /// Server that records requests as `METHOD PATH TOKEN` plus the MCP method.
 struct Server {
     url: Url,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -36,16 +36,16 @@ impl Server {
     async fn start(opening: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
         tokio::spawn(async move {
-            let (say, said) = unbounded_channel();
-            let mut said = Some(said);
+            let (sender, messages) = unbounded_channel();
+            let mut messages = Some(messages);
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(answer(socket, opening, say.clone(), said.take(), Arc::clone(&seen)));
+                tokio::spawn(answer(socket, opening, sender.clone(), messages.take(), Arc::clone(&seen)));
             }
         });
-        Self { url: format!("http://{address}/sse").parse().expect("a url"), asked }
+        Self { url: format!("http://{address}/sse").parse().expect("a url"), requests }
     }
 
     async fn open(&self) -> Result<(SseTransport, InboundReader), String> {
@@ -53,8 +53,8 @@ impl Server {
         let client = HttpClients::default().for_url(&self.url).expect("a client").clone();
         let headers =
             HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
-        let asking = ServerRequester::new(client, self.url.clone(), headers, None);
-        let opened = SseTransport::open(asking, inbound.clone(), LIMIT).await;
+        let requester = ServerRequester::new(client, self.url.clone(), headers, None);
+        let opened = SseTransport::open(requester, inbound.clone(), LIMIT).await;
         opened.map(|stream| (stream, inbound)).map_err(|error| error.to_string())
     }
 
@@ -66,17 +66,17 @@ impl Server {
         ServerSession::new(running.expect("a handshake"), None)
     }
 
-    fn asked(&self) -> Vec<String> {
-        lock(&self.asked).clone()
+    fn requests(&self) -> Vec<String> {
+        lock(&self.requests).clone()
     }
 }
 
 async fn answer(
     socket: TcpStream,
     opening: &str,
-    say: UnboundedSender<String>,
-    said: Option<UnboundedReceiver<String>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    sender: UnboundedSender<String>,
+    messages: Option<UnboundedReceiver<String>>,
+    requests: Arc<Mutex<Vec<String>>>,
 ) {
     let mut socket = BufReader::new(socket);
     let (mut line, mut length, mut token) = (String::new(), 0, String::new());
@@ -96,21 +96,21 @@ async fn answer(
     socket.read_exact(&mut body).await.expect("a body");
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let method = message["method"].as_str().unwrap_or_default();
-    lock(&asked).push(format!("{asks} {token} {method}").trim_end().to_owned());
-    match said {
+    lock(&requests).push(format!("{asks} {token} {method}").trim_end().to_owned());
+    match messages {
         Some(_) if opening.is_empty() => {
             let _ = socket.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").await;
         }
-        Some(mut said) => {
+        Some(mut messages) => {
             let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n").await;
             let _ = socket.write_all(opening.as_bytes()).await;
-            while let Some(said) = said.recv().await.filter(|said| said != "end") {
-                let _ = socket.write_all(said.as_bytes()).await;
+            while let Some(message) = messages.recv().await.filter(|message| message != "end") {
+                let _ = socket.write_all(message.as_bytes()).await;
             }
         }
         None => {
             let _ = socket.write_all(b"HTTP/1.1 202 Accepted\r\nconnection: close\r\n\r\n").await;
-            let _ = say.send(reply(&message).unwrap_or_default());
+            let _ = sender.send(reply(&message).unwrap_or_default());
         }
     }
 }
@@ -133,7 +133,7 @@ fn reply(message: &Value) -> Option<String> {
 
 const STREAM: &str = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?session=7\n\n";
 
-fn nobody() -> Arc<CallContext> {
+fn context_without_client() -> Arc<CallContext> {
     let catalog =
         Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), Vec::new()).expect("a catalog");
     Arc::new(CallContext::new(&Arc::new(Pipeline::new(Vec::new())), Arc::new(catalog), "none"))
@@ -144,13 +144,13 @@ async fn a_server_of_the_first_version_lists_and_answers() {
     let server = Server::start(STREAM).await;
     let session = server.connect().await;
     assert_eq!(&*session.list().await.expect("a list").tools[0].name, "echo");
-    let reply = session.call("echo", Map::new(), &nobody()).await.expect("a reply");
+    let reply = session.call("echo", Map::new(), &context_without_client()).await.expect("a reply");
     assert_eq!(reply.content, [ContentPart::Text("hello".into())]);
-    let asked = server.asked();
-    assert_eq!(asked[0], "GET /sse t0ken");
+    let requests = server.requests();
+    assert_eq!(requests[0], "GET /sse t0ken");
     let methods = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
     let sent = methods.map(|method| format!("POST /messages?session=7 t0ken {method}"));
-    assert_eq!(asked[1..], sent, "each message with the headers, at the address that the stream named");
+    assert_eq!(requests[1..], sent, "each message with the headers, at the address that the stream named");
 }
 
 #[tokio::test]
@@ -158,16 +158,16 @@ async fn a_call_whose_stream_ends_fails_and_is_not_sent_again() {
     for tool in ["die", "large"] {
         let server = Server::start(STREAM).await;
         let session = server.connect().await;
-        let failure = session.call(tool, Map::new(), &nobody()).await.expect_err("no stream");
+        let failure = session.call(tool, Map::new(), &context_without_client()).await.expect_err("no stream");
         assert!(matches!(failure, CallFailure::Transport(_)), "{tool}: {failure:?}");
         session.ended().await;
-        let sent = server.asked().iter().filter(|asked| asked.ends_with("tools/call")).count();
+        let sent = server.requests().iter().filter(|request| request.ends_with("tools/call")).count();
         assert_eq!(sent, 1, "{tool}");
     }
 }
 
 #[tokio::test]
-async fn nothing_is_sent_to_another_origin() {
+async fn endpoints_at_another_origin_are_rejected() {
     let away = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://127.0.0.2:9/take\n\n";
     let server = Server::start(away).await;
     let why = server.open().await.err().expect("refused");
@@ -175,11 +175,11 @@ async fn nothing_is_sent_to_another_origin() {
         why.contains("'http://127.0.0.2:9/take', which has another origin than its event stream"),
         "{why}"
     );
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn what_is_no_stream_is_told() {
+async fn responses_without_a_stream_are_reported() {
     let none = Server::start("").await.open().await.err();
     assert_eq!(none.as_deref(), Some("it answered 404 Not Found"));
     let page = Server::start("content-type: text/html\r\n\r\n<p>").await.open().await.err();

@@ -1,8 +1,10 @@
 //! MCP server that requires a login, and its authorization server, on one local port.
+//!
+//! Longer than 300 lines because the list of misbehaviors and the answers that implement them are read together.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{Read as _, Write as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Mutex},
 };
@@ -13,15 +15,47 @@ use gatehouse_net::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    request::{Seen, read},
-    vice::Vice,
-};
+/// Misbehavior of the authorization server or of its MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Misbehavior {
+    NoMetadata,
+    NoResourceMetadata,
+    OtherResource,
+    OtherIssuer,
+    MetadataIsHtml,
+    MetadataRedirects,
+    NoS256,
+    PlainToken,
+    PrivateToken,
+    TokenElsewhere,
+    AuthorizationElsewhere,
+    NoLife,
+    NegativeLife,
+    NoRegistration,
+    RegistrationRefused,
+    NamesIssuer,
+    CodeUsed,
+    TokenFails,
+    TokenStuck,
+    TokenLarge,
+    TokenIsHtml,
+    TokenOfOtherType,
+    RefreshRefused,
+    ClientUnknown,
+    KeepsRefresh,
+    NoRefresh,
+    NoRevocation,
+    RequiresNoLogin,
+    RefusesToken,
+    RefusesTokenWithoutChallenge,
+    RequiresScope,
+    RepliesWithError,
+}
 
 #[derive(Default)]
 struct State {
-    vices: BTreeSet<Vice>,
-    seen: Vec<Seen>,
+    misbehaviors: BTreeSet<Misbehavior>,
+    seen: Vec<SeenRequest>,
     /// Code challenges by code.
     codes: BTreeMap<String, String>,
     access: String,
@@ -35,15 +69,15 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    pub(super) fn start(vices: &[Vice]) -> Self {
+    pub(super) fn start(misbehaviors: &[Misbehavior]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let vices = vices.iter().copied().collect();
-        let state = Arc::new(Mutex::new(State { vices, ..State::default() }));
-        let kept = Arc::clone(&state);
+        let misbehaviors = misbehaviors.iter().copied().collect();
+        let state = Arc::new(Mutex::new(State { misbehaviors, ..State::default() }));
+        let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let state = Arc::clone(&kept);
+                let state = Arc::clone(&shared);
                 std::thread::spawn(move || serve(stream, address, &state));
             }
         });
@@ -54,12 +88,12 @@ impl Authority {
         format!("http://{}{path}", self.address)
     }
 
-    pub(super) fn now(&self, vice: Vice) {
-        lock(&self.state).vices.insert(vice);
+    pub(super) fn start_to(&self, misbehavior: Misbehavior) {
+        lock(&self.state).misbehaviors.insert(misbehavior);
     }
 
-    pub(super) fn no_longer(&self, vice: Vice) {
-        lock(&self.state).vices.remove(&vice);
+    pub(super) fn stop_to(&self, misbehavior: Misbehavior) {
+        lock(&self.state).misbehaviors.remove(&misbehavior);
     }
 
     /// Invalidates the access token, as if it had expired.
@@ -72,7 +106,7 @@ impl Authority {
         (state.access.clone(), state.refresh.clone())
     }
 
-    pub(super) fn seen(&self, path: &str) -> Vec<Seen> {
+    pub(super) fn seen(&self, path: &str) -> Vec<SeenRequest> {
         lock(&self.state).seen.iter().filter(|seen| seen.path == path).cloned().collect()
     }
 
@@ -114,33 +148,36 @@ fn html() -> Option<Answer> {
 }
 
 impl State {
-    fn has(&self, vice: Vice) -> bool {
-        self.vices.contains(&vice)
+    fn has(&self, misbehavior: Misbehavior) -> bool {
+        self.misbehaviors.contains(&misbehavior)
     }
 
-    fn answer(&mut self, seen: &Seen, base: &str) -> Option<Answer> {
+    fn answer(&mut self, seen: &SeenRequest, base: &str) -> Option<Answer> {
         let nothing = || Some((404, String::new(), String::new()));
         match seen.path.as_str() {
             "/mcp" | "/other" => self.server(seen, base),
             "/.well-known/oauth-protected-resource/mcp" => {
-                if self.has(Vice::NoMetadata) || self.has(Vice::NoResourceMetadata) {
+                if self.has(Misbehavior::NoMetadata) || self.has(Misbehavior::NoResourceMetadata) {
                     return nothing();
                 }
-                if self.has(Vice::MetadataRedirects) {
+                if self.has(Misbehavior::MetadataRedirects) {
                     return Some((302, format!("location: {base}/elsewhere\r\n"), String::new()));
                 }
-                if self.has(Vice::MetadataIsHtml) {
+                if self.has(Misbehavior::MetadataIsHtml) {
                     return html();
                 }
-                let resource = if self.has(Vice::OtherResource) { "https://bank.example/mcp" } else { base };
+                let resource =
+                    if self.has(Misbehavior::OtherResource) { "https://bank.example/mcp" } else { base };
                 let scopes = ["read", "write"];
                 json_of(
                     200,
                     json!({"resource": resource, "authorization_servers": [base], "scopes_supported": scopes}),
                 )
             }
-            "/.well-known/oauth-authorization-server" if !self.has(Vice::NoMetadata) => self.metadata(base),
-            "/register" if self.has(Vice::RegistrationRefused) => {
+            "/.well-known/oauth-authorization-server" if !self.has(Misbehavior::NoMetadata) => {
+                self.metadata(base)
+            }
+            "/register" if self.has(Misbehavior::RegistrationRefused) => {
                 json_of(400, json!({"error": "invalid_redirect_uri"}))
             }
             "/register" => json_of(201, json!({"client_id": "registered-1"})),
@@ -152,18 +189,18 @@ impl State {
     }
 
     /// Echoes the credentials that it receives.
-    fn server(&self, seen: &Seen, base: &str) -> Option<Answer> {
-        if self.has(Vice::TakesNoTokenAndSaysNothing) {
+    fn server(&self, seen: &SeenRequest, base: &str) -> Option<Answer> {
+        if self.has(Misbehavior::RefusesTokenWithoutChallenge) {
             return Some((401, String::new(), String::new()));
         }
-        if self.has(Vice::WantsScope) {
+        if self.has(Misbehavior::RequiresScope) {
             let wants = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"admin\"\r\n";
             return Some((403, wants.into(), String::new()));
         }
-        if self.has(Vice::RepliesWithError) {
+        if self.has(Misbehavior::RepliesWithError) {
             return Some((400, String::new(), format!("you said {}", seen.authorization)));
         }
-        let known = !self.has(Vice::TakesNoToken)
+        let known = !self.has(Misbehavior::RefusesToken)
             && !self.access.is_empty()
             && seen.authorization == format!("Bearer {}", self.access);
         if known && seen.method == "GET" {
@@ -173,10 +210,10 @@ impl State {
             );
             return Some((200, "content-type: text/event-stream\r\n".into(), events));
         }
-        if known || self.has(Vice::NoLoginWanted) {
+        if known || self.has(Misbehavior::RequiresNoLogin) {
             return json_of(200, json!({"jsonrpc": "2.0", "id": 0, "result": {"echo": seen.authorization}}));
         }
-        let place = if self.has(Vice::NoMetadata) || self.has(Vice::NoResourceMetadata) {
+        let place = if self.has(Misbehavior::NoMetadata) || self.has(Misbehavior::NoResourceMetadata) {
             String::new()
         } else {
             format!(" resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\", scope=\"read\"")
@@ -187,84 +224,127 @@ impl State {
     fn metadata(&self, base: &str) -> Option<Answer> {
         // The same server at another origin.
         let elsewhere = base.replace("127.0.0.1", "localhost");
-        let origin = |vice: Vice| if self.has(vice) { &*elsewhere } else { base };
+        let origin = |misbehavior: Misbehavior| if self.has(misbehavior) { &*elsewhere } else { base };
         let token = match () {
-            () if self.has(Vice::PlainToken) => "http://auth.example/token".to_owned(),
-            () if self.has(Vice::PrivateToken) => "https://169.254.169.254/token".to_owned(),
-            () => format!("{}/token", origin(Vice::TokenElsewhere)),
+            () if self.has(Misbehavior::PlainToken) => "http://auth.example/token".to_owned(),
+            () if self.has(Misbehavior::PrivateToken) => "https://169.254.169.254/token".to_owned(),
+            () => format!("{}/token", origin(Misbehavior::TokenElsewhere)),
         };
         let mut document = json!({
-            "issuer": if self.has(Vice::OtherIssuer) { "https://evil.example" } else { base },
-            "authorization_endpoint": format!("{}/authorize", origin(Vice::AuthorizationElsewhere)),
+            "issuer": if self.has(Misbehavior::OtherIssuer) { "https://evil.example" } else { base },
+            "authorization_endpoint": format!("{}/authorize", origin(Misbehavior::AuthorizationElsewhere)),
             "token_endpoint": token,
             "registration_endpoint": format!("{base}/register"),
             "revocation_endpoint": format!("{base}/revoke"),
             "code_challenge_methods_supported": ["plain", "S256"],
-            "authorization_response_iss_parameter_supported": self.has(Vice::NamesIssuer),
+            "authorization_response_iss_parameter_supported": self.has(Misbehavior::NamesIssuer),
         });
         let fields = document.as_object_mut().expect("an object");
-        for (vice, field) in [
-            (Vice::NoS256, "code_challenge_methods_supported"),
-            (Vice::NoRegistration, "registration_endpoint"),
-            (Vice::NoRevocation, "revocation_endpoint"),
+        for (misbehavior, field) in [
+            (Misbehavior::NoS256, "code_challenge_methods_supported"),
+            (Misbehavior::NoRegistration, "registration_endpoint"),
+            (Misbehavior::NoRevocation, "revocation_endpoint"),
         ] {
-            if self.has(vice) {
+            if self.has(misbehavior) {
                 fields.remove(field);
             }
         }
         json_of(200, document)
     }
 
-    fn authorize(&mut self, seen: &Seen, base: &str) -> Option<Answer> {
+    fn authorize(&mut self, seen: &SeenRequest, base: &str) -> Option<Answer> {
         self.number += 1;
         let code = format!("code-secret-{}", self.number);
         self.codes.insert(code.clone(), seen.query["code_challenge"].clone());
         let mut back = Url::parse(&seen.query["redirect_uri"]).expect("a redirect");
         back.query_pairs_mut().append_pair("code", &code).append_pair("state", &seen.query["state"]);
-        if self.has(Vice::NamesIssuer) {
+        if self.has(Misbehavior::NamesIssuer) {
             back.query_pairs_mut().append_pair("iss", base);
         }
         Some((302, format!("location: {back}\r\n"), String::new()))
     }
 
-    fn token(&mut self, seen: &Seen) -> Option<Answer> {
+    fn token(&mut self, seen: &SeenRequest) -> Option<Answer> {
         // Error messages quote the whole request, as careless servers do.
         let refused = |error: &str| json_of(400, json!({"error": error, "error_description": seen.body}));
         match () {
-            () if self.has(Vice::TokenStuck) => return None,
-            () if self.has(Vice::TokenFails) => return Some((500, String::new(), seen.body.clone())),
-            () if self.has(Vice::TokenIsHtml) => return html(),
-            () if self.has(Vice::TokenLarge) => return Some((200, String::new(), "x".repeat(1 << 20))),
-            () if self.has(Vice::ClientUnknown) => return refused("invalid_client"),
+            () if self.has(Misbehavior::TokenStuck) => return None,
+            () if self.has(Misbehavior::TokenFails) => return Some((500, String::new(), seen.body.clone())),
+            () if self.has(Misbehavior::TokenIsHtml) => return html(),
+            () if self.has(Misbehavior::TokenLarge) => {
+                return Some((200, String::new(), "x".repeat(1 << 20)));
+            }
+            () if self.has(Misbehavior::ClientUnknown) => return refused("invalid_client"),
             () => {}
         }
         let form = |name: &str| seen.form.get(name).map_or("", String::as_str);
         if form("grant_type") == "refresh_token" {
-            if self.has(Vice::RefreshRefused) || form("refresh_token") != self.refresh {
+            if self.has(Misbehavior::RefreshRefused) || form("refresh_token") != self.refresh {
                 return refused("invalid_grant");
             }
         } else {
             let challenge = self.codes.remove(form("code")).unwrap_or_default();
             let proof = URL_SAFE_NO_PAD.encode(Sha256::digest(form("code_verifier").as_bytes()));
-            if self.has(Vice::CodeUsed) || challenge != proof {
+            if self.has(Misbehavior::CodeUsed) || challenge != proof {
                 return refused("invalid_grant");
             }
         }
         self.number += 1;
         let number = self.number;
         self.access = format!("access-secret-{number}");
-        let keeps = self.has(Vice::KeepsRefresh) && !self.refresh.is_empty();
-        let kind = if self.has(Vice::TokenOfOtherType) { "mac" } else { "Bearer" };
+        let keeps = self.has(Misbehavior::KeepsRefresh) && !self.refresh.is_empty();
+        let kind = if self.has(Misbehavior::TokenOfOtherType) { "mac" } else { "Bearer" };
         let life = match () {
-            () if self.has(Vice::NoLife) => json!(0),
-            () if self.has(Vice::NegativeLife) => json!("-5"),
+            () if self.has(Misbehavior::NoLife) => json!(0),
+            () if self.has(Misbehavior::NegativeLife) => json!("-5"),
             () => json!(3600),
         };
         let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": life});
-        if !keeps && !self.has(Vice::NoRefresh) {
+        if !keeps && !self.has(Misbehavior::NoRefresh) {
             self.refresh = format!("refresh-secret-{number}");
             issued["refresh_token"] = self.refresh.as_str().into();
         }
         json_of(200, issued)
     }
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct SeenRequest {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) authorization: String,
+    pub(super) query: BTreeMap<String, String>,
+    pub(super) form: BTreeMap<String, String>,
+    pub(super) body: String,
+}
+
+fn pairs(text: &str) -> BTreeMap<String, String> {
+    let url = Url::parse(&format!("http://x/?{text}")).expect("a query");
+    url.query_pairs().into_owned().collect()
+}
+
+fn read(stream: &TcpStream) -> Option<SeenRequest> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let mut words = line.split(' ');
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let mut seen = SeenRequest { method, path: path.into(), query: pairs(query), ..SeenRequest::default() };
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        match name.to_ascii_lowercase().as_str() {
+            "authorization" => value.clone_into(&mut seen.authorization),
+            "content-length" => length = value.parse().ok()?,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    seen.body = String::from_utf8(body).ok()?;
+    seen.form = pairs(&seen.body);
+    Some(seen)
 }

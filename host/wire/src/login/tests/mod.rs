@@ -4,9 +4,7 @@ mod authority;
 mod endpoints;
 mod making;
 mod renewing;
-mod request;
 mod sending;
-mod vice;
 
 use std::{
     io::{Read as _, Write as _},
@@ -19,15 +17,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use gatehouse_core::{Fault, lock, ports::clock::Clock};
+use gatehouse_core::{Fault, lock, ports::Clock};
 use gatehouse_net::Url;
 use tempfile::TempDir;
 
-use self::{authority::Authority, vice::Vice};
+use self::authority::{Authority, Misbehavior};
 use super::{LoginDialog, LoginEndpoints, LoginSettings, LoginState, Logins};
 
 /// 2026-11-23T00:00:00Z in milliseconds.
-const NOON: u64 = 1_795_392_000_000;
+const START_MS: u64 = 1_795_392_000_000;
 
 struct TestClock(AtomicU64);
 
@@ -37,21 +35,21 @@ impl Clock for TestClock {
     }
 }
 
-struct Desk {
+struct TestDialog {
     browser: fn(Url),
     confirms: Option<bool>,
     asked: Mutex<Vec<LoginEndpoints>>,
     shown: Mutex<Vec<String>>,
 }
 
-impl Default for Desk {
+impl Default for TestDialog {
     fn default() -> Self {
         Self { browser: browse, confirms: None, asked: Mutex::default(), shown: Mutex::default() }
     }
 }
 
 #[async_trait]
-impl LoginDialog for Desk {
+impl LoginDialog for TestDialog {
     async fn confirm(&self, endpoints: &LoginEndpoints) -> Option<bool> {
         lock(&self.asked).push(endpoints.clone());
         self.confirms
@@ -64,20 +62,24 @@ impl LoginDialog for Desk {
     }
 }
 
-struct Place {
+struct Fixture {
     authority: Authority,
-    folder: TempDir,
+    directory: TempDir,
     clock: Arc<TestClock>,
 }
 
-impl Place {
-    fn with(vices: &[Vice]) -> Self {
-        let clock = Arc::new(TestClock(AtomicU64::new(NOON)));
-        Self { authority: Authority::start(vices), folder: tempfile::tempdir().expect("a folder"), clock }
+impl Fixture {
+    fn with(misbehaviors: &[Misbehavior]) -> Self {
+        let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
+        Self {
+            authority: Authority::start(misbehaviors),
+            directory: tempfile::tempdir().expect("a directory"),
+            clock,
+        }
     }
 
     fn host(&self) -> Logins {
-        Logins::new(self.folder.path().join("logins"), Arc::clone(&self.clock) as _)
+        Logins::new(self.directory.path().join("logins"), Arc::clone(&self.clock) as _)
     }
 
     fn url(&self) -> String {
@@ -97,11 +99,11 @@ impl Place {
     }
 
     async fn log_in_with(&self, settings: &LoginSettings, browser: fn(Url)) -> Result<LoginState, Fault> {
-        self.log_in_as(settings, &Desk { browser, ..Desk::default() }).await
+        self.log_in_as(settings, &TestDialog { browser, ..TestDialog::default() }).await
     }
 
-    async fn log_in_as(&self, settings: &LoginSettings, desk: &Desk) -> Result<LoginState, Fault> {
-        self.host().log_in("git", &self.url(), settings, desk).await
+    async fn log_in_as(&self, settings: &LoginSettings, dialog: &TestDialog) -> Result<LoginState, Fault> {
+        self.host().log_in("git", &self.url(), settings, dialog).await
     }
 
     async fn logged_in(&self) -> Logins {
@@ -115,16 +117,16 @@ impl Place {
     }
 
     fn file(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("logins/git.json")).expect("a login on disk")
+        std::fs::read_to_string(self.directory.path().join("logins/git.json")).expect("a login on disk")
     }
 
     fn files(&self) -> Vec<String> {
-        names(&self.folder.path().join("logins"))
+        names(&self.directory.path().join("logins"))
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("a folder");
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
     let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
     let mut names: Vec<String> = entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect();
     names.sort();
@@ -133,7 +135,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn get(url: &Url) -> String {
     let address = (url.host_str().expect("a host"), url.port().expect("a port"));
-    let mut stream = TcpStream::connect(address).expect("somebody listens");
+    let mut stream = TcpStream::connect(address).expect("a listener");
     let target = &url.as_str()[url.origin().ascii_serialization().len()..];
     write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\n\r\n").expect("sent");
     let mut answer = String::new();
@@ -143,8 +145,8 @@ fn get(url: &Url) -> String {
 
 fn agree(url: &Url) -> Url {
     let answer = get(url);
-    let place = answer.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");
-    Url::parse(place).expect("a URL")
+    let target = answer.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");
+    Url::parse(target).expect("a URL")
 }
 
 fn browse(url: Url) {

@@ -31,11 +31,11 @@ fn inbound() -> InboundReader {
     inbound
 }
 
-async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
+async fn ping(fixture: &Fixture, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
-    let client = clients.for_url(&place.target()).expect("a client").clone();
+    let client = clients.for_url(&fixture.target()).expect("a client").clone();
     let client = AuthenticatedClient::new(client, Some(Arc::clone(host)), "git".into(), inbound());
-    match client.post_message(place.url().into(), ping_message(), None, None, Default::default()).await {
+    match client.post_message(fixture.url().into(), ping_message(), None, None, Default::default()).await {
         Ok(StreamableHttpPostResponse::Json(message, _)) => {
             Ok(serde_json::to_string(&message).expect("a message"))
         }
@@ -46,78 +46,78 @@ async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
 }
 
 #[tokio::test]
-async fn a_token_goes_along_and_does_not_come_back() {
-    let place = Place::with(&[]);
-    let host = Arc::new(place.logged_in().await);
-    let reply = ping(&place, &host).await.expect("a reply");
+async fn tokens_are_sent_and_redacted_from_responses() {
+    let fixture = Fixture::with(&[]);
+    let host = Arc::new(fixture.logged_in().await);
+    let reply = ping(&fixture, &host).await.expect("a reply");
     assert!(reply.contains("[redacted]") && !reply.contains("-secret-"), "{reply}");
-    place.authority.now(Vice::RepliesWithError);
-    let said = ping(&place, &host).await.expect("the server's error text");
-    assert!(said.contains("[redacted]") && !said.contains("-secret-"), "{said}");
+    fixture.authority.start_to(Misbehavior::RepliesWithError);
+    let text = ping(&fixture, &host).await.expect("the server's error text");
+    assert!(text.contains("[redacted]") && !text.contains("-secret-"), "{text}");
 }
 
 #[tokio::test]
-async fn a_refused_request_is_sent_once_more_with_a_renewed_token() {
-    let place = Place::with(&[]);
-    let host = Arc::new(place.logged_in().await);
-    let before = place.authority.seen("/mcp").len();
-    place.authority.expire();
-    ping(&place, &host).await.expect("a reply");
-    assert_eq!((place.authority.seen("/mcp").len() - before, place.authority.renewals()), (2, 1));
-    ping(&place, &host).await.expect("a reply");
-    assert_eq!((place.authority.seen("/mcp").len() - before, place.authority.renewals()), (3, 1));
+async fn a_refused_request_is_repeated_with_a_renewed_token() {
+    let fixture = Fixture::with(&[]);
+    let host = Arc::new(fixture.logged_in().await);
+    let before = fixture.authority.seen("/mcp").len();
+    fixture.authority.expire();
+    ping(&fixture, &host).await.expect("a reply");
+    assert_eq!((fixture.authority.seen("/mcp").len() - before, fixture.authority.renewals()), (2, 1));
+    ping(&fixture, &host).await.expect("a reply");
+    assert_eq!((fixture.authority.seen("/mcp").len() - before, fixture.authority.renewals()), (3, 1));
 }
 
 #[tokio::test]
-async fn a_server_that_takes_no_token_is_asked_twice_and_no_more() {
-    for vice in [Vice::TakesNoToken, Vice::TakesNoTokenAndSaysNothing] {
-        let place = Place::with(&[]);
-        let host = Arc::new(place.logged_in().await);
-        let before = place.authority.seen("/mcp").len();
-        place.authority.now(vice);
-        let fault = ping(&place, &host).await.expect_err("refused");
+async fn a_request_is_repeated_at_most_once() {
+    for misbehavior in [Misbehavior::RefusesToken, Misbehavior::RefusesTokenWithoutChallenge] {
+        let fixture = Fixture::with(&[]);
+        let host = Arc::new(fixture.logged_in().await);
+        let before = fixture.authority.seen("/mcp").len();
+        fixture.authority.start_to(misbehavior);
+        let fault = ping(&fixture, &host).await.expect_err("refused");
         let over = "the login to 'git' is no longer valid. Run: gatehouse servers login git";
-        assert_eq!(fault.in_one_line(), over, "{vice:?}");
+        assert_eq!(fault.in_one_line(), over, "{misbehavior:?}");
         assert_eq!(
-            (place.authority.seen("/mcp").len() - before, place.authority.renewals()),
+            (fixture.authority.seen("/mcp").len() - before, fixture.authority.renewals()),
             (2, 1),
-            "{vice:?}"
+            "{misbehavior:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_login_is_told_of() {
-    let place = Place::with(&[]);
-    let host = Arc::new(place.host());
-    let fault = ping(&place, &host).await.expect_err("no login");
+async fn required_logins_and_scopes_are_reported() {
+    let fixture = Fixture::with(&[]);
+    let host = Arc::new(fixture.host());
+    let fault = ping(&fixture, &host).await.expect_err("no login");
     assert_eq!(fault.in_one_line(), "server 'git' requires a login. Run: gatehouse servers login git");
-    let seen = place.authority.seen("/mcp");
+    let seen = fixture.authority.seen("/mcp");
     assert_eq!((seen.len(), &*seen[0].authorization), (1, ""));
     // A new login is used without a restart.
-    place.log_in().await.expect("a login");
-    ping(&place, &host).await.expect("a reply");
-    place.authority.now(Vice::WantsScope);
-    let fault = ping(&place, &host).await.expect_err("no scope");
+    fixture.log_in().await.expect("a login");
+    ping(&fixture, &host).await.expect("a reply");
+    fixture.authority.start_to(Misbehavior::RequiresScope);
+    let fault = ping(&fixture, &host).await.expect_err("no scope");
     let wanted = "the login to 'git' lacks the required scopes: admin. Run: gatehouse servers login git --scope \
     \"admin\"";
     assert_eq!(fault.in_one_line(), wanted);
 }
 
 #[tokio::test]
-async fn faults_of_a_login_come_through_the_protocol() {
+async fn login_faults_pass_through_rmcp() {
     use rmcp::{
         ServiceExt as _,
         transport::streamable_http_client::{
             StreamableHttpClientTransportConfig, StreamableHttpClientWorker,
         },
     };
-    let place = Place::with(&[]);
-    let host = Arc::new(place.host());
+    let fixture = Fixture::with(&[]);
+    let host = Arc::new(fixture.host());
     let clients = HttpClients::default();
-    let client = clients.for_url(&place.target()).expect("a client").clone();
+    let client = clients.for_url(&fixture.target()).expect("a client").clone();
     let client = AuthenticatedClient::new(client, Some(host), "git".into(), inbound());
-    let config = StreamableHttpClientTransportConfig::with_uri(place.url());
+    let config = StreamableHttpClientTransportConfig::with_uri(fixture.url());
     let begun = ().serve(StreamableHttpClientWorker::new(client, config)).await;
     let Err(error) = begun else { panic!("no login") };
     let fault = fault_of(&error).map(Fault::in_one_line);
@@ -128,33 +128,33 @@ async fn faults_of_a_login_come_through_the_protocol() {
     );
 }
 
-async fn stream(place: &Place, host: &Arc<Logins>) -> Result<SseTransport, Fault> {
+async fn stream(fixture: &Fixture, host: &Arc<Logins>) -> Result<SseTransport, Fault> {
     let clients = HttpClients::default();
-    let client = clients.for_url(&place.target()).expect("a client").clone();
+    let client = clients.for_url(&fixture.target()).expect("a client").clone();
     let logins = Some((Arc::clone(host), "git".into()));
-    let asking = ServerRequester::new(client, place.target(), Default::default(), logins);
-    SseTransport::open(asking, inbound(), 4_096)
+    let requester = ServerRequester::new(client, fixture.target(), Default::default(), logins);
+    SseTransport::open(requester, inbound(), 4_096)
         .await
         .map_err(|error| fault_of(&error).expect("a fault").clone())
 }
 
 #[tokio::test]
-async fn a_stream_of_events_has_a_login_like_any_other_request() {
-    let place = Place::with(&[]);
-    let host = Arc::new(place.host());
-    let wanted = stream(&place, &host).await.err().map(|fault| fault.in_one_line());
+async fn event_streams_use_the_login() {
+    let fixture = Fixture::with(&[]);
+    let host = Arc::new(fixture.host());
+    let wanted = stream(&fixture, &host).await.err().map(|fault| fault.in_one_line());
     assert_eq!(wanted.as_deref(), Some("server 'git' requires a login. Run: gatehouse servers login git"));
-    place.log_in().await.expect("a login");
-    let mut opened = stream(&place, &host).await.expect("a stream");
-    let told = opened.receive().await.expect("a message");
-    let told = serde_json::to_string(&told).expect("a message");
-    assert!(told.contains("[redacted]") && !told.contains("-secret-"), "{told}");
+    fixture.log_in().await.expect("a login");
+    let mut opened = stream(&fixture, &host).await.expect("a stream");
+    let message = opened.receive().await.expect("a message");
+    let message = serde_json::to_string(&message).expect("a message");
+    assert!(message.contains("[redacted]") && !message.contains("-secret-"), "{message}");
 
-    let before = place.authority.seen("/mcp").len();
-    place.authority.expire();
+    let before = fixture.authority.seen("/mcp").len();
+    fixture.authority.expire();
     opened.send(ping_message()).await.expect("sent");
-    assert_eq!((place.authority.seen("/mcp").len() - before, place.authority.renewals()), (2, 1));
-    place.authority.now(Vice::TakesNoToken);
+    assert_eq!((fixture.authority.seen("/mcp").len() - before, fixture.authority.renewals()), (2, 1));
+    fixture.authority.start_to(Misbehavior::RefusesToken);
     let error = opened.send(ping_message()).await.expect_err("refused");
     let over = "the login to 'git' is no longer valid. Run: gatehouse servers login git";
     assert_eq!(fault_of(&error).map(Fault::in_one_line).as_deref(), Some(over));

@@ -9,13 +9,16 @@ use std::{
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
-use super::{connections::OpenConnections, eviction::EvictionRank, settings::HttpSettings};
+use super::{connections::OpenConnections, settings::HttpSettings};
 
 /// Replies up to this many bytes do not trigger a check of all connections.
 const MAX_SMALL_REPLY: usize = 64 << 10;
 
 /// Minimum time without progress before a client counts as stalled. Long replies fill the send buffer for moments.
 const MIN_STALL_TIME: Duration = Duration::from_secs(2);
+
+/// Minimum idle time before eviction, because clients often send requests in quick succession.
+const MIN_IDLE_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ConnectionPhase {
@@ -51,6 +54,34 @@ pub(super) enum ConnectionTimeout {
     Header,
     Write,
     Idle,
+}
+
+/// Rank of a connection for eviction if the server is full, and since when it has it. The lowest is evicted first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum EvictionRank {
+    /// The client knows that the connection closes.
+    Closing(Instant),
+    /// Not authenticated.
+    Unknown(Instant),
+    /// No request is active.
+    Idle(Instant),
+    Body(Instant),
+    Stalled(Instant),
+    /// The client reads a stream of changes, which it can resume.
+    Listening(Instant),
+    /// Nothing has been read yet.
+    Unread(Instant),
+}
+
+impl EvictionRank {
+    /// True if the connection can be closed before waiting for others to end.
+    pub(super) fn is_evicted_immediately(&self) -> bool {
+        match self {
+            Self::Closing(_) | Self::Unknown(_) => true,
+            Self::Idle(since) => since.elapsed() >= MIN_IDLE_TIME,
+            Self::Body(_) | Self::Stalled(_) | Self::Listening(_) | Self::Unread(_) => false,
+        }
+    }
 }
 
 /// A connection, shared by its task, its requests and the connection table.

@@ -17,8 +17,7 @@ use tokio::{
 };
 
 use super::{
-    connection::{ConnectionTimeout, HttpConnection},
-    eviction::EvictionRank,
+    connection::{ConnectionTimeout, EvictionRank, HttpConnection},
     settings::HttpSettings,
 };
 
@@ -143,7 +142,7 @@ impl OpenConnections {
             .values()
             .filter_map(|connection| Some((connection.eviction_rank()?, connection)));
         let Some((rank, least)) = ranked.min_by_key(|(rank, _)| *rank) else { return false };
-        tracing::debug!(peer = %least.peer, ?rank, "closed to make room for another connection for another connection");
+        tracing::debug!(peer = %least.peer, ?rank, "closed to make room for another connection");
         least.close();
         true
     }

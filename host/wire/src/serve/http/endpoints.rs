@@ -8,7 +8,10 @@ use http::{HeaderValue, Method, StatusCode, header::ALLOW};
 use serde_json::{Map, Value, json};
 
 use super::reply::{self, BoxResponse};
-use crate::serve::{ServedPreset, ServedPresets, reply as results, resource_requests::without_panic};
+use crate::serve::{
+    ServedPreset, ServedPresets,
+    requests::{interactive_request::without_panic, reply as results},
+};
 
 pub(super) struct ToolEndpoint {
     path: &'static str,

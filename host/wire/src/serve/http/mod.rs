@@ -2,25 +2,25 @@
 //! [`endpoints`] for programs that do not use MCP.
 //!
 //! ```text
-//! listener → connections → stream → router → guard → body → service
+//! listener → connections → stream → router → guard → body → mcp
 //! ```
 //!
 //! An unauthenticated client costs only a connection and its headers, for seconds: [`guard`] decides from the headers,
 //! and [`connections`] evicts unauthenticated clients first.
 
+mod auth;
 mod body;
 mod connection;
 mod connections;
 mod endpoints;
-mod eviction;
 mod guard;
 mod host_names;
 mod large_requests;
 mod listener;
+mod mcp;
 mod page;
 mod reply;
 mod router;
-mod service;
 mod settings;
 mod stream;
 #[cfg(test)]
@@ -31,15 +31,16 @@ use std::{net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{MAX_LAST_CALLS, ServedPresets, auth::BearerToken, shutdown::Drain, workers::Workers};
+use super::{MAX_LAST_CALLS, ServedPresets, shutdown::Drain, workers::Workers};
+pub use auth::{BearerToken, BearerTokenError};
 use body::BodyReader;
 use connections::OpenConnections;
 use guard::RequestGuard;
 pub use host_names::{HostName, WebOrigin};
 use large_requests::LargeRequests;
 use listener::HttpListener;
+use mcp::PresetServices;
 use router::Router;
-use service::PresetServices;
 pub use settings::{HttpSettings, MAX_CONNECTIONS, SettingError};
 
 #[derive(Debug, thiserror::Error)]

@@ -7,15 +7,28 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::StatusCode;
-use http_body_util::combinators::BoxBody;
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Frame, SizeHint};
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::connection::ActiveRequest;
 use crate::serve::envelope;
-pub(super) use crate::serve::mcp::{McpResponse as BoxResponse, json, plain};
+
+pub(super) type BoxResponse = Response<BoxBody<Bytes, Infallible>>;
+
+pub(super) fn json(status: StatusCode, value: &Value) -> BoxResponse {
+    let mut response = plain(status, value.to_string());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> BoxResponse {
+    let mut response = Response::new(Full::new(text.into()).boxed());
+    *response.status_mut() = status;
+    response
+}
 
 /// Returns a JSON-RPC error that belongs to no request.
 pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {

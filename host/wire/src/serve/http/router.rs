@@ -20,9 +20,9 @@ use super::{
     endpoints::{self, ToolEndpoint},
     guard::RequestGuard,
     large_requests::LargeRequests,
+    mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
-    service::PresetServices,
 };
 use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown};
 

@@ -11,7 +11,7 @@ async fn list_now(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_first_listing_keeps_no_caller_waiting_and_is_announced() {
+async fn a_first_listing_does_not_block_callers_and_is_announced() {
     let (server, connector) = server();
     connector.slow.store(true, Ordering::SeqCst);
     let mut changes = server.shared.changes.subscribe();
@@ -36,7 +36,7 @@ async fn a_first_listing_keeps_no_caller_waiting_and_is_announced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_cannot_be_listed_is_asked_again_while_somebody_wants_it() {
+async fn a_failed_first_listing_is_retried_while_a_client_needs_it() {
     let (server, connector) = server();
     connector.down.store(true, Ordering::SeqCst);
     let mut changes = server.shared.changes.subscribe();
@@ -60,7 +60,7 @@ async fn one_that_cannot_be_listed_is_asked_again_while_somebody_wants_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_behind_a_gate_do_not_run_after_their_first_listing() {
+async fn a_server_stops_after_its_first_listing_for_a_gate() {
     let (server, connector) = server();
     let listed = join_all((0..8).map(|_| server.wait_until_listed())).await;
     assert!(listed.iter().all(Result::is_ok), "{listed:?}");
@@ -92,17 +92,21 @@ async fn a_flood_of_changes_causes_few_listings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_of_the_index_says_nothing_of_the_server() {
+async fn an_index_failure_is_not_a_server_failure() {
     let (server, connector) = server();
     connector.broken_index.store(true, Ordering::SeqCst);
     for _ in 0..10 {
         let fault = call(&server, "work").await.expect_err("nothing is known of it");
         assert_eq!(fault.message, "the index is full");
-        server.learn_isolated().await.expect_err("the same apart");
+        server.list_isolated().await.expect_err("the same isolated");
     }
     let status = server.status();
     assert_eq!((status.state, status.circuit), (ServerState::Connected, CircuitState::Closed));
-    assert_eq!(connector.attempts.load(Ordering::SeqCst), 11, "one connection for all, one for each apart");
+    assert_eq!(
+        connector.attempts.load(Ordering::SeqCst),
+        11,
+        "one shared, and one for each isolated listing"
+    );
     connector.broken_index.store(false, Ordering::SeqCst);
     assert!(call(&server, "work").await.is_ok());
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::downstream::connection::{ConnectFailure, ConnectionContext, ConnectionEnd};
 
 #[async_trait]
-impl Connector for Scripted {
+impl Connector for ScriptedConnector {
     async fn connect(
         &self,
         _: &ServerDefinition,
@@ -21,12 +21,12 @@ impl Connector for Scripted {
         }
         let (calls, closed) = (Arc::clone(&self.calls), Arc::clone(&self.closed));
         let (lists, hold) = (Arc::clone(&self.lists), Arc::clone(&self.hold));
-        Ok(Arc::new(Fake { hold, calls, closed, lists, end: watch::Sender::new(None) }))
+        Ok(Arc::new(ScriptedConnection { hold, calls, closed, lists, end: watch::Sender::new(None) }))
     }
 }
 
 #[async_trait]
-impl ServerConnection for Fake {
+impl ServerConnection for ScriptedConnection {
     async fn list(&self) -> Result<Listing, CallFailure> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {

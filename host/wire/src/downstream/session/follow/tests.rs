@@ -11,14 +11,15 @@ use tokio::{
 
 use super::*;
 use crate::downstream::{
-    client::HostClient,
+    active_calls::HostClient,
     inbound::{InboundLimits, InboundReader},
     pipe_transport::PipeTransport,
 };
 
 fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     let result = |result: Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
-    let told = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+    let notification =
+        |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
     let capabilities = json!({"resources": {"subscribe": subscribes}});
     let meta = json!({"io.modelcontextprotocol/subscriptionId": request["id"]});
     let updated = "notifications/resources/updated";
@@ -35,8 +36,8 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
             "jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "What?"},
         })],
         "resources/subscribe" => {
-            let other = told(updated, json!({"uri": "memo://other"}));
-            vec![result(json!({})), other, told(updated, json!({"uri": request["params"]["uri"]}))]
+            let other = notification(updated, json!({"uri": "memo://other"}));
+            vec![result(json!({})), other, notification(updated, json!({"uri": request["params"]["uri"]}))]
         }
         "resources/unsubscribe" => vec![result(json!({}))],
         "subscriptions/listen" => {
@@ -44,8 +45,8 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
             let acknowledged = json!({"notifications": filter, "_meta": meta});
             let uri = &filter["resourceSubscriptions"][0];
             vec![
-                told("notifications/subscriptions/acknowledged", acknowledged),
-                told(updated, json!({"uri": uri, "_meta": meta})),
+                notification("notifications/subscriptions/acknowledged", acknowledged),
+                notification(updated, json!({"uri": uri, "_meta": meta})),
             ]
         }
         _ => Vec::new(),
@@ -59,15 +60,15 @@ async fn session(
 ) -> (ServerSession, mpsc::UnboundedReceiver<String>) {
     let (input, reader) = duplex(1 << 16);
     let (mut writer, output) = duplex(1 << 16);
-    let (heard, hears) = mpsc::unbounded_channel();
+    let (sender, methods) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut lines = BufReader::new(reader).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let request: Value = serde_json::from_str(&line).expect("JSON");
-            for said in answers(&request, subscribes) {
-                writer.write_all(format!("{said}\n").as_bytes()).await.expect("a client");
+            for answer in answers(&request, subscribes) {
+                writer.write_all(format!("{answer}\n").as_bytes()).await.expect("a client");
             }
-            let _ = heard.send(request["method"].as_str().unwrap_or_default().to_owned());
+            let _ = sender.send(request["method"].as_str().unwrap_or_default().to_owned());
         }
     });
     let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
@@ -75,47 +76,47 @@ async fn session(
     let transport =
         client.wrap_transport(PipeTransport::new(output, input, &inbound), &(Arc::new(|| {}) as _));
     let running = serve_client_with_lifecycle(client, transport, mode).await.expect("a session");
-    (ServerSession::new(running, None), hears)
+    (ServerSession::new(running, None), methods)
 }
 
-async fn heard(hears: &mut mpsc::UnboundedReceiver<String>, method: &str) {
-    while hears.recv().await.expect("a server") != method {}
+async fn wait_for_request(methods: &mut mpsc::UnboundedReceiver<String>, method: &str) {
+    while methods.recv().await.expect("a server") != method {}
 }
 
 #[tokio::test]
-async fn a_server_tells_while_somebody_follows() {
+async fn updates_arrive_until_the_last_follower_leaves() {
     let discovery = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     for (mode, begins, ends) in [
         (ClientLifecycleMode::Initialize, "resources/subscribe", "resources/unsubscribe"),
         (discovery, "subscriptions/listen", "notifications/cancelled"),
     ] {
-        let (session, mut hears) = session(mode, true).await;
-        let mut one = session.follow("memo://1").await.expect("an answer").expect("it tells");
-        heard(&mut hears, begins).await;
+        let (session, mut methods) = session(mode, true).await;
+        let mut one = session.follow("memo://1").await.expect("an answer").expect("updates");
+        wait_for_request(&mut methods, begins).await;
         one.changed().await.expect("a change");
         assert_eq!(*one.borrow_and_update(), 1, "and none of the other");
-        let two = session.follow("memo://1").await.expect("an answer").expect("it tells");
+        let two = session.follow("memo://1").await.expect("an answer").expect("updates");
         drop(one);
-        assert!(session.followed.has_followers());
+        assert!(session.subscriptions.has_followers());
         drop(two);
-        heard(&mut hears, ends).await;
-        assert!(!session.followed.has_followers());
+        wait_for_request(&mut methods, ends).await;
+        assert!(!session.subscriptions.has_followers());
     }
 }
 
 #[tokio::test]
-async fn what_a_server_cannot_tell_is_not_followed() {
-    let (quiet, _hears) = session(ClientLifecycleMode::Initialize, false).await;
+async fn a_server_without_subscriptions_is_not_followed() {
+    let (quiet, _methods) = session(ClientLifecycleMode::Initialize, false).await;
     assert!(quiet.follow("memo://1").await.expect("an answer").is_none());
-    let (odd, _hears) = session(ClientLifecycleMode::Initialize, true).await;
+    let (odd, _methods) = session(ClientLifecycleMode::Initialize, true).await;
     assert!(odd.follow("memo://odd").await.expect("an answer").is_none());
-    assert!(!odd.followed.has_followers());
+    assert!(!odd.subscriptions.has_followers());
 }
 
 #[tokio::test]
-async fn who_follows_learns_that_the_server_is_gone() {
-    let (session, _hears) = session(ClientLifecycleMode::Initialize, true).await;
-    let mut one = session.follow("memo://1").await.expect("an answer").expect("it tells");
-    super::super::ServerConnection::close(&session).await;
+async fn followers_notice_the_end_of_the_connection() {
+    let (session, _methods) = session(ClientLifecycleMode::Initialize, true).await;
+    let mut one = session.follow("memo://1").await.expect("an answer").expect("updates");
+    crate::downstream::connection::ServerConnection::close(&session).await;
     while one.changed().await.is_ok() {}
 }

@@ -1,0 +1,203 @@
+//! Listings of a server in the background: the first one, with retries as long as a client needs it, and another after
+//! the server reports changes, one at a time however many reports arrive.
+
+use std::{
+    sync::{Arc, Mutex, Weak},
+    time::Duration,
+};
+
+use gatehouse_core::{Fault, lock, ports::servers::ServerState, source::PendingListing};
+use gatehouse_net::Backoff;
+use tokio::{sync::watch, time::Instant};
+
+use super::{DownstreamServer, shutdown_fault};
+
+/// Maximum time that clients wait for the first listing of a server.
+const MAX_CLIENT_WAIT: Duration = Duration::from_secs(5);
+
+/// Pauses after failed first listings.
+const RETRY: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) };
+
+/// Pauses between listings while changes keep coming.
+const RELIST: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
+
+/// Failed listings in a row before the task gives up until the next report.
+const MAX_FAILURES: u32 = 5;
+
+pub(super) struct FirstListing {
+    wanted: Weak<()>,
+    began: Instant,
+    progress: watch::Sender<ListingProgress>,
+}
+
+#[derive(Clone)]
+enum ListingProgress {
+    Running,
+    /// The last attempt failed; another one follows.
+    Failed(Fault),
+    Listed,
+}
+
+/// Use of the connection after the first listing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::downstream) enum AfterListing {
+    /// Keep it open: clients are shown the tools.
+    Keep,
+    /// Close it unless a call needs it, so that a host with many servers does not run them all.
+    Stop,
+}
+
+#[derive(Default)]
+pub(super) struct RelistStatus(Mutex<RelistState>);
+
+#[derive(Default, Clone, Copy, PartialEq)]
+enum RelistState {
+    #[default]
+    Idle,
+    Running,
+    /// A change was reported since the current or last listing started.
+    Again,
+}
+
+impl DownstreamServer {
+    /// Starts to list the server unless that is in progress.
+    pub(in crate::downstream) fn first_listing(&self, then: AfterListing) -> PendingListing {
+        self.begin_first_listing(then).0
+    }
+
+    fn begin_first_listing(&self, then: AfterListing) -> (PendingListing, watch::Receiver<ListingProgress>) {
+        let starting = || format!("{} is still starting", self.id);
+        let mut inner = lock(&self.inner);
+        let running = inner.first_listing.as_ref().and_then(|first| Some((first.wanted.upgrade()?, first)));
+        if let Some((wanted, first)) = running {
+            let (why, until) = match &*first.progress.borrow() {
+                ListingProgress::Failed(fault) => (fault.in_one_line(), None),
+                _ => (starting(), Some(first.began + MAX_CLIENT_WAIT)),
+            };
+            return (PendingListing { why, until, wanted }, first.progress.subscribe());
+        }
+        let (wanted, began) = (Arc::new(()), Instant::now());
+        let (progress, receiver) = watch::channel(ListingProgress::Running);
+        let weak = Arc::downgrade(&wanted);
+        inner.first_listing = Some(FirstListing { wanted: Weak::clone(&weak), began, progress });
+        drop(inner);
+        tokio::spawn(list_until_done(Weak::clone(&self.this), weak, then));
+        (PendingListing { why: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
+    }
+
+    /// Waits until the server is listed, and starts the listing if necessary. Concurrent callers share it.
+    pub(in crate::downstream) async fn wait_until_listed(&self) -> Result<(), Fault> {
+        if self.known().await?.is_some() {
+            return Ok(());
+        }
+        let (pending, mut progress) = self.begin_first_listing(AfterListing::Stop);
+        if pending.until.is_none() {
+            // The next background attempt may be minutes away.
+            return self.list_isolated().await;
+        }
+        let ended = progress.wait_for(|progress| !matches!(progress, ListingProgress::Running)).await;
+        match ended.as_deref() {
+            Ok(ListingProgress::Failed(fault)) => Err(fault.clone()),
+            Ok(_) => Ok(()),
+            Err(_) => Err(shutdown_fault()),
+        }
+    }
+
+    pub(super) fn stop_unless_needed(&self) {
+        let Some(connection) = self.connected() else { return };
+        let is_needed = {
+            let inner = lock(&self.inner);
+            self.definition.preconnect || inner.needed || inner.call_may_follow
+        };
+        if !is_needed && self.detach_connection(&connection, ServerState::Dormant, None) {
+            tokio::spawn(async move { connection.close().await });
+        }
+    }
+
+    pub(super) async fn ensure_listed(&self) -> Result<(), Fault> {
+        if self.known().await?.is_some() {
+            return Ok(());
+        }
+        // A new connection has listed its tools. With an older one, the stored listing may have been removed since.
+        let connection = self.connection().await?;
+        if self.known().await?.is_none() {
+            self.list_and_store(&connection, false)
+                .await
+                .map_err(|failure| self.listing_fault(&connection, failure))?;
+        }
+        Ok(())
+    }
+
+    /// Schedules another listing, immediately if none has run recently.
+    pub(super) fn lists_changed(self: &Arc<Self>) {
+        let mut state = lock(&self.relisting.0);
+        if *state != RelistState::Idle {
+            *state = RelistState::Again;
+            return;
+        }
+        *state = RelistState::Running;
+        drop(state);
+        let weak = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut failures = 0;
+            for round in 1.. {
+                let Some(server) = weak.upgrade() else { return };
+                let began = Instant::now();
+                let is_listed = server.list_again().await;
+                drop(server);
+                tokio::time::sleep_until(began + RELIST.pause(round)).await;
+                let Some(server) = weak.upgrade() else { return };
+                failures = if is_listed { 0 } else { failures + 1 };
+                let mut state = lock(&server.relisting.0);
+                // Retry after a failure, so that the reported change is not lost.
+                let again = (1..=MAX_FAILURES).contains(&failures);
+                if *state == RelistState::Running && !again {
+                    *state = RelistState::Idle;
+                    return;
+                }
+                *state = RelistState::Running;
+            }
+        });
+    }
+}
+
+async fn list_until_done(server: Weak<DownstreamServer>, wanted: Weak<()>, then: AfterListing) {
+    for attempt in 1.. {
+        let Some(server) = server.upgrade() else { return };
+        let is_current = |first: &&FirstListing| Weak::ptr_eq(&first.wanted, &wanted);
+        if lock(&server.inner).first_listing.as_ref().filter(is_current).is_none() {
+            return;
+        }
+        let listed = server.ensure_listed().await;
+        if listed.is_ok() && then == AfterListing::Stop {
+            server.stop_unless_needed();
+        }
+        let is_listed = listed.is_ok();
+        let is_news = {
+            let mut inner = lock(&server.inner);
+            // Another task may have started after this listing was last needed.
+            let current = inner.first_listing.as_ref().filter(|first| Weak::ptr_eq(&first.wanted, &wanted));
+            let Some(first) = current else { return };
+            let before = first.progress.send_replace(match listed {
+                Ok(()) => ListingProgress::Listed,
+                Err(fault) => ListingProgress::Failed(fault),
+            });
+            if is_listed {
+                inner.first_listing = None;
+            }
+            is_listed || matches!(before, ListingProgress::Running)
+        };
+        // Also announce empty listings and failures, because clients stop waiting for both.
+        if is_news {
+            server.shared.changes.send_modify(|changes| *changes += 1);
+        }
+        if is_listed {
+            return;
+        }
+        drop(server);
+        tokio::time::sleep(RETRY.pause(attempt)).await;
+        if wanted.strong_count() == 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Listing a server when it connects or reports a change. The listing is stored in the index and read from there.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+};
+
+use gatehouse_core::{
+    Fault, check_threads, lock,
+    names::quoted,
+    outcome::ResourceLink,
+    ports::{
+        servers::{RefreshReport, ServerListing},
+        tool_index::{IndexedListing, KnownListing},
+    },
+    source::{Listing, MAX_TOOLS},
+};
+
+use super::{DownstreamServer, InFlightGuard, ServerContext};
+use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
+
+const MAX_REMEMBERED_BYTES: usize = 1 << 20;
+
+pub(super) enum ListFailure {
+    Server(String),
+    /// The index failed; the server works.
+    Index(Fault),
+}
+
+impl ListFailure {
+    pub(super) fn in_one_line(self) -> String {
+        match self {
+            Self::Server(why) => why,
+            Self::Index(fault) => fault.in_one_line(),
+        }
+    }
+}
+
+impl From<String> for ListFailure {
+    fn from(why: String) -> Self {
+        Self::Server(why)
+    }
+}
+
+impl DownstreamServer {
+    /// Lists the server and stores the result. Invalid tools are logged and left out.
+    pub(super) async fn list_and_store(
+        &self,
+        connection: &Arc<dyn ServerConnection>,
+        force: bool,
+    ) -> Result<RefreshReport, ListFailure> {
+        let _in_use = InFlightGuard::begin(self);
+        let _listing = self.listing_lock.lock().await;
+        let limit = self.connection_timeout();
+        let listed = tokio::time::timeout(limit, connection.list()).await;
+        let listed =
+            listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
+        let mut listing = listed.map_err(|failure| describe_failure(&failure))?;
+        let (source, this) = (self.id.clone(), Weak::clone(&self.this));
+        let checked = check_threads::run(&self.id, move |_| {
+            listing.clean();
+            let mut refused = this
+                .upgrade()
+                .map(|this| this.expose_resources_and_prompts(&mut listing))
+                .unwrap_or_default();
+            refused.extend(drop_invalid_tools(&mut listing));
+            (listing, refused)
+        });
+        let (listing, refused) = checked.await.map_err(|fault| fault.in_one_line())?;
+        for why in refused.iter().take(8) {
+            tracing::warn!(%source, "leaving out an item of its listing: {}", self.redactor.redact_text(why.clone()));
+        }
+        let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
+        let indexed = IndexedListing {
+            server: Arc::clone(&self.definition.name),
+            tags: self.definition.tags.clone(),
+            listing: Arc::new(listing),
+            on_change: self.definition.on_change,
+        };
+        if lock(&self.inner).closed {
+            return Err(ListFailure::Server("it was removed or redefined".into()));
+        }
+        let report = self.shared.index.put(indexed, force).await.map_err(ListFailure::Index)?;
+        let tools_changed = report.added + report.updated + report.removed > 0;
+        if tools_changed {
+            tracing::info!(%source, added = report.added, updated = report.updated, removed = report.removed,
+                unchanged = report.unchanged, "tools listed");
+        }
+        // Only the index knows which tools are quarantined, and whether another host stored the change first.
+        let now = self.shared.index.known(&self.definition.name).await.map_err(ListFailure::Index)?;
+        let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| without_tools(&known.listing));
+        let quarantined = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
+        if tools_changed || rest(&before) != rest(&now) {
+            self.shared.changes.send_modify(|changes| *changes += 1);
+        }
+        if before.is_some() && rest(&before) != rest(&now) {
+            tracing::info!(%source, "prompts, templates or instructions changed");
+        }
+        if quarantined(&now) > 0 && (tools_changed || quarantined(&before) != quarantined(&now)) {
+            let (name, quarantined) = (&self.definition.name, quarantined(&now));
+            tracing::warn!(%source, quarantined, "tools are quarantined until `gatehouse servers review {name}` \
+            approves them");
+        }
+        self.known().await.map_err(ListFailure::Index)?;
+        Ok(report)
+    }
+
+    /// Lists the server again. Returns `false` if that failed and may succeed later.
+    pub(super) async fn list_again(&self) -> bool {
+        let connection = {
+            let mut inner = lock(&self.inner);
+            inner.stale = inner.connection.is_none();
+            inner.connection.clone()
+        };
+        if let Some(connection) = connection
+            && let Err(why) = self.list_and_store(&connection, false).await
+        {
+            let why = self.redactor.redact_text(why.in_one_line());
+            tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
+            return false;
+        }
+        true
+    }
+
+    pub(in crate::downstream) async fn refresh(&self, force: bool) -> Result<RefreshReport, Fault> {
+        let before = self.connected();
+        let connection = self.connection().await?;
+        // A new connection has just listed its tools.
+        if before.is_none() && !force {
+            return Ok(lock(&self.inner).first_report.clone());
+        }
+        self.list_and_store(&connection, force)
+            .await
+            .map_err(|failure| self.listing_fault(&connection, failure))
+    }
+
+    /// Converts the failure. Closes the connection if the server failed.
+    pub(super) fn listing_fault(
+        &self,
+        connection: &Arc<dyn ServerConnection>,
+        failure: ListFailure,
+    ) -> Fault {
+        match failure {
+            ListFailure::Server(why) => self.fail_connection(connection, &why),
+            ListFailure::Index(fault) => fault,
+        }
+    }
+
+    /// Returns the stored listing without starting the server.
+    pub(in crate::downstream) async fn known(&self) -> Result<Option<ServerListing>, Fault> {
+        let known = self.shared.index.known(&self.definition.name).await?;
+        lock(&self.inner).last_change = known.as_ref().and_then(|known| known.last_change);
+        let Some(source) = self.this.upgrade() else { return Ok(None) };
+        Ok(known.map(|known| {
+            let quarantined = known
+                .tools
+                .iter()
+                .filter_map(|tool| Some((tool.name.to_string(), tool.quarantine_reason.clone()?)));
+            let quarantined = Arc::new(quarantined.collect());
+            let listing = self.described.listing(&self.id, &self.definition.tools, known.listing);
+            ServerListing { source: source as _, quarantined, listing }
+        }))
+    }
+
+    /// Returns the stored listing, or lists the server if there is none.
+    pub(in crate::downstream) async fn listing(&self) -> Result<ServerListing, Fault> {
+        if let Some(known) = self.known().await? {
+            return Ok(known);
+        }
+        // A call may follow, so the connection stays open after the listing.
+        lock(&self.inner).call_may_follow = true;
+        self.ensure_listed().await?;
+        self.known()
+            .await?
+            .ok_or_else(|| Fault::internal(format!("the listing of {} was not stored", self.id)))
+    }
+
+    /// Maps the listing to what clients see. Removes invalid prompts and templates, and returns the reasons.
+    pub(super) fn expose_resources_and_prompts(&self, listing: &mut Listing) -> Vec<String> {
+        let mut refused = Vec::new();
+        let bare = Listing { params_schema: listing.params_schema.clone(), ..Listing::default() };
+        let mut sound = |one: Listing| one.check().map_err(|why| refused.push(why.to_string())).is_ok();
+        let mut seen = HashSet::new();
+        listing.prompts.retain(|prompt| {
+            seen.insert(prompt.name.clone())
+                && sound(Listing { prompts: vec![prompt.clone()], ..bare.clone() })
+        });
+        let templates = std::mem::take(&mut listing.templates);
+        if listing.resources {
+            let all = templates.into_iter().map(|template| self.uris.template(template));
+            listing.templates = vec![self.uris.family(&self.definition.name)];
+            listing
+                .templates
+                .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));
+        }
+        let mut left = MAX_REMEMBERED_BYTES;
+        let known = std::mem::take(&mut listing.known_resources);
+        let known = known.into_iter().filter_map(|link| self.expose_link(link)).take_while(|link| {
+            let texts = [&link.title, &link.description, &link.mime_type].into_iter().flatten();
+            let bytes = link.uri.len() + link.name.len() + texts.map(String::len).sum::<usize>();
+            left.checked_sub(bytes).map(|rest| left = rest).is_some()
+        });
+        listing.known_resources = known.collect();
+        refused
+    }
+
+    pub(super) fn expose_link(&self, link: ResourceLink) -> Option<ResourceLink> {
+        let uri = self.uris.to_exposed(&link.uri)?;
+        Some(ResourceLink { uri, ..link })
+    }
+}
+
+impl ServerContext {
+    /// Records the index generation that clients are shown first. Call this before reading the index, so that no change
+    /// is missed.
+    pub(super) async fn record_shown_generation(&self) -> Result<(), Fault> {
+        if lock(&self.shown_generation).is_none() {
+            let generation = self.index.generation().await?;
+            lock(&self.shown_generation).get_or_insert(generation);
+        }
+        Ok(())
+    }
+
+    pub(in crate::downstream) async fn check_for_changes(&self) -> Result<(), Fault> {
+        let Some(shown) = *lock(&self.shown_generation) else { return Ok(()) };
+        let generation = self.index.generation().await?;
+        if generation != shown {
+            *lock(&self.shown_generation) = Some(generation);
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+        Ok(())
+    }
+}
+
+fn without_tools(listing: &Listing) -> Listing {
+    Listing { tools: Vec::new(), ..listing.clone() }
+}
+
+fn describe_failure(failure: &CallFailure) -> String {
+    match failure {
+        CallFailure::Transport(why) | CallFailure::Unreadable(why) => why.clone(),
+        CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
+        CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
+        CallFailure::Login(fault) => fault_as_clause(fault),
+    }
+}
+
+/// Removes tools that clients cannot be shown, and returns a reason for each.
+fn drop_invalid_tools(listing: &mut Listing) -> Vec<String> {
+    let mut refused = Vec::new();
+    // Without the other parts, which would be copied for each tool.
+    let alone = Listing {
+        name: listing.name.clone(),
+        params_schema: Arc::clone(&listing.params_schema),
+        ..Listing::default()
+    };
+    let mut seen = HashSet::new();
+    let tools = std::mem::take(&mut listing.tools);
+    for tool in tools {
+        let one = Listing { tools: vec![Arc::clone(&tool)], ..alone.clone() };
+        let why = match one.check() {
+            _ if !seen.insert(Arc::clone(&tool.name)) => {
+                format!("'{}' is listed twice", quoted(&tool.name, 64))
+            }
+            _ if listing.tools.len() == MAX_TOOLS => "the server lists too many tools".into(),
+            Err(why) => why.to_string(),
+            Ok(()) => {
+                listing.tools.push(tool);
+                continue;
+            }
+        };
+        refused.push(why);
+    }
+    refused
+}

@@ -1,0 +1,235 @@
+//! Lists of a server: tools, resources and prompts, within a size limit for all of them. A tool that cannot be parsed or
+//! called is logged and left out, without affecting the others.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use gatehouse_core::{
+    names::quoted,
+    outcome::ResourceLink,
+    prompt::{MAX_PROMPTS, Prompt},
+    resource::{MAX_TEMPLATES, UriTemplate},
+    source::Listing,
+};
+use rmcp::model::{
+    ClientRequest, CustomResult, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, ServerCapabilities, ServerResult, Tool,
+};
+use serde_json::Value;
+
+use super::{CallFailure, ServerSession, unexpected_response};
+use crate::downstream::{convert, inbound::MessageMemory, server_text::is_task_only};
+
+/// Maximum pages of a list, and maximum tools in all of them.
+const MAX_PAGES: usize = 64;
+const MAX_TOOLS: usize = 4_096;
+
+const MAX_LISTING_BYTES: usize = 4 << 20;
+const MAX_LISTING_VALUES: usize = 200_000;
+
+/// Time limit for listing resources and prompts, so that they do not delay the tools.
+const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
+
+const MAX_REMEMBERED_RESOURCES: usize = 1_000;
+
+const MAX_LOGGED_TOOLS: usize = 8;
+
+/// Size of all pages so far, which stay in memory until the last one arrives.
+#[derive(Default)]
+pub(super) struct ListingBudget {
+    bytes: AtomicUsize,
+    values: AtomicUsize,
+}
+
+impl ListingBudget {
+    /// Counts a page.
+    ///
+    /// # Errors
+    /// If the listing is too large with this page.
+    pub(super) fn take(&self, method: &str, page: &MessageMemory) -> Result<(), CallFailure> {
+        let bytes = self.bytes.fetch_add(page.bytes, Ordering::Relaxed) + page.bytes;
+        let values = self.values.fetch_add(page.size.values, Ordering::Relaxed) + page.size.values;
+        let too_large = |what: String, max: String| {
+            CallFailure::Unreadable(format!("its listing has {what} with {method}; the limit is {max}"))
+        };
+        if bytes > MAX_LISTING_BYTES {
+            return Err(too_large(format!("{bytes} bytes"), MAX_LISTING_BYTES.to_string()));
+        }
+        if values > MAX_LISTING_VALUES {
+            return Err(too_large(format!("{values} values"), MAX_LISTING_VALUES.to_string()));
+        }
+        Ok(())
+    }
+}
+
+impl ServerSession {
+    async fn pages<T>(
+        &self,
+        method: &str,
+        budget: &ListingBudget,
+        max: usize,
+        ask: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
+        take: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+    ) -> Result<Vec<T>, CallFailure> {
+        let (mut all, mut cursor) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            let page =
+                cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let (result, memory) = self.measured_request(ask(page), None).await?;
+            budget.take(method, &memory)?;
+            let (items, next) = take(result).ok_or_else(|| unexpected_response(method))?;
+            all.extend(items);
+            cursor = next;
+            if cursor.is_none() || all.len() >= max {
+                all.truncate(max);
+                return Ok(all);
+            }
+        }
+        Err(CallFailure::Transport(format!("its answer to {method} has no end after {MAX_PAGES} pages")))
+    }
+
+    pub(super) async fn tools(&self, budget: &ListingBudget) -> Result<Vec<Tool>, CallFailure> {
+        let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
+        let take = |answer| match answer {
+            ServerResult::ListToolsResult(page) => {
+                Some((page.tools.into_iter().map(Ok).collect(), page.next_cursor))
+            }
+            // rmcp fails to parse a page if one of its tools is invalid.
+            ServerResult::CustomResult(CustomResult(page)) => parse_tools(page),
+            _ => None,
+        };
+        let listed = self.pages("tools/list", budget, MAX_TOOLS, ask, take).await?;
+        let (tools, refused): (Vec<_>, Vec<_>) =
+            listed.into_iter().map(|tool| callable(tool?)).partition(Result::is_ok);
+        for why in refused.into_iter().filter_map(Result::err).take(MAX_LOGGED_TOOLS) {
+            tracing::warn!(source = %self.server, "leaving out an item of its listing: {why}");
+        }
+        Ok(tools.into_iter().flatten().collect())
+    }
+
+    /// Adds to a listing. Lists that fail or take too long are logged and left out.
+    pub(super) async fn add_resources_and_prompts(
+        &self,
+        has: &ServerCapabilities,
+        budget: &ListingBudget,
+        listing: &mut Listing,
+    ) {
+        let (resources, prompts) = (has.resources.is_some(), has.prompts.is_some());
+        listing.completes = has.completions.is_some();
+        let server = &listing.name;
+        let all = async {
+            tokio::join!(
+                list_or_empty(resources, server, "resource templates", self.templates(budget)),
+                list_or_empty(resources, server, "resources", self.all_resources(budget)),
+                list_or_empty(prompts, server, "prompts", self.prompts(budget)),
+            )
+        };
+        let Ok((templates, known, prompts)) = tokio::time::timeout(MAX_LIST_WAIT, all).await else {
+            tracing::warn!(
+                "server '{server}' did not list its resources and prompts within {} s; leaving them out",
+                MAX_LIST_WAIT.as_secs()
+            );
+            return;
+        };
+        listing.resources = resources;
+        (listing.templates, listing.known_resources, listing.prompts) = (templates, known, prompts);
+    }
+
+    async fn templates(&self, budget: &ListingBudget) -> Result<Vec<UriTemplate>, CallFailure> {
+        let ask = |page| ListResourceTemplatesRequest { params: page, ..Default::default() }.into();
+        let take = |result| match result {
+            ServerResult::ListResourceTemplatesResult(page) => {
+                Some((page.resource_templates, page.next_cursor))
+            }
+            _ => None,
+        };
+        // Leaves room for the template of the whole URI family.
+        let listed = self.pages("resources/templates/list", budget, MAX_TEMPLATES - 1, ask, take).await?;
+        Ok(listed.into_iter().map(convert::resource_template).collect())
+    }
+
+    async fn all_resources(&self, budget: &ListingBudget) -> Result<Vec<ResourceLink>, CallFailure> {
+        let ask = |page| ListResourcesRequest { params: page, ..Default::default() }.into();
+        let take = |result| match result {
+            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+            _ => None,
+        };
+        let listed = self.pages("resources/list", budget, MAX_REMEMBERED_RESOURCES, ask, take).await?;
+        Ok(listed.into_iter().map(convert::resource_link).collect())
+    }
+
+    async fn prompts(&self, budget: &ListingBudget) -> Result<Vec<Prompt>, CallFailure> {
+        let ask = |page| ListPromptsRequest { params: page, ..Default::default() }.into();
+        let take = |result| match result {
+            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
+            _ => None,
+        };
+        let listed = self.pages("prompts/list", budget, MAX_PROMPTS, ask, take).await?;
+        Ok(listed.into_iter().map(convert::prompt).collect())
+    }
+}
+
+/// Returns a list, or an empty one if the server does not have it. A failure is logged.
+async fn list_or_empty<T>(
+    has_list: bool,
+    server: &str,
+    what: &str,
+    list: impl Future<Output = Result<Vec<T>, CallFailure>>,
+) -> Vec<T> {
+    if !has_list {
+        return Vec::new();
+    }
+    list.await.unwrap_or_else(|failure| {
+        tracing::warn!("leaving out the {what} of server '{server}': {failure:?}");
+        Vec::new()
+    })
+}
+
+fn callable(tool: Tool) -> Result<Tool, String> {
+    if is_task_only(tool.meta.as_ref().map(|meta| &meta.0)) {
+        let name = quoted(&tool.name, 64);
+        return Err(format!(
+            "tool '{name}' runs only as a task (taskSupport: required), and tasks are not supported"
+        ));
+    }
+    Ok(tool)
+}
+
+type ToolResult = Result<Tool, String>;
+
+/// Parses each tool of a page separately. `None` if the page has no list of tools.
+fn parse_tools(mut page: Value) -> Option<(Vec<ToolResult>, Option<String>)> {
+    let tools = match page.get_mut("tools")?.take() {
+        Value::Array(tools) => tools,
+        _ => return None,
+    };
+    let read = |tool: Value| {
+        let name = quoted(tool.get("name").and_then(Value::as_str).unwrap_or_default(), 64);
+        serde_json::from_value(tool)
+            .map_err(|error| format!("tool '{name}': {}", quoted(&error.to_string(), 200)))
+    };
+    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    Some((tools.into_iter().map(read).collect(), next))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_invalid_tool_does_not_affect_the_others() {
+        let page = json!({"tools": [{"name": "bare"}, {"name": "well", "inputSchema": {"type": "object"}}, 5],
+            "nextCursor": "2"});
+        let (tools, next) = parse_tools(page).expect("a list");
+        let names: Vec<_> = tools.into_iter().map(|tool| tool.map(|tool| tool.name.into_owned())).collect();
+        assert_eq!(next.as_deref(), Some("2"));
+        assert_eq!(names[0], Err("tool 'bare': missing field `inputSchema`".into()));
+        assert_eq!(names[1], Ok("well".into()));
+        assert!(names[2].is_err());
+        assert!(parse_tools(json!({"tools": {}})).is_none() && parse_tools(json!(5)).is_none());
+    }
+}

@@ -1,0 +1,299 @@
+//! Requests from the host to a client during a call: elicitation, sampling and roots.
+//!
+//! With a session, they go to the stream of the client's request. Since 2026-07-28, they are the result of that
+//! request; the client repeats it with the answers while the call is [paused](crate::serve::requests::paused_calls).
+
+pub(crate) mod missing_capability;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault, Principal,
+    approval::ApprovalStore,
+    lock,
+    names::quoted,
+    outcome::FaultKind,
+    ports::client::{CallingClient, ClientProfile, MessageLevel},
+    question::{ClientQuestion, QuestionKind},
+};
+use rmcp::{
+    RoleServer,
+    model::{
+        CancelledNotification, CancelledNotificationParam, CustomRequest, ErrorCode, InputRequest,
+        InputRequests, RequestId, ServerRequest,
+    },
+    service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use self::missing_capability::MissingCapability;
+use crate::serve::{lists::clients::ClientState, requests::notifications::NotificationSender};
+
+/// Maximum calls that wait for answers. Each holds one of the 64 instances that a gate has by default.
+const MAX_OPEN_QUESTIONS: usize = 48;
+const MAX_OPEN_QUESTIONS_PER_PRINCIPAL: usize = 16;
+
+const ROOTS_METHOD: &str = "roots/list";
+
+/// Maximum roots to read. Callers only use a single root.
+const MAX_ROOTS: usize = 2;
+
+#[derive(Default)]
+pub(crate) struct OpenQuestions(Mutex<HashMap<Principal, usize>>);
+
+struct OpenQuestionGuard {
+    all: Arc<OpenQuestions>,
+    principal: Principal,
+}
+
+impl OpenQuestions {
+    fn begin(self: &Arc<Self>, principal: &Principal) -> Result<OpenQuestionGuard, Fault> {
+        let mut open = lock(&self.0);
+        let own = open.get(principal).copied().unwrap_or_default();
+        if own >= MAX_OPEN_QUESTIONS_PER_PRINCIPAL || open.values().sum::<usize>() >= MAX_OPEN_QUESTIONS {
+            let why = format!(
+                "too many calls wait for answers; the limit is {MAX_OPEN_QUESTIONS_PER_PRINCIPAL} per client and \
+                {MAX_OPEN_QUESTIONS} in total"
+            );
+            return Err(Fault::exhausted(why).hint("Answer the open questions, then call again."));
+        }
+        *open.entry(principal.clone()).or_default() += 1;
+        Ok(OpenQuestionGuard { all: Arc::clone(self), principal: principal.clone() })
+    }
+}
+
+impl Drop for OpenQuestionGuard {
+    fn drop(&mut self) {
+        let mut open = lock(&self.all.0);
+        if let Some(own) = open.get_mut(&self.principal) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// Returns what the client declared. `messages` is its minimum log level.
+pub(crate) fn client_profile(
+    context: &RequestContext<RoleServer>,
+    messages: Option<MessageLevel>,
+) -> ClientProfile {
+    let capabilities = context.client_capabilities().unwrap_or_default();
+    let info = context.client_info();
+    let (name, version) = info.map(|info| (info.name, info.version)).unwrap_or_default();
+    let elicitation = capabilities.elicitation.as_ref();
+    let urls = elicitation.is_some_and(|can| can.url.is_some());
+    ClientProfile {
+        name,
+        version,
+        protocol: context.protocol_version().map(|version| version.as_str().to_owned()).unwrap_or_default(),
+        // Clients without URL elicitation always support forms.
+        forms: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
+        urls,
+        sampling: capabilities.sampling.is_some(),
+        roots: capabilities.roots.is_some(),
+        messages,
+    }
+}
+
+/// The client of a call.
+pub(crate) struct ClientContext {
+    pub(crate) profile: ClientProfile,
+    pub(crate) principal: Principal,
+    pub(crate) notifications: Arc<NotificationSender>,
+    pub(crate) open: Arc<OpenQuestions>,
+    pub(crate) missing_capability: MissingCapability,
+    /// Kept alive because its address is the client's identity.
+    pub(crate) client: Arc<ClientState>,
+    pub(crate) channel: QuestionChannel,
+}
+
+/// Way to ask the client.
+pub(crate) enum QuestionChannel {
+    Session(SessionChannel),
+    Retry(RetryChannel),
+}
+
+#[async_trait]
+impl CallingClient for ClientContext {
+    fn profile(&self) -> ClientProfile {
+        self.profile.clone()
+    }
+
+    fn identity(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.client) as usize)
+    }
+
+    fn approvals(&self) -> Option<&ApprovalStore> {
+        Some(&self.client.approvals)
+    }
+
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let _open = self.open.begin(&self.principal)?;
+        match &self.channel {
+            QuestionChannel::Session(session) => {
+                self.notifications.flush().await;
+                session.ask(questions).await
+            }
+            QuestionChannel::Retry(retry) => retry.ask(questions).await,
+        }
+    }
+
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        let _open = self.open.begin(&self.principal)?;
+        match &self.channel {
+            QuestionChannel::Session(session) => {
+                self.notifications.flush().await;
+                Ok(parse_roots(&session.send(ROOTS_METHOD, None).await?))
+            }
+            QuestionChannel::Retry(retry) => retry.roots().await,
+        }
+    }
+
+    fn record_missing_capability(&self, kind: QuestionKind) {
+        self.missing_capability.note(kind);
+    }
+
+    fn send_log_message(&self, level: MessageLevel, logger: &str, data: Value) {
+        self.notifications.send_log(level, logger, data);
+    }
+}
+
+/// Channel to a client with a session.
+pub(crate) struct SessionChannel {
+    pub(crate) peer: Peer<RoleServer>,
+    pub(crate) request: RequestId,
+}
+
+impl SessionChannel {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let mut answers = Vec::new();
+        let mut declined = false;
+        for question in questions {
+            let answer = if declined {
+                question.declined_answer()?
+            } else {
+                let params = Value::Object(question.params().clone());
+                self.send(method(question.kind()), Some(params)).await?
+            };
+            declined |= answer.get("action").is_some_and(|action| action == "decline");
+            answers.push(answer);
+        }
+        Ok(answers)
+    }
+
+    async fn send(&self, method: &'static str, params: Option<Value>) -> Result<Map<String, Value>, Fault> {
+        let mut request = CustomRequest::new(method, params);
+        request.extensions.insert(OriginatingRequestId(self.request.clone()));
+        let request = ServerRequest::CustomRequest(request);
+        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = sent.map_err(|error| client_fault(&error))?;
+        let mut waiting = CancelOnDrop { peer: &self.peer, id: handle.id.clone(), answered: false };
+        let answer = handle.await_response().await;
+        waiting.answered = true;
+        match serde_json::to_value(answer.map_err(|error| client_fault(&error))?) {
+            Ok(Value::Object(answer)) => Ok(answer),
+            _ => Err(Fault::internal("the client's answer is not a JSON object")),
+        }
+    }
+}
+
+/// An unanswered request to the client. Dropping it sends a cancellation.
+struct CancelOnDrop<'a> {
+    peer: &'a Peer<RoleServer>,
+    id: RequestId,
+    answered: bool,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let (peer, id) = (self.peer.clone(), self.id.clone());
+        tokio::spawn(async move {
+            let params = CancelledNotificationParam::new(Some(id), Some("the call ended".into()));
+            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+        });
+    }
+}
+
+/// Returns the fault of a client that declared a capability but did not answer.
+fn client_fault(error: &ServiceError) -> Fault {
+    match error {
+        ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            Fault::denied("the client does not support this question, although it declares that it does")
+                .hint("Use another client, or pass the requested values as arguments.")
+        }
+        ServiceError::McpError(error) => {
+            let why = quoted(&error.message, 500);
+            Fault::denied(format!("the client refused the question: {why} ({})", error.code.0))
+        }
+        _ => {
+            let mut fault =
+                Fault::new(FaultKind::Unavailable, "the client disconnected before it answered the question");
+            fault.retryable = false;
+            fault
+        }
+    }
+}
+
+/// Channel to a client that repeats its request with the answers.
+pub(crate) struct RetryChannel(pub(crate) mpsc::Sender<PendingInput>);
+
+pub(crate) struct PendingInput {
+    pub(crate) requests: InputRequests,
+    pub(crate) answer: oneshot::Sender<Vec<Map<String, Value>>>,
+}
+
+impl RetryChannel {
+    async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let mut requests = InputRequests::new();
+        for (number, question) in questions.iter().enumerate() {
+            let mut params = question.params().clone();
+            // 2026-07-28 removed this ID.
+            params.remove("elicitationId");
+            let request = json!({"method": method(question.kind()), "params": params});
+            let request: InputRequest = serde_json::from_value(request).map_err(|error| {
+                Fault::invalid(format!("invalid elicitation or sampling request: {error}"))
+            })?;
+            requests.insert((number + 1).to_string(), request);
+        }
+        self.send(requests).await
+    }
+
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        let request: InputRequest = serde_json::from_value(json!({"method": ROOTS_METHOD}))
+            .map_err(|error| Fault::internal(format!("cannot ask the client for its roots: {error}")))?;
+        let mut requests = InputRequests::new();
+        requests.insert("roots".to_owned(), request);
+        Ok(self.send(requests).await?.first().map(parse_roots).unwrap_or_default())
+    }
+
+    async fn send(&self, requests: InputRequests) -> Result<Vec<Map<String, Value>>, Fault> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || Fault::new(FaultKind::TimedOut, "the client cancelled the call before it answered");
+        self.0.send(PendingInput { requests, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
+    }
+}
+
+const fn method(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Form | QuestionKind::Url => "elicitation/create",
+        QuestionKind::Sampling => "sampling/createMessage",
+    }
+}
+
+fn parse_roots(answer: &Map<String, Value>) -> Vec<String> {
+    let roots = answer.get("roots").and_then(Value::as_array).into_iter().flatten();
+    roots.filter_map(|root| root.get("uri")?.as_str().map(str::to_owned)).take(MAX_ROOTS).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! MCP over HTTP: a service per preset, created on first use. Corrects replies in which rmcp deviates from the
+//! specification.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header::CONTENT_TYPE};
+use http_body_util::Full;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    body::MAX_BODY,
+    reply::{BoxResponse, json, plain},
+};
+use crate::serve::{
+    ServedPreset, ServedPresets, envelope,
+    handler::Handler,
+    sessions::{Sessions, events::ReplyStore},
+};
+
+const SESSION: &str = "mcp-session-id";
+
+type PresetService = (Arc<ServedPreset>, Arc<McpService>);
+
+pub(super) struct PresetServices {
+    presets: Arc<ServedPresets>,
+    pub(super) default: Arc<McpService>,
+    /// Created again if the preset was removed and added again.
+    by_name: Mutex<HashMap<String, PresetService>>,
+    replies: Arc<ReplyStore>,
+    config: StreamableHttpServerConfig,
+}
+
+impl PresetServices {
+    /// Creates the services inside a runtime. Cancelling `end` closes all streams.
+    pub(super) fn new(presets: Arc<ServedPresets>, end: &CancellationToken) -> Self {
+        // The guard has already checked Host and Origin.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(MAX_BODY)
+            .with_cancellation_token(end.child_token());
+        let replies = Arc::default();
+        Self {
+            default: Arc::new(McpService::new(&presets, &presets.default, &replies, config.clone())),
+            by_name: Mutex::default(),
+            presets,
+            replies,
+            config,
+        }
+    }
+
+    pub(super) fn preset(&self, name: &str, served: &Arc<ServedPreset>) -> Arc<McpService> {
+        let mut services = gatehouse_core::lock(&self.by_name);
+        if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
+            return Arc::clone(mcp);
+        }
+        let mcp = McpService::new(&self.presets, served, &self.replies, self.config.clone());
+        let mcp = Arc::new(mcp);
+        services.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
+        mcp
+    }
+}
+
+pub(super) struct McpService {
+    service: StreamableHttpService<Handler, Sessions>,
+    sessions: Arc<Sessions>,
+}
+
+impl McpService {
+    /// Creates the service inside a runtime. `replies` is shared by all presets.
+    fn new(
+        presets: &Arc<ServedPresets>,
+        served: &Arc<ServedPreset>,
+        replies: &Arc<ReplyStore>,
+        mut config: StreamableHttpServerConfig,
+    ) -> Self {
+        // Sessions send their own priming events, depending on the client's version.
+        config.sse_retry = None;
+        let handler = Handler::new(Arc::clone(presets), Arc::clone(served));
+        let end = config.cancellation_token.clone();
+        let sessions = Sessions::new(handler.for_another_client(), Arc::clone(replies), end);
+        let make = move || Ok(handler.for_another_client());
+        let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
+        Self { service, sessions }
+    }
+
+    pub(super) async fn answer(&self, request: Request<Bytes>) -> BoxResponse {
+        let method = request.method().clone();
+        let is_json = is_json(request.headers());
+        if method == Method::POST
+            && let Err(why) = envelope::check(request.body())
+        {
+            return json(StatusCode::BAD_REQUEST, &why);
+        }
+        if method == Method::DELETE && !self.is_known(request.headers()) {
+            return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
+        }
+        let body = request.body().clone();
+        let mut response = self.service.handle(request.map(Full::new)).await;
+        match (method, response.status()) {
+            // Some clients treat other success codes as failures.
+            (Method::DELETE, StatusCode::ACCEPTED) => {
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+            // rmcp could not parse the message.
+            (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
+                let other = || envelope::invalid(None, "not an MCP message");
+                let why = envelope::unreadable(&body).unwrap_or_else(other);
+                return json(StatusCode::BAD_REQUEST, &why);
+            }
+            _ => {}
+        }
+        let opened = response.headers().get(SESSION).and_then(|id| id.to_str().ok());
+        if let Some(id) = opened.and_then(|id| self.sessions.wire_id(id))
+            && let Ok(id) = HeaderValue::try_from(id)
+        {
+            response.headers_mut().insert(SESSION, id);
+        }
+        response
+    }
+
+    /// True if the request has no session ID, or one that exists or can be restored.
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let named = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
+        named.is_none_or(|id| self.sessions.is_known(id))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}

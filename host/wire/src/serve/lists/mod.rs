@@ -1,0 +1,181 @@
+//! Lists that clients cache and are notified about: tools, prompts and resources.
+
+pub(crate) mod clients;
+pub(crate) mod subscriptions;
+
+use gatehouse_core::Catalog;
+use rmcp::{
+    RoleServer,
+    model::{ServerCapabilities, ServerJsonRpcMessage, ServerNotification, SubscriptionFilter},
+    service::{Peer, SubscriptionSink},
+};
+
+use crate::serve::requests::{
+    reply::{self, StructuredMode},
+    resources_and_prompts::{prompt_list, resource_templates},
+};
+
+/// Known methods that rmcp passes on as custom requests if their parameters are invalid, each with the list that the
+/// preset must have.
+const METHODS: [(&str, ListKind); 14] = [
+    ("initialize", ListKind::Tools),
+    ("logging/setLevel", ListKind::Tools),
+    ("ping", ListKind::Tools),
+    ("prompts/get", ListKind::Prompts),
+    ("prompts/list", ListKind::Prompts),
+    ("resources/list", ListKind::Resources),
+    ("resources/read", ListKind::Resources),
+    ("resources/subscribe", ListKind::Resources),
+    ("resources/templates/list", ListKind::Resources),
+    ("resources/unsubscribe", ListKind::Resources),
+    ("server/discover", ListKind::Tools),
+    ("subscriptions/listen", ListKind::Tools),
+    ("tools/call", ListKind::Tools),
+    ("tools/list", ListKind::Tools),
+];
+
+/// True if clients since 2026-07-28 no longer have this method.
+pub(crate) fn is_removed_method(method: &str) -> bool {
+    const GONE: [&str; 5] =
+        ["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
+    GONE.contains(&method)
+}
+
+/// True if the preset may offer completions. Servers that have not listed anything yet count.
+pub(crate) fn may_complete(catalog: &Catalog) -> bool {
+    catalog.has_completions() || catalog.awaits_listings()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListKind {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl ListKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    /// Returns the capabilities to declare for this catalog.
+    pub(crate) fn capabilities(catalog: &Catalog) -> ServerCapabilities {
+        let mut capabilities = Self::all_capabilities();
+        capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.exists_in(catalog));
+        capabilities.completions = capabilities.completions.filter(|_| may_complete(catalog));
+        capabilities.resources = capabilities.resources.filter(|_| Self::Resources.exists_in(catalog));
+        capabilities
+    }
+
+    /// Returns the capabilities that any preset can have. Clients before 2026-07-28 need `logging` to request log
+    /// messages.
+    #[allow(deprecated)]
+    pub(crate) fn all_capabilities() -> ServerCapabilities {
+        ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .enable_logging()
+            .enable_completions()
+            .build()
+    }
+
+    pub(crate) fn is_known(method: &str, catalog: &Catalog) -> bool {
+        if method == "completion/complete" {
+            return may_complete(catalog);
+        }
+        METHODS.iter().any(|(known, list)| *known == method && list.exists_in(catalog))
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+        }
+    }
+
+    /// True if the preset has this list. Every preset has tools, possibly none. Servers that have not listed anything
+    /// yet count as having all lists.
+    pub(crate) fn exists_in(self, catalog: &Catalog) -> bool {
+        let is_offered = match self {
+            Self::Tools => true,
+            Self::Prompts => !catalog.resources_and_prompts.prompts().is_empty(),
+            Self::Resources => catalog.resources_and_prompts.has_resources(),
+        };
+        is_offered || catalog.awaits_listings()
+    }
+
+    /// Serializes the list to detect changes. Resources can change at any time, so this covers their sources and
+    /// templates.
+    fn bytes(self, catalog: &Catalog) -> Vec<u8> {
+        let listed = match self {
+            Self::Tools => {
+                serde_json::to_vec(&reply::tools_with(catalog, StructuredMode::for_programs(catalog)))
+            }
+            Self::Prompts => serde_json::to_vec(&prompt_list(catalog)),
+            Self::Resources => {
+                let sources = catalog.resources_and_prompts.resource_sources().iter();
+                let sources: Vec<_> = sources.map(|known| (known.source.id(), &known.params)).collect();
+                serde_json::to_vec(&(sources, resource_templates(catalog)))
+            }
+        };
+        listed.unwrap_or_default()
+    }
+
+    pub(crate) fn changed(before: &Catalog, now: &Catalog) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|list| list.bytes(before) != list.bytes(now)).collect()
+    }
+
+    /// Notifies a client with a session. Returns false on failure.
+    pub(crate) async fn notify(self, peer: &Peer<RoleServer>) -> bool {
+        let sent = match self {
+            Self::Tools => peer.notify_tool_list_changed().await,
+            Self::Prompts => peer.notify_prompt_list_changed().await,
+            Self::Resources => peer.notify_resource_list_changed().await,
+        };
+        sent.is_ok()
+    }
+
+    /// Notifies a subscriber if it requested this list. Returns false if the client is gone.
+    pub(crate) async fn notify_subscriber(self, sink: &SubscriptionSink) -> bool {
+        if !self.is_wanted(sink.accepted()) {
+            return true;
+        }
+        let sent = match self {
+            Self::Tools => sink.notify_tool_list_changed().await,
+            Self::Prompts => sink.notify_prompt_list_changed().await,
+            Self::Resources => sink.notify_resource_list_changed().await,
+        };
+        sent.is_ok()
+    }
+
+    fn is_wanted(self, filter: &SubscriptionFilter) -> bool {
+        let wanted = match self {
+            Self::Tools => filter.tools_list_changed,
+            Self::Prompts => filter.prompts_list_changed,
+            Self::Resources => filter.resources_list_changed,
+        };
+        wanted == Some(true)
+    }
+
+    pub(crate) fn subscribed(requested: &SubscriptionFilter) -> SubscriptionFilter {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.tools_list_changed = requested.tools_list_changed;
+        accepted.prompts_list_changed = requested.prompts_list_changed;
+        accepted.resources_list_changed = requested.resources_list_changed;
+        accepted
+    }
+
+    pub(crate) fn in_message(message: &ServerJsonRpcMessage) -> Option<Self> {
+        let ServerJsonRpcMessage::Notification(notification) = message else { return None };
+        match &notification.notification {
+            ServerNotification::ToolListChangedNotification(_) => Some(Self::Tools),
+            ServerNotification::PromptListChangedNotification(_) => Some(Self::Prompts),
+            ServerNotification::ResourceListChangedNotification(_) => Some(Self::Resources),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Requests during which the host can ask the client for input: tool calls, prompts and resource reads. They identify
+//! the client, choose how to ask it, and can resume a paused request.
+
+use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
+
+use futures_util::FutureExt;
+use gatehouse_core::{
+    Call, CallContext, Fault, Principal, call::CallId, lock, names::quoted, ports::client::MessageLevel,
+};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CallToolResponse, Extensions, InputResponses, JsonObject, ProtocolVersion, RequestMetaObject,
+        ServerResult,
+    },
+    service::RequestContext,
+};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    notifications::{NotificationRoute, NotificationSender},
+    paused_calls::{self, ResumableCall, ResumeKey},
+    reply::{self, StructuredMode},
+};
+use crate::serve::{
+    elicitation::{
+        ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile,
+        missing_capability::MissingCapability,
+    },
+    handler::Handler,
+};
+
+/// Parameters of a request, and those that resume a paused one.
+pub(crate) struct InteractiveParams {
+    pub(crate) method: &'static str,
+    /// Name of the tool or prompt, or URI of the resource. Not validated.
+    pub(crate) name: String,
+    pub(crate) arguments: Value,
+    /// State token of the paused request to resume, and the answers to its questions.
+    pub(crate) state: Option<String>,
+    pub(crate) answers: Option<InputResponses>,
+}
+
+/// A new request, ready to run.
+pub(crate) struct InteractiveRequest {
+    pub(crate) call: CallContext,
+    pub(crate) name: String,
+    pub(crate) arguments: Value,
+    pub(crate) missing_capability: MissingCapability,
+}
+
+impl Handler {
+    /// Runs a tool.
+    pub(crate) async fn run(
+        &self,
+        params: InteractiveParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let catalog = self.served.catalog_with(&params.name).await;
+        let data = StructuredMode::for_request(&catalog, context);
+        let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
+        let work = |request: InteractiveRequest| async move {
+            let InteractiveRequest { call, name, arguments, missing_capability } = request;
+            let id = call.id;
+            let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
+            missing_capability.check(&outcome)?;
+            reply::result(outcome, data).map(ServerResult::CallToolResult)
+        };
+        match self.interactive(params, context, call, work).await? {
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
+            _ => Err(wrong_request_kind()),
+        }
+    }
+
+    /// Runs `work` in the context `call`, or resumes a paused request.
+    pub(crate) async fn interactive<W>(
+        &self,
+        params: InteractiveParams,
+        context: &RequestContext<RoleServer>,
+        mut call: CallContext,
+        work: impl FnOnce(InteractiveRequest) -> W,
+    ) -> Result<ServerResult, ErrorData>
+    where
+        W: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
+    {
+        let InteractiveParams { method, name, arguments, state, answers } = params;
+        let principal = principal(&context.extensions);
+        let since_2026 = is_since_2026(context);
+        let messages = if since_2026 { level_of(context) } else { *lock(&self.client.messages) };
+        let profile = client_profile(context, messages);
+        // Clients since 2026-07-28 repeat their requests with answers.
+        let mut resume_key = None;
+        if since_2026 && (profile.can_answer() || state.is_some()) {
+            let digest = paused_calls::digest(&arguments).await?;
+            let preset = Arc::clone(&call.catalog.preset);
+            let key = ResumeKey { principal: principal.clone(), preset, method, name: name.clone(), digest };
+            if let Some(state) = state {
+                return self.presets.paused_calls.resume(&state, &key, answers, context).await;
+            }
+            resume_key = Some(key);
+        }
+        let notifications = Arc::new(NotificationSender::default());
+        call.principal = principal.clone();
+        call.meta = forwarded_meta(&context.meta);
+        call.working_directory = working_directory(&context.extensions);
+        if context.meta.get_progress_token().is_some() {
+            call.progress = Some(Arc::clone(&notifications) as _);
+        }
+        let missing_capability = MissingCapability::new(since_2026);
+        let (pending_inputs, pending_input) = mpsc::channel(1);
+        let channel = match &resume_key {
+            Some(_) => QuestionChannel::Retry(RetryChannel(pending_inputs)),
+            None => {
+                let (peer, request) = (context.peer.clone(), context.id.clone());
+                QuestionChannel::Session(SessionChannel { peer, request })
+            }
+        };
+        call.client = Arc::new(ClientContext {
+            profile,
+            principal,
+            notifications: Arc::clone(&notifications),
+            open: Arc::clone(&self.presets.open_questions),
+            missing_capability: missing_capability.clone(),
+            client: Arc::clone(&self.client),
+            channel,
+        });
+        let Some(resume_key) = resume_key else {
+            call.cancel = context.ct.clone();
+            let route = NotificationRoute::open(&notifications, context, messages.is_some());
+            let result = work(InteractiveRequest { call, name, arguments, missing_capability }).await;
+            if let Some(route) = route {
+                route.finish().await;
+            }
+            return result;
+        };
+        // The work may outlive this request.
+        let cancel = CancellationToken::new();
+        call.cancel = cancel.clone();
+        let resumable = ResumableCall {
+            work: Box::pin(work(InteractiveRequest { call, name, arguments, missing_capability })),
+            spawned: false,
+            pending_input,
+            notifications,
+            cancel: cancel.drop_guard(),
+            messages: messages.is_some(),
+            resume_key,
+        };
+        resumable.resume(&self.presets.paused_calls, context).await
+    }
+}
+
+pub(crate) fn is_since_2026(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+fn level_of(context: &RequestContext<RoleServer>) -> Option<MessageLevel> {
+    let level = context.meta.get("io.modelcontextprotocol/logLevel")?;
+    serde_json::from_value(level.clone()).ok()
+}
+
+/// Error of a resumed request that returns another type of result. Unreachable, because [`ResumeKey`] has the method.
+pub(crate) fn wrong_request_kind() -> ErrorData {
+    ErrorData::internal_error("the resumed request is of another type", None)
+}
+
+/// Converts a panic to a fault, so that the client gets a reply.
+pub(crate) async fn without_panic<T>(
+    id: CallId,
+    what: &str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(call = %id, tool = %quoted(what, 64), "the host panicked in a call");
+        Err(Fault::internal(format!("the host failed on this call ({id})"))
+            .hint("This is a bug in Gatehouse. The host's log has the details under this ID."))
+    })
+}
+
+/// Returns the caller: over HTTP the authenticated principal, over stdio the local user.
+pub(crate) fn principal(extensions: &Extensions) -> Principal {
+    let admitted = extensions.get::<http::request::Parts>();
+    admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
+}
+
+/// Returns the directory in which the client started this process. `None` over HTTP.
+fn working_directory(extensions: &Extensions) -> Option<PathBuf> {
+    match extensions.get::<http::request::Parts>() {
+        Some(_) => None,
+        None => std::env::current_dir().ok(),
+    }
+}
+
+/// Returns the `_meta` to forward to the tool, without members that concern a single hop.
+fn forwarded_meta(meta: &RequestMetaObject) -> Option<Arc<JsonObject>> {
+    let hop = |key: &str| key == "progressToken" || key.starts_with("io.modelcontextprotocol/");
+    if meta.keys().all(|key| hop(key)) {
+        return None;
+    }
+    let forwarded = meta.iter().filter(|(key, _)| !hop(key));
+    Some(Arc::new(forwarded.map(|(key, value)| (key.clone(), value.clone())).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::MetaObject;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn meta_of_one_hop_is_not_forwarded() {
+        let meta = |meta: serde_json::Value| {
+            let meta = meta.as_object().cloned().expect("an object");
+            forwarded_meta(&RequestMetaObject(MetaObject(meta))).map(|meta| json!(*meta))
+        };
+        let hop = json!({"progressToken": 1, "io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        assert_eq!(meta(hop), None);
+        let more = json!({"progressToken": 1, "traceparent": "00-1-2-01", "example.com/x": {"y": 1}});
+        assert_eq!(meta(more), Some(json!({"traceparent": "00-1-2-01", "example.com/x": {"y": 1}})));
+    }
+}

@@ -1,0 +1,187 @@
+//! Requests that wait for the client to answer a question (MCP 2026-07-28 and later).
+//!
+//! The first response carries the questions and a random state token. The client repeats its request with the token and
+//! the answers, which resumes the work. A token is valid only for the same principal, preset, method, name and
+//! arguments.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, Weak},
+};
+
+use gatehouse_core::{Principal, call_time::MAX_PAUSE, hash, json as bounds, lock};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{InputRequiredResult, InputResponses, ServerResult},
+    service::RequestContext,
+    transport::common::server_side_http::session_id,
+};
+use serde_json::{Map, Value};
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::DropGuard;
+
+use super::notifications::{NotificationRoute, NotificationSender};
+use crate::serve::elicitation::PendingInput;
+
+/// Larger arguments are hashed on a blocking thread.
+const MAX_INLINE_DIGEST: usize = 64 << 10;
+
+/// Values that a request must repeat to resume a call.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ResumeKey {
+    pub(crate) principal: Principal,
+    pub(crate) preset: Arc<str>,
+    pub(crate) method: &'static str,
+    /// Name of the tool or prompt, or URI of the resource.
+    pub(crate) name: String,
+    pub(crate) digest: String,
+}
+
+pub(crate) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
+    if bounds::encoded_len(arguments) <= MAX_INLINE_DIGEST {
+        return Ok(hash::sha256_json(arguments));
+    }
+    let arguments = arguments.clone();
+    let hashed = tokio::task::spawn_blocking(move || hash::sha256_json(&arguments)).await;
+    hashed.map_err(|_| ErrorData::internal_error("cannot hash the arguments", None))
+}
+
+type WorkFuture = Pin<Box<dyn Future<Output = Result<ServerResult, ErrorData>> + Send>>;
+
+/// A call that can continue in a later request.
+pub(crate) struct ResumableCall {
+    pub(crate) work: WorkFuture,
+    /// True if the work runs in its own task.
+    pub(crate) spawned: bool,
+    pub(crate) pending_input: mpsc::Receiver<PendingInput>,
+    pub(crate) notifications: Arc<NotificationSender>,
+    pub(crate) cancel: DropGuard,
+    pub(crate) messages: bool,
+    pub(crate) resume_key: ResumeKey,
+}
+
+enum ResumableStep {
+    Finished(Box<Result<ServerResult, ErrorData>>),
+    NeedsInput(PendingInput),
+    Cancelled,
+}
+
+impl ResumableCall {
+    /// Waits until the call finishes or asks for input.
+    pub(crate) async fn resume(
+        mut self,
+        paused: &Arc<PausedCalls>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let route = NotificationRoute::open(&self.notifications, context, self.messages);
+        let step = tokio::select! {
+            biased;
+            result = &mut self.work => ResumableStep::Finished(Box::new(result)),
+            Some(input) = self.pending_input.recv() => ResumableStep::NeedsInput(input),
+            () = context.ct.cancelled() => ResumableStep::Cancelled,
+        };
+        if let Some(route) = route {
+            route.finish().await;
+        }
+        match step {
+            // The call ends by itself and is recorded as cancelled.
+            ResumableStep::Cancelled => {
+                drop(self.cancel);
+                self.work.await
+            }
+            ResumableStep::Finished(result) => *result,
+            ResumableStep::NeedsInput(input) => {
+                Ok(ServerResult::InputRequiredResult(paused.pause(self, input)))
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct PausedCalls {
+    calls: Mutex<HashMap<String, PausedCall>>,
+}
+
+struct PausedCall {
+    call: ResumableCall,
+    input: PendingInput,
+    /// Removes the call after a time limit. Aborted on drop.
+    _expiry: JoinSet<()>,
+}
+
+impl PausedCalls {
+    /// Stores a call and returns its questions.
+    fn pause(self: &Arc<Self>, mut call: ResumableCall, input: PendingInput) -> InputRequiredResult {
+        if !call.spawned {
+            // No request polls this future now, so spawn it.
+            let work = tokio::spawn(call.work);
+            let lost = |_| Err(ErrorData::internal_error("the call ended without a result", None));
+            call.work = Box::pin(async move { work.await.unwrap_or_else(lost) });
+            call.spawned = true;
+        }
+        let state = session_id().to_string();
+        let mut expiry = JoinSet::new();
+        expiry.spawn(expire(Arc::downgrade(self), state.clone()));
+        let result = InputRequiredResult::new(Some(input.requests.clone()), Some(state.clone()));
+        lock(&self.calls).insert(state, PausedCall { call, input, _expiry: expiry });
+        result
+    }
+
+    /// Resumes a paused call. Asks again if answers are missing.
+    pub(crate) async fn resume(
+        self: &Arc<Self>,
+        state: &str,
+        resume_key: &ResumeKey,
+        answers: Option<InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let PausedCall { call, input, .. } = self.take(state, resume_key).ok_or_else(unknown_state)?;
+        let mut answers = answers.unwrap_or_default();
+        let given: Option<Vec<Map<String, Value>>> = input
+            .requests
+            .keys()
+            .map(|key| match answers.remove(key) {
+                Some(Value::Object(answer)) => Some(answer),
+                _ => None,
+            })
+            .collect();
+        match given {
+            // If this fails, the call is about to end.
+            Some(given) => drop(input.answer.send(given)),
+            None => return Ok(ServerResult::InputRequiredResult(self.pause(call, input))),
+        }
+        call.resume(self, context).await
+    }
+
+    /// Removes and returns the call, if `resume_key` matches.
+    fn take(&self, state: &str, resume_key: &ResumeKey) -> Option<PausedCall> {
+        let mut calls = lock(&self.calls);
+        calls.get(state).filter(|waiting| waiting.call.resume_key == *resume_key)?;
+        calls.remove(state)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.calls).len()
+    }
+}
+
+/// Drops a paused call after [`MAX_PAUSE`], which cancels it.
+async fn expire(paused: Weak<PausedCalls>, state: String) {
+    tokio::time::sleep(MAX_PAUSE).await;
+    let Some(paused) = paused.upgrade() else { return };
+    let waiting = lock(&paused.calls).remove(&state);
+    if waiting.is_some() {
+        tracing::debug!("cancelled a paused call: its questions were not answered in time");
+    }
+}
+
+fn unknown_state() -> ErrorData {
+    let minutes = MAX_PAUSE.as_secs() / 60;
+    let why = format!(
+        "unknown or expired `requestState`: questions stay open for {minutes} minutes, and only for the same caller, \
+        tool and arguments. Call the tool again without `requestState`."
+    );
+    ErrorData::invalid_params(why, None)
+}

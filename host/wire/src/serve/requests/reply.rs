@@ -1,0 +1,248 @@
+//! Conversion of outcomes to MCP results.
+
+use std::sync::Arc;
+
+use base64::{
+    Engine,
+    engine::general_purpose::{GeneralPurpose, STANDARD},
+};
+use gatehouse_core::{
+    Catalog, ContentPart, Fault, FaultKind, Outcome, Reply,
+    catalog::ToolEntry,
+    icon::{Icon, IconTheme},
+    outcome::{MediaData, ResourceBody},
+    preset::StructuredOutputMode,
+};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{self, CallToolResult, ContentBlock, MetaObject, Tool, ToolAnnotations},
+    service::RequestContext,
+};
+use serde_json::{Map, Value, json};
+
+use super::interactive_request::is_since_2026;
+use crate::serve::sessions::wire_id;
+
+pub(crate) const BASE64: GeneralPurpose = STANDARD;
+
+/// Clients that get structured content if `structured = "auto"`. See docs/protocol.md for the reasons.
+const CLIENTS_WITH_DATA: [&str; 3] = ["mcp", "inspector-client", "inspector-cli"];
+
+const FAULT_KEY: &str = "gatehouse/error";
+
+/// Prefix of `_meta` keys reserved for the host.
+const OWN_PREFIX: &str = "gatehouse/";
+
+/// Structured content and output schemas to send to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StructuredMode {
+    None,
+    /// Objects only, the limit before 2026-07-28.
+    Objects,
+    Any,
+}
+
+impl StructuredMode {
+    /// Returns the mode for a client. `client` is its `clientInfo.name`.
+    ///
+    /// The name is unknown in sessions from before a restart. They get structured content, because clients that cached
+    /// the schemas fail without it.
+    pub(crate) fn for_client(catalog: &Catalog, client: Option<&str>, since_2026: bool) -> Self {
+        let wants = match catalog.structured {
+            StructuredOutputMode::Off => false,
+            StructuredOutputMode::On => true,
+            StructuredOutputMode::Auto => client
+                .is_some_and(|name| name == wire_id::UNKNOWN_CLIENT || CLIENTS_WITH_DATA.contains(&name)),
+        };
+        match (wants, since_2026) {
+            (false, _) => Self::None,
+            (true, false) => Self::Objects,
+            (true, true) => Self::Any,
+        }
+    }
+
+    pub(crate) fn for_request(catalog: &Catalog, context: &RequestContext<RoleServer>) -> Self {
+        let client = context.client_info();
+        let name = client.as_ref().map(|client| client.name.as_str());
+        Self::for_client(catalog, name, is_since_2026(context))
+    }
+
+    /// Returns the mode for programs that do not use MCP.
+    pub fn for_programs(catalog: &Catalog) -> Self {
+        if catalog.structured == StructuredOutputMode::Off { Self::None } else { Self::Any }
+    }
+
+    pub(crate) fn has(self, data: &Value) -> bool {
+        self == Self::Any || (self == Self::Objects && data.is_object())
+    }
+
+    pub(crate) fn has_schema(self, schema: &Map<String, Value>) -> bool {
+        let is_object = || schema.get("type").and_then(Value::as_str) == Some("object");
+        self == Self::Any || (self == Self::Objects && is_object())
+    }
+}
+
+/// Returns the `tools/list` result for clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
+pub fn tools(catalog: &Catalog) -> Vec<Tool> {
+    tools_with(catalog, StructuredMode::for_client(catalog, None, true))
+}
+
+/// Like [`tools`], with output schemas according to `data`.
+pub(crate) fn tools_with(catalog: &Catalog, data: StructuredMode) -> Vec<Tool> {
+    catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
+}
+
+fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
+    let spec = &entry.spec;
+    let hints = entry.annotations();
+    let annotations = ToolAnnotations::new()
+        .read_only(hints.read_only)
+        .destructive(hints.destructive)
+        .idempotent(hints.idempotent)
+        .open_world(hints.open_world);
+    let mut tool = Tool::new(entry.name.to_string(), spec.description.clone(), spec.schema_for_clients())
+        .with_annotations(annotations);
+    if let Some(title) = &spec.title {
+        tool = tool.with_title(title.clone());
+    }
+    tool.icons = icons_to_mcp(&spec.icons);
+    tool.meta = spec.meta.as_ref().and_then(|meta| without_own_meta((**meta).clone())).map(MetaObject);
+    match entry.client_output_schema() {
+        Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
+        _ => tool,
+    }
+}
+
+/// Converts an outcome to a result, or to a protocol error if the tool is unknown.
+pub(crate) fn result(outcome: Outcome, data: StructuredMode) -> Result<CallToolResult, ErrorData> {
+    match outcome.and_then(|reply| success(reply, data)) {
+        Ok(result) => Ok(result),
+        // The specification requires an error here.
+        Err(fault) if fault.kind == FaultKind::UnknownTool => {
+            Err(ErrorData::invalid_params(fault.message, None))
+        }
+        Err(fault) => Ok(failure(fault)),
+    }
+}
+
+/// Converts an outcome to the JSON that an MCP client would get.
+pub fn call_result(outcome: Outcome, data: StructuredMode) -> Value {
+    match result(outcome, data) {
+        Ok(result) => json!(result),
+        Err(error) => json!({ "error": error }),
+    }
+}
+
+fn success(reply: Reply, wanted: StructuredMode) -> Result<CallToolResult, Fault> {
+    let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
+    if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
+        // Without this, most models would see an empty reply.
+        blocks.push(ContentBlock::text(data.to_string()));
+    }
+    let mut result = CallToolResult::success(blocks);
+    // Omitted on errors: clients validate it against the output schema and would show that failure instead.
+    result.structured_content = reply.structured.filter(|data| wanted.has(data) && !reply.is_error);
+    result.is_error = Some(reply.is_error);
+    result.meta = reply.meta.and_then(without_own_meta).map(MetaObject);
+    Ok(result)
+}
+
+/// Removes keys reserved for the host.
+fn without_own_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
+    meta.retain(|key, _| !key.starts_with(OWN_PREFIX));
+    (!meta.is_empty()).then_some(meta)
+}
+
+/// Converts a fault to a tool result, since clients hide protocol errors from models.
+///
+/// The text is complete, for models; `_meta` is structured, for programs. It is not structured content, because clients
+/// would validate that against the output schema.
+fn failure(fault: Fault) -> CallToolResult {
+    let kind = fault.kind.error_type();
+    let text = match &fault.hint {
+        Some(hint) => format!("{} [{kind}]\n{hint}", fault.message),
+        None => format!("{} [{kind}]", fault.message),
+    };
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    result.meta = Some(MetaObject(Map::from_iter([(FAULT_KEY.to_owned(), fault_to_json(&fault))])));
+    result
+}
+
+pub(crate) fn fault_to_json(fault: &Fault) -> Value {
+    json!({
+        "type": fault.kind.error_type(),
+        "message": fault.message,
+        "recoverable": fault.retryable,
+        "suggestion": fault.hint,
+    })
+}
+
+/// Converts a fault to a protocol error, for requests whose result cannot be an error. `uri` is the resource that was
+/// requested; rmcp maps its "not found" code to the one of the client's version.
+pub(crate) fn fault_to_error(fault: &Fault, uri: Option<&str>) -> ErrorData {
+    let data =
+        Value::Object(present([("uri", uri.map(Into::into)), (FAULT_KEY, Some(fault_to_json(fault)))]));
+    let (message, data) = (fault.in_one_line(), Some(data));
+    match fault.kind {
+        FaultKind::NotFound if uri.is_some() => ErrorData::resource_not_found(message, data),
+        FaultKind::InvalidArguments | FaultKind::NotFound => ErrorData::invalid_params(message, data),
+        _ => ErrorData::internal_error(message, data),
+    }
+}
+
+pub(crate) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
+    let media = |kind: &str, media: MediaData| json!({ "type": kind, "data": BASE64.encode(media.data), "mimeType": media.mime_type });
+    let value = match content {
+        ContentPart::Text(text) => return Ok(ContentBlock::text(text)),
+        ContentPart::Image(image) => media("image", image),
+        ContentPart::Audio(audio) => media("audio", audio),
+        ContentPart::Link(link) => Value::Object(present([
+            ("type", Some("resource_link".into())),
+            ("uri", Some(link.uri.into())),
+            ("name", Some(link.name.into())),
+            ("title", link.title.map(Into::into)),
+            ("description", link.description.map(Into::into)),
+            ("mimeType", link.mime_type.map(Into::into)),
+            ("size", link.size.map(Into::into)),
+        ])),
+        ContentPart::Embedded(resource) => {
+            let body = match resource.body {
+                ResourceBody::Text(text) => ("text", Some(text.into())),
+                ResourceBody::Blob(data) => ("blob", Some(BASE64.encode(data).into())),
+            };
+            let inner = present([
+                ("uri", Some(resource.uri.into())),
+                ("mimeType", resource.mime_type.map(Into::into)),
+                body,
+            ]);
+            json!({ "type": "resource", "resource": inner })
+        }
+        ContentPart::Other(block) => Value::Object(block),
+    };
+    serde_json::from_value(value)
+        .map_err(|error| Fault::internal(format!("the tool sent an invalid content block: {error}")))
+}
+
+fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Converts icons. Clients before 2025-11-25 ignore them.
+pub(crate) fn icons_to_mcp(icons: &[Icon]) -> Option<Vec<model::Icon>> {
+    let converted = icons.iter().filter_map(|icon| {
+        let mut converted = model::Icon::new(&icon.src).with_mime_type(icon.check().ok()?);
+        if !icon.sizes.is_empty() {
+            converted = converted.with_sizes(icon.sizes.clone());
+        }
+        Some(match icon.theme {
+            Some(IconTheme::Light) => converted.with_theme(model::IconTheme::Light),
+            Some(IconTheme::Dark) => converted.with_theme(model::IconTheme::Dark),
+            None => converted,
+        })
+    });
+    let converted: Vec<_> = converted.collect();
+    (!converted.is_empty()).then_some(converted)
+}
+
+#[cfg(test)]
+mod tests;

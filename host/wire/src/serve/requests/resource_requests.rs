@@ -1,0 +1,277 @@
+//! Prompts, resources and completions.
+
+use std::{sync::Arc, time::Duration};
+
+use gatehouse_core::{
+    Call, CallContext, Catalog, Fault, Principal, Source,
+    completion::{CompletionRequest, CompletionTarget, Completions},
+    resources_and_prompts::ResourceSource,
+};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CacheScope, CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo,
+        ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
+        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams,
+        ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerResult,
+    },
+    service::RequestContext,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{
+    interactive_request::{
+        InteractiveParams, InteractiveRequest, principal, without_panic, wrong_request_kind,
+    },
+    reply::fault_to_error,
+    resources_and_prompts::{
+        ListPage, prompt_list, prompt_result, resource_result, resource_templates, unknown_resource,
+    },
+};
+use crate::serve::{
+    handler::{Handler, LIST_TTL_MS},
+    lists::{ListKind, may_complete},
+};
+
+impl Handler {
+    pub(crate) async fn prompts(
+        &self,
+        page: Option<PaginatedRequestParams>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(ListKind::Prompts).await?;
+        one_page(page)?;
+        self.record_listed(ListKind::Prompts, &catalog);
+        Ok(ListPromptsResult::with_all_items(prompt_list(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    pub(crate) async fn prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        const METHOD: &str = "prompts/get";
+        let catalog = self.catalog_with_list::<GetPromptRequestMethod>(ListKind::Prompts).await?;
+        let entry = catalog
+            .resources_and_prompts
+            .prompt(&request.name)
+            .map_err(|fault| fault_to_error(&fault, None))?
+            .clone();
+        let call = self.request_context(METHOD, &catalog, &*entry.source);
+        let params = InteractiveParams {
+            method: METHOD,
+            name: request.name,
+            arguments: Value::Object(request.arguments.unwrap_or_default()),
+            state: request.request_state,
+            answers: request.input_responses,
+        };
+        let work = |request: InteractiveRequest| async move {
+            let InteractiveRequest { call, name, arguments, missing_capability } = request;
+            let call = Call::new(call, Value::Null);
+            let arguments = arguments.as_object().cloned().unwrap_or_default();
+            let messages = call.get_prompt(&entry, &arguments);
+            let messages = without_panic(call.context.id, &name, messages).await;
+            missing_capability.check(&messages)?;
+            prompt_result(&entry, messages).map(ServerResult::GetPromptResult)
+        };
+        match self.interactive(params, context, call, work).await? {
+            ServerResult::GetPromptResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
+            _ => Err(wrong_request_kind()),
+        }
+    }
+
+    pub(crate) async fn resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        const METHOD: &str = "resources/list";
+        let catalog = self.catalog_with_list::<ListResourcesRequestMethod>(ListKind::Resources).await?;
+        let cursor = page.and_then(|page| page.cursor);
+        let mut page = ListPage::new(catalog.resources_and_prompts.resource_sources(), cursor.as_deref())?;
+        while let Some((known, cursor)) = page.next() {
+            let call = self.request_call(METHOD, &catalog, &*known.source, context);
+            let listed = call.list_resources(known, cursor.as_deref());
+            let listed = without_panic(call.context.id, METHOD, listed).await;
+            page.add(known, listed)?;
+        }
+        self.record_listed(ListKind::Resources, &catalog);
+        // Resources can change without a notification.
+        Ok(page.finish().with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+    }
+
+    pub(crate) async fn templates(
+        &self,
+        page: Option<PaginatedRequestParams>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let catalog =
+            self.catalog_with_list::<ListResourceTemplatesRequestMethod>(ListKind::Resources).await?;
+        one_page(page)?;
+        Ok(ListResourceTemplatesResult::with_all_items(resource_templates(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    pub(crate) async fn resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        const METHOD: &str = "resources/read";
+        let catalog = self.catalog_with_list::<ReadResourceRequestMethod>(ListKind::Resources).await?;
+        let Some(known) = catalog.resources_and_prompts.resource_source(&request.uri).cloned() else {
+            return Err(fault_to_error(&unknown_resource(&request.uri), Some(&request.uri)));
+        };
+        let call = self.request_context(METHOD, &catalog, &*known.source);
+        let params = InteractiveParams {
+            method: METHOD,
+            name: request.uri,
+            arguments: Value::Null,
+            state: request.request_state,
+            answers: request.input_responses,
+        };
+        let work = |request: InteractiveRequest| async move {
+            let InteractiveRequest { call, name: uri, missing_capability, .. } = request;
+            let call = Call::new(call, Value::Null);
+            let contents = call.read_resource(&known, &uri);
+            let contents = without_panic(call.context.id, &uri, contents).await;
+            missing_capability.check(&contents)?;
+            resource_result(&uri, contents).map(ServerResult::ReadResourceResult)
+        };
+        match self.interactive(params, context, call, work).await? {
+            ServerResult::ReadResourceResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
+            _ => Err(wrong_request_kind()),
+        }
+    }
+
+    /// Returns the time until the resource changes. `None` if its source does not know.
+    pub(crate) async fn resource_ttl(
+        &self,
+        principal: &Principal,
+        uri: &str,
+    ) -> Result<Option<Duration>, Fault> {
+        let (call, source) = self.subscription_call(principal, uri).await?;
+        without_panic(call.context.id, uri, call.resource_ttl(&source, uri)).await
+    }
+
+    /// Watches a resource. `None` if its source does not report changes.
+    pub(crate) async fn watch_resource(
+        &self,
+        principal: &Principal,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        let (call, source) = self.subscription_call(principal, uri).await?;
+        without_panic(call.context.id, uri, call.watch_resource(&source, uri)).await
+    }
+
+    /// Creates the call of a subscription. It is not cancelled with its request, because it may outlive it.
+    async fn subscription_call(
+        &self,
+        principal: &Principal,
+        uri: &str,
+    ) -> Result<(Call, ResourceSource), Fault> {
+        let catalog = self.served.settled_catalog().await;
+        let source = catalog.resources_and_prompts.resource_source(uri);
+        let source = source.ok_or_else(|| unknown_resource(uri))?.clone();
+        let mut call = self.request_context("resources/subscribe", &catalog, &*source.source);
+        call.principal = principal.clone();
+        Ok((Call::new(call, Value::Null), source))
+    }
+
+    /// Returns completions. The result is empty if the source offers no suggestions.
+    pub(crate) async fn completion(
+        &self,
+        request: CompleteRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        const METHOD: &str = "completion/complete";
+        let catalog = self.served.settled_catalog().await;
+        if !may_complete(&catalog) && !self.served.has_promised_all() {
+            return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
+        }
+        let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let mut typed = CompletionRequest {
+            target: match request.r#ref {
+                Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
+                Reference::Resource(template) => CompletionTarget::Template(template.uri),
+                _ => {
+                    return Err(ErrorData::invalid_params(
+                        "`ref` must be `ref/prompt` or `ref/resource`",
+                        None,
+                    ));
+                }
+            },
+            argument: request.argument.name,
+            value: request.argument.value,
+            filled: filled.into_iter().collect(),
+        };
+        typed.filled.sort();
+        let completer =
+            catalog.completion_source(&mut typed).map_err(|fault| fault_to_error(&fault, None))?;
+        let completions = match completer {
+            None => Completions::default(),
+            Some(completer) => {
+                let call = self.request_call(METHOD, &catalog, &**completer.source, context);
+                let completions = call.complete(&completer, &typed);
+                let completions = without_panic(call.context.id, METHOD, completions).await;
+                completions.map_err(|fault| fault_to_error(&fault, None))?
+            }
+        };
+        let mut info = CompletionInfo::default();
+        (info.values, info.total, info.has_more) =
+            (completions.values, completions.total, Some(completions.more));
+        Ok(CompleteResult::new(info))
+    }
+
+    /// Creates a call that cannot ask the client for input.
+    fn request_call(
+        &self,
+        method: &'static str,
+        catalog: &Arc<Catalog>,
+        source: &dyn Source,
+        context: &RequestContext<RoleServer>,
+    ) -> Call {
+        let mut call = self.request_context(method, catalog, source);
+        call.principal = principal(&context.extensions);
+        call.cancel = context.ct.clone();
+        Call::new(call, Value::Null)
+    }
+
+    fn request_context(
+        &self,
+        method: &'static str,
+        catalog: &Arc<Catalog>,
+        source: &dyn Source,
+    ) -> CallContext {
+        CallContext::for_method(&self.presets.pipeline, Arc::clone(catalog), method, source)
+    }
+
+    /// Returns the catalog if it has this list, else "method not found".
+    pub(crate) async fn catalog_with_list<M: ConstString + Default>(
+        &self,
+        list: ListKind,
+    ) -> Result<Arc<Catalog>, ErrorData> {
+        let catalog = self.served.settled_catalog().await;
+        let exists = list.exists_in(&catalog) || self.served.has_promised_all();
+        if exists { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
+    }
+}
+
+pub(crate) fn one_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor) {
+        Some(_) => Err(ErrorData::invalid_params(
+            "invalid cursor: the list has only one page; list again without a \
+        cursor",
+            None,
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

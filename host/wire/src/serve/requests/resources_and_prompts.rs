@@ -1,0 +1,223 @@
+//! Conversion of resources and prompts to MCP, and one list of resources over all sources of a preset. Prompts are
+//! listed at load, so their list is one page.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use gatehouse_core::{
+    Catalog, Fault, FaultKind,
+    names::quoted,
+    outcome::{EmbeddedResource, ResourceBody, ResourceLink},
+    prompt::{PromptMessage, PromptRole},
+    resource::ResourcePage,
+    resources_and_prompts::{PromptEntry, ResourceSource},
+    tool::SourceId,
+};
+use rmcp::{
+    ErrorData,
+    model::{
+        self, GetPromptResult, ListResourcesResult, Prompt, PromptArgument, ReadResourceResult, Resource,
+        ResourceContents, ResourceTemplate,
+    },
+};
+
+use super::reply::{BASE64 as STANDARD, block, fault_to_error, icons_to_mcp};
+
+/// After this many resources, the next source starts on a new page. Clients that read only the first page then see all
+/// sources if they are small.
+const MIN_FULL_PAGE: usize = 100;
+
+const MAX_CURSOR: usize = 2 * 1024;
+
+/// Returns the `prompts/list` result, sorted by name. The same catalog gives the same bytes.
+pub(crate) fn prompt_list(catalog: &Catalog) -> Vec<Prompt> {
+    catalog.resources_and_prompts.prompts().iter().map(prompt).collect()
+}
+
+fn prompt(entry: &PromptEntry) -> Prompt {
+    let spec = &entry.prompt;
+    let arguments = spec.arguments.iter().map(|argument| {
+        let mut converted = PromptArgument::new(&argument.name).with_required(argument.required);
+        converted.description.clone_from(&argument.description);
+        converted
+    });
+    let arguments: Vec<_> = arguments.collect();
+    let arguments = (!arguments.is_empty()).then_some(arguments);
+    let mut prompt = Prompt::new(entry.name.as_str(), spec.description.clone(), arguments);
+    prompt.title.clone_from(&spec.title);
+    prompt.icons = icons_to_mcp(&spec.icons);
+    prompt
+}
+
+pub(crate) fn prompt_result(
+    entry: &PromptEntry,
+    messages: Result<Vec<PromptMessage>, Fault>,
+) -> Result<GetPromptResult, ErrorData> {
+    let message = |message: PromptMessage| {
+        let role = match message.role {
+            PromptRole::User => model::Role::User,
+            PromptRole::Assistant => model::Role::Assistant,
+        };
+        Ok(model::PromptMessage::new(role, block(message.content)?))
+    };
+    let messages =
+        messages.and_then(|messages| messages.into_iter().map(message).collect::<Result<Vec<_>, Fault>>());
+    let mut result = GetPromptResult::new(messages.map_err(|fault| fault_to_error(&fault, None))?);
+    result.description.clone_from(&entry.prompt.description);
+    Ok(result)
+}
+
+/// Returns the `resources/templates/list` result, in preset order. The same catalog gives the same bytes.
+pub(crate) fn resource_templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
+    let sources = catalog.resources_and_prompts.resource_sources().iter();
+    let templates = sources.flat_map(|known| &known.templates).filter(|template| !template.has_no_values());
+    templates
+        .map(|template| {
+            let mut converted = ResourceTemplate::new(&template.uri_template, &template.name);
+            converted.title.clone_from(&template.title);
+            converted.description.clone_from(&template.description);
+            converted.mime_type.clone_from(&template.mime_type);
+            converted
+        })
+        .collect()
+}
+
+/// A page of the list under construction.
+pub(crate) struct ListPage<'a> {
+    sources: &'a [ResourceSource],
+    position: ListCursor,
+    listed: Vec<Resource>,
+    is_full: bool,
+}
+
+/// Position in the list: a source and its own cursor. Encoded as opaque text, and not signed because it only gives
+/// access to the list itself.
+struct ListCursor {
+    source: usize,
+    cursor: Option<String>,
+}
+
+impl ListCursor {
+    fn write(&self, sources: &[ResourceSource]) -> Option<String> {
+        let id = sources.get(self.source)?.source.id();
+        Some(BASE64.encode(serde_json::to_vec(&(id, &self.cursor)).ok()?))
+    }
+
+    /// Parses the output of [`ListCursor::write`]. `None` if it is invalid or the source was removed.
+    fn read(text: &str, sources: &[ResourceSource]) -> Option<Self> {
+        // Upper bound of the encoded length: JSON escapes and Base64 add to it.
+        if text.len() > MAX_CURSOR * 9 {
+            return None;
+        }
+        let (id, cursor): (SourceId, Option<String>) =
+            serde_json::from_slice(&BASE64.decode(text).ok()?).ok()?;
+        let source = sources.iter().position(|known| *known.source.id() == id)?;
+        Some(Self { source, cursor })
+    }
+}
+
+fn invalid() -> ErrorData {
+    ErrorData::invalid_params("invalid cursor; list again without a cursor", None)
+}
+
+impl<'a> ListPage<'a> {
+    pub(crate) fn new(sources: &'a [ResourceSource], cursor: Option<&str>) -> Result<Self, ErrorData> {
+        let position = match cursor {
+            Some(cursor) => ListCursor::read(cursor, sources).ok_or_else(invalid)?,
+            None => ListCursor { source: 0, cursor: None },
+        };
+        Ok(Self { sources, position, listed: Vec::new(), is_full: false })
+    }
+
+    /// Returns the next source to list, and its cursor. `None` if the page is full.
+    pub(crate) fn next(&self) -> Option<(&'a ResourceSource, Option<String>)> {
+        let known = self.sources.get(self.position.source).filter(|_| !self.is_full)?;
+        Some((known, self.position.cursor.clone()))
+    }
+
+    /// Adds the reply of a source. A source that fails is skipped and logged.
+    pub(crate) fn add(
+        &mut self,
+        known: &ResourceSource,
+        page: Result<ResourcePage, Fault>,
+    ) -> Result<(), ErrorData> {
+        match page.and_then(|page| validate(known, self.position.cursor.as_deref(), page)) {
+            Ok(page) => {
+                self.listed.extend(page.resources.into_iter().map(resource));
+                if page.next.is_some() {
+                    self.position.cursor = page.next;
+                    self.is_full = true;
+                    return Ok(());
+                }
+            }
+            Err(fault) if self.position.cursor.is_some() && fault.kind == FaultKind::InvalidArguments => {
+                return Err(invalid());
+            }
+            Err(fault) => {
+                tracing::warn!("{} is missing from the resource list: {fault}", known.source.id())
+            }
+        }
+        self.position = ListCursor { source: self.position.source + 1, cursor: None };
+        self.is_full = self.listed.len() >= MIN_FULL_PAGE;
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> ListResourcesResult {
+        let mut result = ListResourcesResult::with_all_items(self.listed);
+        result.next_cursor = self.position.write(self.sources);
+        result
+    }
+}
+
+/// Removes resources that cannot be read, and validates the cursor.
+fn validate(
+    known: &ResourceSource,
+    cursor: Option<&str>,
+    mut page: ResourcePage,
+) -> Result<ResourcePage, Fault> {
+    let id = known.source.id();
+    if let Some(next) = &page.next
+        && (next.len() > MAX_CURSOR || Some(next.as_str()) == cursor)
+    {
+        return Err(Fault::internal("the source returned a repeated or oversized cursor"));
+    }
+    let all = page.resources.len();
+    page.resources.retain(|link| known.templates.iter().any(|template| template.matches(&link.uri)));
+    let unmatched = all - page.resources.len();
+    if unmatched > 0 {
+        tracing::warn!("ignoring {unmatched} resources of {id} that match none of its templates");
+    }
+    Ok(page)
+}
+
+fn resource(link: ResourceLink) -> Resource {
+    let mut resource = Resource::new(link.uri, link.name);
+    resource.title = link.title;
+    resource.description = link.description;
+    resource.mime_type = link.mime_type;
+    resource.size = link.size;
+    resource
+}
+
+pub(crate) fn resource_result(
+    uri: &str,
+    read: Result<Vec<EmbeddedResource>, Fault>,
+) -> Result<ReadResourceResult, ErrorData> {
+    let read = read.map_err(|fault| fault_to_error(&fault, Some(uri)))?;
+    Ok(ReadResourceResult::new(read.into_iter().map(contents).collect()))
+}
+
+fn contents(resource: EmbeddedResource) -> ResourceContents {
+    let EmbeddedResource { uri, mime_type, body } = resource;
+    match body {
+        ResourceBody::Text(text) => {
+            ResourceContents::TextResourceContents { uri, mime_type, text, meta: None }
+        }
+        ResourceBody::Blob(data) => {
+            let blob = STANDARD.encode(data);
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, meta: None }
+        }
+    }
+}
+
+pub(crate) fn unknown_resource(uri: &str) -> Fault {
+    Fault::not_found(format!("unknown resource: '{}'", quoted(uri, 256)))
+}

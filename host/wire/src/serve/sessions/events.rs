@@ -1,0 +1,218 @@
+//! Message streams of HTTP sessions, and their retention. Messages have numbers, so a reader can start anywhere, such
+//! as after a broken connection.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, Weak},
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use rmcp::model::{ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult};
+use tokio::sync::watch;
+
+use gatehouse_core::{json::encoded_len, lock};
+
+use super::session::HttpSession;
+use crate::serve::lists::ListKind;
+
+/// Maximum unread messages per stream. The oldest are dropped; these are progress notifications.
+const MAX_WAITING_MESSAGES: usize = 64;
+
+/// Maximum total size of retained replies, in bytes.
+const MAX_RETAINED_BYTES: usize = 32 << 20;
+
+pub(crate) const REPLY_RETENTION: Duration = Duration::from_secs(5 * 60);
+
+/// Maximum length of a request ID inside an event ID.
+const MAX_REQUEST_ID_LEN: usize = 64;
+
+/// Estimated size of a reply without its content, in bytes.
+const STREAM_OVERHEAD: usize = 512;
+
+pub(crate) type StreamMessage = Arc<ServerJsonRpcMessage>;
+
+/// ID of an event. It contains the request ID, so that a host that no longer has the stream can reply to the request
+/// with an error.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EventId {
+    /// Distinguishes streams of different session instances.
+    pub(crate) epoch: u32,
+    pub(crate) stream: u64,
+    /// Number of the event; 0 before the first.
+    pub(crate) number: u64,
+    pub(crate) request: Option<RequestId>,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}.{}.{}", self.epoch, self.stream, self.number)?;
+        let request = self.request.as_ref().and_then(|id| serde_json::to_vec(id).ok());
+        match request.filter(|id| id.len() <= MAX_REQUEST_ID_LEN) {
+            Some(id) => write!(f, ".{}", BASE64.encode(id)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl EventId {
+    /// Parses an event ID. `None` if this host cannot have created it.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(4, '.');
+        let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
+        let (stream, number) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let request = match parts.next() {
+            Some(id) if id.len() > MAX_REQUEST_ID_LEN * 2 => return None,
+            Some(id) => Some(serde_json::from_slice(&BASE64.decode(id).ok()?).ok()?),
+            None => None,
+        };
+        Some(Self { epoch, stream, number, request })
+    }
+}
+
+pub(crate) struct MessageStream {
+    /// The request that this stream answers. `None` for the stream of changes.
+    pub(crate) request: Option<RequestId>,
+    pub(crate) token: Option<ProgressToken>,
+    messages: VecDeque<StreamMessage>,
+    first: u64,
+    pub(crate) readers: usize,
+    /// True if a client may know an event of this stream and resume it.
+    pub(crate) resumable: bool,
+    pub(crate) finished: bool,
+    changed: watch::Sender<()>,
+}
+
+impl MessageStream {
+    pub(crate) fn new(request: Option<RequestId>, token: Option<ProgressToken>, resumable: bool) -> Self {
+        Self {
+            request,
+            token,
+            messages: VecDeque::new(),
+            first: 1,
+            readers: 0,
+            resumable,
+            finished: false,
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, message: StreamMessage) {
+        if self.messages.len() >= MAX_WAITING_MESSAGES {
+            self.messages.pop_front();
+            self.first += 1;
+        }
+        self.messages.push_back(message);
+        self.notify_readers();
+    }
+
+    /// Returns the number of the next message to be pushed.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.messages.len() as u64
+    }
+
+    /// Returns the first available message with at least this number.
+    pub(crate) fn read(&self, number: u64) -> Option<(u64, StreamMessage)> {
+        let number = number.max(self.first);
+        let at = usize::try_from(number - self.first).ok()?;
+        Some((number, Arc::clone(self.messages.get(at)?)))
+    }
+
+    /// True if the stream already announces the same list change, from message `number` on. Also true if `message` is
+    /// not a list change.
+    pub(crate) fn announces_list(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
+        let Some(list) = ListKind::in_message(message) else { return true };
+        let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.messages.iter().skip(before).any(|message| ListKind::in_message(message) == Some(list))
+    }
+
+    pub(crate) fn notify_readers(&self) {
+        self.changed.send_replace(());
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.messages.iter().map(|message| size(message)).sum()
+    }
+}
+
+/// Estimates the size of a message in bytes, without serializing text of tool results.
+fn size(message: &ServerJsonRpcMessage) -> usize {
+    let ServerJsonRpcMessage::Response(response) = message else { return encoded_len(message) };
+    let ServerResult::CallToolResult(result) = &response.result else { return encoded_len(message) };
+    let block =
+        |block: &ContentBlock| block.as_text().map_or_else(|| encoded_len(block), |text| text.text.len());
+    let data = result.structured_content.as_ref().map_or(0, encoded_len);
+    result.content.iter().map(block).sum::<usize>() + data + STREAM_OVERHEAD
+}
+
+/// Finished streams of all sessions that clients may still resume. The oldest are dropped first.
+#[derive(Default)]
+pub(crate) struct ReplyStore(Mutex<EndedStreams>);
+
+#[derive(Default)]
+struct EndedStreams {
+    bytes: usize,
+    streams: VecDeque<EndedStream>,
+}
+
+struct EndedStream {
+    session: Weak<HttpSession>,
+    stream: u64,
+    bytes: usize,
+    since: Instant,
+}
+
+impl ReplyStore {
+    /// Retains a finished stream. The caller must not hold the lock of the session state.
+    pub(crate) fn retain(&self, session: &Arc<HttpSession>, stream: u64, bytes: usize, now: Instant) {
+        let ended = EndedStream { session: Arc::downgrade(session), stream, bytes, since: now };
+        let mut queue = lock(&self.0);
+        queue.bytes += bytes;
+        queue.streams.push_back(ended);
+        drop(queue);
+        self.sweep(now);
+    }
+
+    /// Drops streams beyond the limits of age and size.
+    pub(crate) fn sweep(&self, now: Instant) {
+        loop {
+            let mut queue = lock(&self.0);
+            let full = queue.bytes > MAX_RETAINED_BYTES;
+            let old = |ended: &EndedStream| now.saturating_duration_since(ended.since) > REPLY_RETENTION;
+            let Some(ended) = queue.streams.pop_front_if(|ended| full || old(ended)) else { return };
+            queue.bytes -= ended.bytes;
+            drop(queue);
+            if let Some(session) = ended.session.upgrade() {
+                session.release_stream(ended.stream);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_id_round_trips() {
+        for request in [None, Some(RequestId::Number(-7)), Some(RequestId::String("a.b\n\"é".into()))] {
+            let id = EventId { epoch: 0xBEEF, stream: 3, number: 0, request };
+            let text = id.to_string();
+            assert!(text.bytes().all(|b| b.is_ascii_graphic()), "{text}");
+            assert_eq!(EventId::parse(&text).expect("ours"), id);
+        }
+        let request = Some(RequestId::String("x".repeat(65).into()));
+        let long = EventId { epoch: 1, stream: 1, number: 1, request };
+        assert_eq!(long.to_string(), "00000001.1.1", "an ID that is too long is omitted");
+        for other in
+            ["", "0", "0/1", "1.2", "1.2.x", "1.2.3.!", "1.2.3.e30", &format!("1.2.3.{}", "A".repeat(400))]
+        {
+            assert!(EventId::parse(other).is_none(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! HTTP sessions of one preset.
+//!
+//! A session holds only streams, and its ID contains all that is needed to restore it. So sessions that were evicted,
+//! or that predate a restart, continue with the client's next request. A forged ID gains no more than `initialize`
+//! would give.
+
+mod event_reader;
+pub(crate) mod events;
+mod session;
+pub(crate) mod wire_id;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    sync::{Arc, Mutex, MutexGuard, Weak},
+    time::{Duration, Instant},
+};
+
+use futures_util::Stream;
+use rmcp::{
+    RoleServer,
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    service::serve_directly_with_ct,
+    transport::{
+        TransportAdapterIdentity,
+        common::server_side_http::session_id,
+        streamable_http_server::{SessionId, SessionManager, session::ServerSseMessage},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    events::{EventId, ReplyStore},
+    session::{HttpSession, NoSession, SessionTransport},
+    wire_id::WireId,
+};
+use crate::serve::handler::Handler;
+
+/// Maximum sessions per preset. The session with the lowest rank is evicted.
+const MAX_SESSIONS: usize = 1_000;
+
+/// Maximum idle time. Idle sessions take little memory, and users take breaks.
+const MAX_IDLE: Duration = Duration::from_secs(12 * 3600);
+
+/// Maximum idle time before the client sends `initialized`.
+const MAX_UNINITIALIZED: Duration = Duration::from_secs(60);
+
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Maximum IDs to remember of sessions that their clients ended, so that these are not restored.
+const MAX_ENDED_IDS: usize = 1_000;
+
+/// Eviction order of sessions; the lowest is evicted first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SessionRank {
+    pub(crate) runs: bool,
+    pub(crate) initialized: bool,
+    pub(crate) listens: bool,
+    pub(crate) used: Instant,
+}
+
+impl SessionRank {
+    fn is_over(&self, now: Instant) -> bool {
+        let idle = now.saturating_duration_since(self.used);
+        let rest = if self.initialized { MAX_IDLE } else { MAX_UNINITIALIZED };
+        !self.runs && !self.listens && idle > rest
+    }
+}
+
+pub(crate) struct Sessions {
+    open: Mutex<SessionTable>,
+    /// Prototype of the handlers of restored sessions.
+    handler: Handler,
+    replies: Arc<ReplyStore>,
+    end: CancellationToken,
+    me: Weak<Self>,
+}
+
+#[derive(Default)]
+struct SessionTable {
+    sessions: HashMap<SessionId, Arc<HttpSession>>,
+    ended: VecDeque<SessionId>,
+}
+
+impl SessionTable {
+    /// Removes and returns the lowest-ranked session if the table is full.
+    fn make_room(&mut self) -> Option<Arc<HttpSession>> {
+        if self.sessions.len() < MAX_SESSIONS {
+            return None;
+        }
+        let least = self.sessions.values().min_by_key(|session| session.eviction_rank())?.id.clone();
+        self.sessions.remove(&least)
+    }
+
+    fn has_ended(&self, id: &str) -> bool {
+        self.ended.iter().any(|ended| **ended == *id)
+    }
+
+    fn take_expired(&mut self, now: Instant) -> Vec<Arc<HttpSession>> {
+        let resting = |_: &SessionId, session: &mut Arc<HttpSession>| session.eviction_rank().is_over(now);
+        self.sessions.extract_if(resting).map(|(_, session)| session).collect()
+    }
+}
+
+impl Sessions {
+    /// Creates the table. Cancelling `end` closes every session; `replies` is shared by all presets.
+    pub(crate) fn new(handler: Handler, replies: Arc<ReplyStore>, end: CancellationToken) -> Arc<Self> {
+        let sessions =
+            Arc::new_cyclic(|me| Self { open: Mutex::default(), handler, replies, end, me: me.clone() });
+        tokio::spawn(sweep(Arc::downgrade(&sessions)));
+        sessions
+    }
+
+    fn open(&self) -> MutexGuard<'_, SessionTable> {
+        gatehouse_core::lock(&self.open)
+    }
+
+    /// Returns the ID to send to the client that opened this session.
+    pub(crate) fn wire_id(&self, id: &str) -> Option<String> {
+        let session = self.open().sessions.get(id).cloned()?;
+        Some(WireId::new(&session.id, &session.version()).to_string())
+    }
+
+    pub(crate) fn is_known(&self, id: &str) -> bool {
+        WireId::parse(id).is_some_and(|wire| !self.open().has_ended(wire.id))
+    }
+
+    /// Returns the session with this ID. Restores it if necessary.
+    pub(crate) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
+        let wire = WireId::parse(id).ok_or(NoSession)?;
+        let mut open = self.open();
+        if let Some(session) = open.sessions.get(wire.id) {
+            session.touch();
+            return Ok(Arc::clone(session));
+        }
+        if open.has_ended(wire.id) {
+            return Err(NoSession);
+        }
+        let room = open.make_room();
+        let (session, transport) =
+            HttpSession::new(wire.id.into(), Arc::clone(&self.replies), Some(wire.version.clone()));
+        open.sessions.insert(session.id.clone(), Arc::clone(&session));
+        drop(open);
+        self.release(room);
+        self.serve(Arc::clone(&session), transport, &wire);
+        Ok(session)
+    }
+
+    fn serve(&self, session: Arc<HttpSession>, transport: SessionTransport, wire: &WireId<'_>) {
+        let handler = self.handler.for_another_client();
+        let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
+            handler,
+            transport,
+            Some(wire.client()),
+            self.end.child_token(),
+        );
+        running.service().restored(running.peer().clone());
+        let me = self.me.clone();
+        tokio::spawn(async move {
+            let _ = running.waiting().await;
+            if let Some(me) = me.upgrade() {
+                let mut open = me.open();
+                if open.sessions.get(&session.id).is_some_and(|known| Arc::ptr_eq(known, &session)) {
+                    open.sessions.remove(&session.id);
+                }
+            }
+        });
+    }
+
+    fn release(&self, room: impl IntoIterator<Item = Arc<HttpSession>>) {
+        for session in room {
+            tracing::debug!(session = %session.id, "closed an expired or evicted session");
+            session.close();
+        }
+    }
+}
+
+/// Removes expired sessions and replies until the table is dropped.
+async fn sweep(sessions: Weak<Sessions>) {
+    loop {
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+        let Some(sessions) = sessions.upgrade() else { return };
+        let now = Instant::now();
+        let resting = sessions.open().take_expired(now);
+        sessions.release(resting);
+        sessions.replies.sweep(now);
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = NoSession;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
+        let (session, transport) = HttpSession::new(session_id(), Arc::clone(&self.replies), None);
+        let mut open = self.open();
+        let room = open.make_room();
+        open.sessions.insert(session.id.clone(), Arc::clone(&session));
+        drop(open);
+        self.release(room);
+        Ok((session.id.clone(), transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, NoSession> {
+        let session = self.open().sessions.get(id).cloned().ok_or(NoSession)?;
+        session.initialize(message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, NoSession> {
+        Ok(self.find(id).is_ok())
+    }
+
+    /// rmcp calls this with the created ID when the handler ends, and with the wire ID when the client ends the
+    /// session.
+    async fn close_session(&self, id: &SessionId) -> Result<(), NoSession> {
+        let wire = WireId::parse(id);
+        let mut open = self.open();
+        let known = wire.as_ref().map_or(&**id, |wire| wire.id);
+        let created = |session: &Arc<HttpSession>| wire.is_some() || !session.restored;
+        let session = open.sessions.get(known).filter(|session| created(session)).cloned();
+        if let Some(session) = &session {
+            open.sessions.remove(&session.id);
+        }
+        if let Some(wire) = wire {
+            open.ended.truncate(MAX_ENDED_IDS - 1);
+            open.ended.push_front(wire.id.into());
+        }
+        drop(open);
+        if let Some(session) = session {
+            session.close();
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+        Ok(self.find(id)?.request(message).await?.events())
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+        self.find(id)?.accept(message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+        Ok(self.find(id)?.listen().events())
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
+        let session = self.find(id)?;
+        // Event IDs in another format come from older hosts, which only sent changes.
+        let after = EventId::parse(&last_event_id);
+        Ok(after.map_or_else(|| session.listen(), |after| session.resume(&after)).events())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn least_needed_session_is_evicted() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let eviction_rank =
+            |runs, initialized, listens, used| SessionRank { runs, initialized, listens, used: at(used) };
+        let order = [
+            eviction_rank(false, false, false, 9),
+            eviction_rank(false, true, false, 1),
+            eviction_rank(false, true, false, 2),
+            eviction_rank(false, true, true, 0),
+            eviction_rank(true, true, false, 0),
+        ];
+        assert!(order.is_sorted());
+        let (unready, rested) = (&order[0], &order[1]);
+        assert!(!unready.is_over(at(69)) && unready.is_over(at(70)));
+        assert!(!rested.is_over(at(12 * 3600)) && rested.is_over(at(12 * 3600 + 2)));
+        assert!(order[3..].iter().all(|used| !used.is_over(at(1 << 20))), "active sessions do not expire");
+    }
+}

@@ -1,0 +1,346 @@
+//! One HTTP session. It forwards the client's messages to the handler, and puts each reply or notification on its
+//! stream.
+//!
+//! A broken connection does not cancel calls: their messages wait on the stream.
+//!
+//! Longer than 300 lines because the session, its state and its transport share private fields.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{BuildHasher, Hasher, RandomState},
+    io,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Instant,
+};
+
+use futures_util::future::ready;
+use rmcp::{
+    RoleServer,
+    model::{
+        ClientJsonRpcMessage, ClientNotification, Extensions, GetExtensions, GetMeta, ProgressToken,
+        ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+    },
+    service::OriginatingRequestId,
+    transport::{Transport, streamable_http_server::SessionId},
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    SessionRank,
+    event_reader::EventReader,
+    events::{EventId, MessageStream, ReplyStore},
+};
+
+/// Maximum client messages that wait for the handler.
+const MAX_INBOX: usize = 16;
+
+/// The stream for list and resource changes. Streams of requests have higher numbers.
+pub(crate) const CHANGES_STREAM: u64 = 0;
+
+#[derive(Debug, thiserror::Error)]
+#[error("session not found")]
+pub(crate) struct NoSession;
+
+pub(crate) struct HttpSession {
+    pub(crate) id: SessionId,
+    /// True if the session was evicted, or opened before a restart, and then restored.
+    pub(crate) restored: bool,
+    epoch: u32,
+    replies: Arc<ReplyStore>,
+    state: Mutex<SessionState>,
+}
+
+pub(crate) struct SessionState {
+    /// Channel to the handler. `None` after the session ends.
+    inbox: Option<mpsc::Sender<ClientJsonRpcMessage>>,
+    /// Receives the reply to `initialize`.
+    initialize_reply: Option<oneshot::Sender<ServerJsonRpcMessage>>,
+    version: ProtocolVersion,
+    initialized: bool,
+    used: Instant,
+    pub(crate) streams: BTreeMap<u64, MessageStream>,
+    last_stream: u64,
+    pub(crate) requests: HashMap<RequestId, u64>,
+    pub(crate) tokens: HashMap<ProgressToken, u64>,
+    /// Open listeners for changes. Only the last one receives them.
+    pub(crate) listeners: Vec<u64>,
+    pub(crate) last_listener: u64,
+    /// Number of the next change that has not been sent.
+    pub(crate) next_unsent: u64,
+}
+
+impl SessionState {
+    pub(crate) fn add(&mut self, stream: MessageStream) -> u64 {
+        self.last_stream += 1;
+        self.streams.insert(self.last_stream, stream);
+        self.last_stream
+    }
+
+    /// Returns the stream for a message: that of its request, else the stream of changes. `None` if its request is
+    /// over.
+    fn stream_of(&self, message: &ServerJsonRpcMessage) -> Option<u64> {
+        match message {
+            ServerJsonRpcMessage::Response(response) => self.requests.get(&response.id).copied(),
+            ServerJsonRpcMessage::Error(error) => match &error.id {
+                Some(id) => self.requests.get(id).copied(),
+                None => Some(CHANGES_STREAM),
+            },
+            ServerJsonRpcMessage::Notification(message) => Some(match &message.notification {
+                ServerNotification::ProgressNotification(progress) => {
+                    self.tokens.get(&progress.params.progress_token).copied().unwrap_or(CHANGES_STREAM)
+                }
+                notification => self.related_stream(notification.extensions()),
+            }),
+            ServerJsonRpcMessage::Request(message) => Some(self.related_stream(message.request.extensions())),
+        }
+    }
+
+    fn related_stream(&self, extensions: &Extensions) -> u64 {
+        let request = extensions.get::<OriginatingRequestId>();
+        request.and_then(|request| self.requests.get(&request.0)).copied().unwrap_or(CHANGES_STREAM)
+    }
+}
+
+impl HttpSession {
+    /// Creates a session and its transport. `restored` is the protocol version of a restored session, which counts as
+    /// initialized.
+    pub(crate) fn new(
+        id: SessionId,
+        replies: Arc<ReplyStore>,
+        restored: Option<ProtocolVersion>,
+    ) -> (Arc<Self>, SessionTransport) {
+        let (inbox, receiver) = mpsc::channel(MAX_INBOX);
+        let state = SessionState {
+            inbox: Some(inbox),
+            initialize_reply: None,
+            initialized: restored.is_some(),
+            used: Instant::now(),
+            streams: BTreeMap::from([(CHANGES_STREAM, MessageStream::new(None, None, true))]),
+            last_stream: CHANGES_STREAM,
+            requests: HashMap::new(),
+            tokens: HashMap::new(),
+            listeners: Vec::new(),
+            last_listener: 0,
+            next_unsent: 1,
+            version: restored.clone().unwrap_or(ProtocolVersion::V_2025_03_26),
+        };
+        // Random, so that event IDs from an earlier session with this ID do not match.
+        let epoch = RandomState::new().build_hasher().finish() as u32;
+        let restored = restored.is_some();
+        let session = Arc::new(Self { id, restored, epoch, replies, state: Mutex::new(state) });
+        (Arc::clone(&session), SessionTransport { session, receiver })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, SessionState> {
+        gatehouse_core::lock(&self.state)
+    }
+
+    pub(crate) fn version(&self) -> ProtocolVersion {
+        self.state().version.clone()
+    }
+
+    pub(crate) fn eviction_rank(&self) -> SessionRank {
+        let state = self.state();
+        SessionRank {
+            runs: !state.requests.is_empty(),
+            initialized: state.initialized,
+            listens: !state.listeners.is_empty(),
+            used: state.used,
+        }
+    }
+
+    pub(crate) fn touch(&self) {
+        self.state().used = Instant::now();
+    }
+
+    /// True if streams start with an event that has an ID and no message. Clients before 2025-11-25 fail on it.
+    pub(crate) fn sends_priming_event(&self) -> bool {
+        self.state().version >= ProtocolVersion::V_2025_11_25
+    }
+
+    pub(crate) fn event_id(&self, stream: u64, number: u64, request: Option<RequestId>) -> String {
+        EventId { epoch: self.epoch, stream, number, request }.to_string()
+    }
+
+    async fn forward_to_handler(&self, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+        let inbox = self.state().inbox.clone().ok_or(NoSession)?;
+        inbox.send(message).await.map_err(|_| NoSession)
+    }
+
+    pub(crate) async fn initialize(
+        &self,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, NoSession> {
+        let (initialize_reply, answer) = oneshot::channel();
+        self.state().initialize_reply = Some(initialize_reply);
+        self.forward_to_handler(message).await?;
+        answer.await.map_err(|_| NoSession)
+    }
+
+    /// Forwards a request, and returns a reader of its reply stream.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        message: ClientJsonRpcMessage,
+    ) -> Result<EventReader, NoSession> {
+        let ClientJsonRpcMessage::Request(request) = &message else { return Err(NoSession) };
+        let (id, token) = (request.id.clone(), request.request.get_meta().get_progress_token());
+        let send_priming_event = self.sends_priming_event();
+        let reader = {
+            let mut state = self.state();
+            state.initialized = true;
+            let number = state.add(MessageStream::new(Some(id.clone()), token.clone(), send_priming_event));
+            state.requests.insert(id, number);
+            state.tokens.extend(token.map(|token| (token, number)));
+            EventReader::from_start(self, &mut state, number, send_priming_event)
+        };
+        self.forward_to_handler(message).await?;
+        Ok(reader)
+    }
+
+    /// Forwards a notification or a response.
+    pub(crate) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+        if let ClientJsonRpcMessage::Notification(notification) = &message {
+            match &notification.notification {
+                ClientNotification::InitializedNotification(_) => self.state().initialized = true,
+                // The handler does not reply to a cancelled request.
+                ClientNotification::CancelledNotification(cancelled) => {
+                    if let Some(id) = &cancelled.params.request_id {
+                        self.finish_request(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.forward_to_handler(message).await
+    }
+
+    /// Reads the stream of changes, from the first one that has not been sent.
+    pub(crate) fn listen(self: &Arc<Self>) -> EventReader {
+        let send_priming_event = self.sends_priming_event();
+        EventReader::changes(self, &mut self.state(), None, send_priming_event)
+    }
+
+    /// Resumes a stream after the given event. If its reply was dropped, the reader yields an error.
+    pub(crate) fn resume(self: &Arc<Self>, after: &EventId) -> EventReader {
+        let mut state = self.state();
+        let ours = after.epoch == self.epoch;
+        match &after.request {
+            None => EventReader::changes(self, &mut state, ours.then_some(after.number + 1), false),
+            Some(request)
+                if ours
+                    && state
+                        .streams
+                        .get(&after.stream)
+                        .is_some_and(|s| s.request.as_ref() == Some(request)) =>
+            {
+                EventReader::from_number(self, &mut state, after.stream, after.number + 1)
+            }
+            Some(request) => EventReader::for_lost_reply(self, &mut state, request.clone()),
+        }
+    }
+
+    pub(crate) fn deliver(self: &Arc<Self>, message: ServerJsonRpcMessage) {
+        let mut state = self.state();
+        let answered = match &message {
+            ServerJsonRpcMessage::Response(response) => Some(response.id.clone()),
+            ServerJsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        if answered.is_some()
+            && let Some(initialize_reply) = state.initialize_reply.take()
+        {
+            if let ServerJsonRpcMessage::Response(response) = &message
+                && let ServerResult::InitializeResult(result) = &response.result
+            {
+                state.version = result.protocol_version.clone();
+            }
+            let _ = initialize_reply.send(message);
+            return;
+        }
+        let number = state.stream_of(&message);
+        let next_unsent = state.next_unsent;
+        let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
+        // One pending notification per list is enough.
+        if number == Some(CHANGES_STREAM)
+            && stream.next() > next_unsent
+            && stream.announces_list(next_unsent, &message)
+        {
+            return;
+        }
+        stream.resumable |= answered.is_none();
+        stream.push(Arc::new(message));
+        drop(state);
+        if let Some(id) = answered {
+            self.finish_request(&id);
+        }
+    }
+
+    /// Ends the stream of a request after its last message.
+    fn finish_request(self: &Arc<Self>, request: &RequestId) {
+        let mut state = self.state();
+        state.used = Instant::now();
+        let Some(number) = state.requests.remove(request) else { return };
+        let Some(stream) = state.streams.get_mut(&number) else { return };
+        stream.finished = true;
+        stream.notify_readers();
+        let (resumable, readers, token) = (stream.resumable, stream.readers, stream.token.take());
+        let bytes = if resumable { stream.bytes() } else { 0 };
+        if let Some(token) = token.filter(|token| state.tokens.get(token) == Some(&number)) {
+            state.tokens.remove(&token);
+        }
+        if !resumable && readers == 0 {
+            state.streams.remove(&number);
+        }
+        drop(state);
+        if resumable {
+            self.replies.retain(self, number, bytes, Instant::now());
+        }
+    }
+
+    /// Drops a stored stream as soon as it has no readers.
+    pub(crate) fn release_stream(&self, number: u64) {
+        let mut state = self.state();
+        let Some(stream) = state.streams.get_mut(&number) else { return };
+        stream.resumable = false;
+        if stream.readers == 0 {
+            state.streams.remove(&number);
+        }
+    }
+
+    /// Closes the session. The handler stops when its inbox closes.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.inbox = None;
+        state.initialize_reply = None;
+        let streams = std::mem::take(&mut state.streams);
+        drop(state);
+        streams.values().for_each(MessageStream::notify_readers);
+    }
+}
+
+/// The handler's transport of a session.
+pub(crate) struct SessionTransport {
+    session: Arc<HttpSession>,
+    receiver: mpsc::Receiver<ClientJsonRpcMessage>,
+}
+
+impl Transport<RoleServer> for SessionTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.session.deliver(message);
+        ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.receiver.recv().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.session.close();
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! Tool calls over stdio, run on the thread that reads input.
+//!
+//! Most calls finish before the next line is read, because moving a call to a task and its reply back takes longer than
+//! a short call. Replies are written in batches when no more input is ready, because a write and waking the client also
+//! take as long. Requests for resources, prompts and completions are handled in the same way, since guests run for them
+//! too.
+//!
+//! Calls that wait run concurrently, and calls that compute for long move to other threads. rmcp handles all other
+//! requests.
+
+mod waiting;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    future::ready,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use futures_util::{FutureExt, poll};
+use rmcp::{
+    ErrorData, RoleServer, Service,
+    model::{
+        ClientNotification, ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId,
+    },
+    service::{Peer, RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::task::{JoinSet, coop::unconstrained};
+use tokio_util::sync::CancellationToken;
+
+use self::waiting::{CallFuture, CallStep, InterleavedCall, MAX_INLINE_POLL};
+use super::framing::LargeRequest;
+use crate::serve::{handler::Handler, workers::Workers};
+
+/// Maximum replies in a batch. The client processes it while the next one is built.
+const MAX_BATCHED_REPLIES: usize = 16;
+
+/// Maximum delay of a reply in a batch.
+const MAX_REPLY_DELAY: Duration = Duration::from_millis(1);
+
+/// Peer of the client. Unset until the handshake is over.
+pub(crate) type ClientPeer = Arc<OnceLock<Peer<RoleServer>>>;
+
+/// A transport that answers calls itself.
+pub(crate) struct InlineCalls<T: Transport<RoleServer>> {
+    transport: T,
+    handler: Arc<Handler>,
+    client: ClientPeer,
+    /// Calls that did not finish on their first poll.
+    running: JoinSet<CallStep>,
+    cancels: HashMap<RequestId, CancellationToken>,
+    replies: ReplyBatch<T::Error>,
+    ended: bool,
+    workers: Workers,
+}
+
+impl<T: Transport<RoleServer>> InlineCalls<T> {
+    /// `workers` runs CPU-intensive calls. The caller must end it.
+    pub(crate) fn new(transport: T, handler: Handler, client: ClientPeer, workers: Workers) -> Self {
+        Self {
+            transport,
+            handler: Arc::new(handler),
+            client,
+            running: JoinSet::new(),
+            cancels: HashMap::new(),
+            replies: ReplyBatch::default(),
+            ended: false,
+            workers,
+        }
+    }
+
+    /// Runs a call, inline if it finishes on its first poll.
+    async fn call(&mut self, peer: Peer<RoleServer>, call: JsonRpcRequest<ClientRequest>) {
+        let JsonRpcRequest { id, mut request, .. } = call;
+        let mut context = RequestContext::new(id.clone(), peer);
+        context.meta = std::mem::take(request.get_meta_mut());
+        // Also cancelled after the reply, to stop background work of the call.
+        let cancel = context.ct.clone();
+        let is_large = request.extensions().get::<LargeRequest>().is_some();
+        let handler = Arc::clone(&self.handler);
+        let reply_to = id.clone();
+        let mut work: CallFuture = Box::pin(async move {
+            // A panic here would end the connection.
+            let result = AssertUnwindSafe(handler.handle_request(request, context)).catch_unwind().await;
+            match result {
+                Ok(Ok(result)) => JsonRpcMessage::response(result, reply_to),
+                Ok(Err(error)) => JsonRpcMessage::error(error, Some(reply_to)),
+                Err(_) => {
+                    let error = ErrorData::internal_error("the host failed on this call", None);
+                    JsonRpcMessage::error(error, Some(reply_to))
+                }
+            }
+        });
+        if is_large {
+            self.cancels.insert(id, cancel);
+            return self.spawn_call(work);
+        }
+        // Poll without the task budget, so that earlier calls do not force this one to yield.
+        let began = Instant::now();
+        match poll!(unconstrained(work.as_mut())) {
+            Poll::Ready(reply) => {
+                cancel.cancel();
+                self.queue_reply(reply);
+            }
+            Poll::Pending => {
+                self.cancels.insert(id, cancel);
+                if began.elapsed() < MAX_INLINE_POLL {
+                    self.running.spawn(InterleavedCall::new(work));
+                } else {
+                    self.spawn_call(work);
+                }
+            }
+        }
+    }
+
+    fn spawn_call(&mut self, work: CallFuture) {
+        let work = async move { CallStep::Done(Box::new(work.await)) };
+        match self.workers.handle() {
+            Some(workers) => self.running.spawn_on(work, &workers),
+            None => self.running.spawn(work),
+        };
+    }
+
+    fn queue_reply(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
+        self.replies.push(self.transport.send(reply));
+    }
+
+    /// Sends the reply of a concurrent call, unless the client cancelled it.
+    fn finish_call(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
+        let id = match &reply {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(cancel) = id.and_then(|id| self.cancels.remove(id)) {
+            cancel.cancel();
+            self.queue_reply(reply);
+        }
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.transport.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = tokio::select! {
+                biased;
+                Some(done) = self.running.join_next() => {
+                    match done {
+                        Ok(CallStep::Done(reply)) => self.finish_call(*reply),
+                        Ok(CallStep::Busy(work)) => self.spawn_call(work),
+                        Err(_) => {}
+                    }
+                    continue;
+                }
+                message = self.transport.receive(), if !self.ended && !self.replies.is_due() => message,
+                () = ready(()), if !self.replies.is_empty() => {
+                    self.replies.write();
+                    continue;
+                }
+                else => return None,
+            };
+            match (message, self.client.get().cloned()) {
+                (Some(JsonRpcMessage::Request(call)), Some(peer)) if is_call(&call.request) => {
+                    self.call(peer, call).await;
+                }
+                (Some(message), _) => {
+                    if let Some(cancel) = cancelled_request(&message).and_then(|id| self.cancels.remove(id)) {
+                        cancel.cancel();
+                    }
+                    return Some(message);
+                }
+                (None, _) => self.ended = true,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.replies.write();
+        self.transport.close().await
+    }
+}
+
+/// True for requests that may run a guest. Requests that rmcp cannot parse arrive as custom requests.
+fn is_call(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::CompleteRequest(_)
+            | ClientRequest::CustomRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ListResourcesRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+    )
+}
+
+fn cancelled_request(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    let JsonRpcMessage::Notification(notification) = message else { return None };
+    let ClientNotification::CancelledNotification(cancelled) = &notification.notification else {
+        return None;
+    };
+    cancelled.params.request_id.as_ref()
+}
+
+/// Replies that are not written yet, in order.
+struct ReplyBatch<E> {
+    sending: VecDeque<SendFuture<E>>,
+    since: Option<Instant>,
+}
+
+type SendFuture<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
+
+impl<E> Default for ReplyBatch<E> {
+    fn default() -> Self {
+        Self { sending: VecDeque::new(), since: None }
+    }
+}
+
+impl<E: 'static> ReplyBatch<E> {
+    fn push(&mut self, sending: impl Future<Output = Result<(), E>> + Send + 'static) {
+        self.since.get_or_insert_with(Instant::now);
+        self.sending.push_back(Box::pin(sending));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sending.is_empty()
+    }
+
+    /// True if the batch must be written before the next line is read.
+    fn is_due(&self) -> bool {
+        self.sending.len() >= MAX_BATCHED_REPLIES
+            || self.since.is_some_and(|since| since.elapsed() >= MAX_REPLY_DELAY)
+    }
+
+    /// Writes the batch. Spawns a task for the part that the pipe does not accept now.
+    fn write(&mut self) {
+        self.since = None;
+        let sending = std::mem::take(&mut self.sending);
+        let mut all = Box::pin(async move {
+            for one in sending {
+                // The read of the next line reports a write failure.
+                let _ = one.await;
+            }
+        });
+        if all.as_mut().now_or_never().is_none() {
+            tokio::spawn(all);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
