@@ -186,7 +186,7 @@ impl ModelsConfig {
     }
 
     /// Returns `true` if a provider has a key, or a base URL that needs none.
-    pub fn is_set_up(&self, name: ProviderName) -> bool {
+    pub fn is_configured(&self, name: ProviderName) -> bool {
         let settings = self.settings(name);
         match name {
             ProviderName::OpenAi => settings.key.is_some() || settings.base_url.is_some(),

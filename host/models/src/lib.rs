@@ -4,7 +4,6 @@
 
 pub mod config;
 mod embed;
-mod hints;
 mod llm;
 mod models;
 mod no_model;

@@ -17,9 +17,8 @@ use gatehouse_net::HttpClients;
 use crate::{
     config::{BadSetting, EmbeddingChoice, LlmChoice, ModelsConfig, OpenAiApi, ProviderName},
     embed::{ProviderEmbedder, gemini::GeminiEmbeddings, ollama::OllamaEmbeddings, openai::OpenAiEmbeddings},
-    hints,
     llm::{ProviderLlm, anthropic, gemini, ollama::OllamaChat, openai},
-    no_model::{NOT_CONFIGURED, NoModel, SWITCHED_OFF, no_web},
+    no_model::{NOT_CONFIGURED, NoModel, SWITCHED_OFF, any_key_hint, key_hint, no_web, web_search_hint},
     provider::Provider,
 };
 
@@ -77,8 +76,8 @@ impl Builder<'_> {
         let bare = model_name(*name, model.as_deref().unwrap_or(default))?;
         let provider = self.provider(*name)?;
         let model = provider.model(&bare);
-        if !self.config.is_set_up(*name) {
-            return Ok(Arc::new(self.not_set_up(*name, model)));
+        if !self.config.is_configured(*name) {
+            return Ok(Arc::new(self.not_configured(*name, model)));
         }
         Ok(match name {
             ProviderName::OpenAi => {
@@ -97,11 +96,11 @@ impl Builder<'_> {
         // Create all of them, so that invalid settings are found at startup.
         let mut made = Vec::new();
         for name in ProviderName::ALL {
-            if self.config.is_set_up(name) {
+            if self.config.is_configured(name) {
                 made.push((name, self.one(name, None)?));
             }
         }
-        let nobody = |no: NoModel| {
+        let without_model = |no: NoModel| {
             let answers = Some(if no.why == SWITCHED_OFF {
                 no.why.clone()
             } else {
@@ -112,22 +111,20 @@ impl Builder<'_> {
         let plain = match &self.config.llm {
             LlmChoice::Off => {
                 let hint = "Set llm to \"auto\" or to a provider in [models].".to_owned();
-                let (why, web_hint) = (SWITCHED_OFF.to_owned(), hint.clone());
-                return Ok(nobody(NoModel { why, hint, web_hint, embeds_as: String::new() }));
+                return Ok(without_model(NoModel::new(SWITCHED_OFF, hint.clone(), hint)));
             }
             LlmChoice::Auto => made.first().map(|(_, llm)| Arc::clone(llm)),
-            LlmChoice::Provider(name, model) if self.config.is_set_up(*name) => {
+            LlmChoice::Provider(name, model) if self.config.is_configured(*name) => {
                 Some(self.one(*name, model.as_deref())?)
             }
             LlmChoice::Provider(name, model) => {
                 model_name(*name, model.as_deref().unwrap_or(name.default_model()))?;
-                return Ok(nobody(self.not_set_up(*name, String::new())));
+                return Ok(without_model(self.not_configured(*name, String::new())));
             }
         };
         let Some(plain) = plain else {
-            let (why, hint, web_hint) =
-                (NOT_CONFIGURED.to_owned(), hints::any(self.config), self.web_hint()?);
-            return Ok(nobody(NoModel { why, hint, web_hint, embeds_as: String::new() }));
+            let hint = any_key_hint(self.config);
+            return Ok(without_model(NoModel::new(NOT_CONFIGURED, hint, self.web_hint()?)));
         };
         if plain.web_model().is_some() {
             return Ok((plain, MissingModels::default()));
@@ -140,7 +137,7 @@ impl Builder<'_> {
     }
 
     fn web_hint(&self) -> Result<String, BadSetting> {
-        Ok(hints::web(self.config, !self.speaks_responses(&self.provider(ProviderName::OpenAi)?)))
+        Ok(web_search_hint(self.config, !self.speaks_responses(&self.provider(ProviderName::OpenAi)?)))
     }
 
     fn speaks_responses(&self, openai: &Provider) -> bool {
@@ -151,8 +148,8 @@ impl Builder<'_> {
         }
     }
 
-    fn not_set_up(&self, name: ProviderName, embeds_as: String) -> NoModel {
-        NoModel::from_provider(name, &hints::key(name, self.config.settings(name)), embeds_as)
+    fn not_configured(&self, name: ProviderName, embeds_as: String) -> NoModel {
+        NoModel::from_provider(name, &key_hint(name, self.config.settings(name)), embeds_as)
     }
 
     fn one(&self, name: ProviderName, model: Option<&str>) -> Result<Arc<dyn Llm>, BadSetting> {

@@ -1,12 +1,12 @@
 //! Cached facts about gate files: stamp to digest, digest and parameters to listing. With a current index, the host
-//! starts without reading any wasm.
+//! starts without reading any wasm. Components that are embedded in the program are indexed like files.
 //!
 //! If the file is missing or outdated, the gates are read again. All hosts of a user share it, so a write merges the
 //! entries of other hosts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
@@ -19,7 +19,10 @@ use gatehouse_core::{capability::RequestedCapabilities, source::Listing};
 use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
-use crate::private_folders;
+use crate::{
+    component_info::{MAX_FILE, NotAGate},
+    private_folders,
+};
 
 /// Format version. Increase it when the content, or the code that produces it, changes its meaning.
 const VERSION: &str = concat!("5/", env!("CARGO_PKG_VERSION"));
@@ -36,7 +39,7 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    pub fn read(file: &Path) -> std::io::Result<Self> {
+    pub fn read(file: &Path) -> io::Result<Self> {
         fs::metadata(file).map(|meta| Self::from_metadata(&meta))
     }
 
@@ -61,6 +64,45 @@ impl FileStamp {
             changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
             inode: meta.ino(),
         }
+    }
+}
+
+/// Components embedded in the host's program. Each has a path of its own at which there is no file.
+#[derive(Debug, Clone, Copy)]
+pub struct EmbeddedComponents {
+    /// Returns the bytes of a component. `None` if the path is not of an embedded component.
+    pub size: fn(&Path) -> Option<u64>,
+    /// Identifies the set of components; differs between programs with different ones.
+    pub version: u64,
+    pub read: fn(&Path) -> io::Result<Vec<u8>>,
+}
+
+impl EmbeddedComponents {
+    pub const NONE: Self = Self { size: |_| None, version: 0, read: |_| Err(io::ErrorKind::NotFound.into()) };
+
+    pub(crate) fn stamp(&self, path: &Path) -> io::Result<FileStamp> {
+        match (self.size)(path) {
+            Some(size) => Ok(FileStamp::embedded(size, self.version)),
+            None => FileStamp::read(path),
+        }
+    }
+
+    /// Returns the stamp if the path can be a component. The error follows the file's name.
+    pub(crate) fn checked_stamp(&self, path: &Path) -> Result<FileStamp, String> {
+        if (self.size)(path).is_none() {
+            let meta = fs::metadata(path).map_err(|error| error.to_string())?;
+            if !meta.is_file() {
+                return Err("is not a file".into());
+            }
+            if meta.len() > MAX_FILE {
+                return Err(NotAGate::TooLarge(meta.len()).to_string());
+            }
+        }
+        self.stamp(path).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if (self.size)(path).is_some() { (self.read)(path) } else { fs::read(path) }
     }
 }
 
@@ -136,7 +178,7 @@ impl GateIndex {
         }
     }
 
-    fn write(&self) -> std::io::Result<()> {
+    fn write(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         private_folders::create(folder)?;
         // Held until the end, so that hosts do not lose each other's entries. Without file locks the last write wins,

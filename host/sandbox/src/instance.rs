@@ -21,7 +21,7 @@ use crate::{
     engine::WasmRuntime,
     folders::GuestFolder,
     gate::DESCRIBE_TIME,
-    idle_instances::IdleInstances,
+    instance_pool::IdleInstances,
     limits::{HOST_MEMORY, format_bytes, raise_hint},
     requests::InstanceRequest,
     state::{MAX_HANDLES, State},

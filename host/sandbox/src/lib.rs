@@ -15,15 +15,13 @@ mod capacity;
 mod capture;
 mod compile_cost;
 mod component_info;
-mod embedded;
 mod engine;
 mod folders;
 mod function_cache;
 mod gate;
-mod idle_instances;
 mod index;
 mod instance;
-mod instance_slots;
+mod instance_pool;
 mod last_words;
 mod limits;
 mod loader;
@@ -36,7 +34,6 @@ mod state;
 #[cfg(test)]
 mod testing;
 mod ticker;
-mod traps;
 mod version;
 mod wasi;
 
@@ -50,10 +47,9 @@ use gatehouse_core::ports::{
 pub use capacity::SystemLimits;
 pub use compile_cost::CompileCostError;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
-pub use embedded::EmbeddedComponents;
 pub use folders::GuestFolder;
 pub use gate::{Gate, GateInfo};
-pub use index::FileStamp;
+pub use index::{EmbeddedComponents, FileStamp};
 pub use limits::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
 pub use probe::{ProbeOutcome, ProbeReport};

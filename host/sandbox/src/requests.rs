@@ -54,88 +54,31 @@ impl InstanceRequest for FilterReply {
     }
 }
 
-pub(crate) struct ListResources<'a> {
-    pub(crate) params: &'a str,
-    pub(crate) cursor: Option<&'a str>,
+/// Defines requests that call one method of [`ContractExports`].
+macro_rules! requests {
+    ($($request:ident<$life:lifetime> { $($field:ident: $type:ty),+ } => $method:ident -> $answer:ty;)+) => {$(
+        pub(crate) struct $request<$life> {
+            $(pub(crate) $field: $type,)+
+        }
+
+        impl InstanceRequest for $request<'_> {
+            type Answer = $answer;
+
+            async fn run(
+                self,
+                gate: &dyn ContractExports,
+                store: &mut Store<State>,
+            ) -> Result<$answer, GuestError> {
+                gate.$method(store, $(self.$field),+).await
+            }
+        }
+    )+};
 }
 
-impl InstanceRequest for ListResources<'_> {
-    type Answer = ResourcePage;
-
-    async fn run(
-        self,
-        gate: &dyn ContractExports,
-        store: &mut Store<State>,
-    ) -> Result<ResourcePage, GuestError> {
-        gate.list_resources(store, self.params, self.cursor).await
-    }
-}
-
-pub(crate) struct ReadResource<'a> {
-    pub(crate) params: &'a str,
-    pub(crate) uri: &'a str,
-}
-
-impl InstanceRequest for ReadResource<'_> {
-    type Answer = Vec<EmbeddedResource>;
-
-    async fn run(
-        self,
-        gate: &dyn ContractExports,
-        store: &mut Store<State>,
-    ) -> Result<Vec<EmbeddedResource>, GuestError> {
-        gate.read_resource(store, self.params, self.uri).await
-    }
-}
-
-pub(crate) struct GetChangesIn<'a> {
-    pub(crate) params: &'a str,
-    pub(crate) uri: &'a str,
-}
-
-impl InstanceRequest for GetChangesIn<'_> {
-    type Answer = Option<u64>;
-
-    async fn run(
-        self,
-        gate: &dyn ContractExports,
-        store: &mut Store<State>,
-    ) -> Result<Option<u64>, GuestError> {
-        gate.changes_in(store, self.params, self.uri).await
-    }
-}
-
-pub(crate) struct GetPrompt<'a> {
-    pub(crate) params: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) arguments: &'a str,
-}
-
-impl InstanceRequest for GetPrompt<'_> {
-    type Answer = Vec<PromptMessage>;
-
-    async fn run(
-        self,
-        gate: &dyn ContractExports,
-        store: &mut Store<State>,
-    ) -> Result<Vec<PromptMessage>, GuestError> {
-        gate.get_prompt(store, self.params, self.name, self.arguments).await
-    }
-}
-
-pub(crate) struct CompleteArgument<'a> {
-    pub(crate) params: &'a str,
-    pub(crate) typed: CompletionRequest,
-}
-
-impl InstanceRequest for CompleteArgument<'_> {
-    type Answer = Completions;
-
-    async fn run(
-        self,
-        gate: &dyn ContractExports,
-        store: &mut Store<State>,
-    ) -> Result<Completions, GuestError> {
-        gate.complete(store, self.params, self.typed).await
-    }
+requests! {
+    ListResources<'a> { params: &'a str, cursor: Option<&'a str> } => list_resources -> ResourcePage;
+    ReadResource<'a> { params: &'a str, uri: &'a str } => read_resource -> Vec<EmbeddedResource>;
+    GetChangesIn<'a> { params: &'a str, uri: &'a str } => changes_in -> Option<u64>;
+    GetPrompt<'a> { params: &'a str, name: &'a str, arguments: &'a str } => get_prompt -> Vec<PromptMessage>;
+    CompleteArgument<'a> { params: &'a str, typed: CompletionRequest } => complete -> Completions;
 }

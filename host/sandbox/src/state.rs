@@ -97,8 +97,7 @@ impl State {
     pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.capabilities = Capabilities::new(facts, &self.budget);
         self.outgoing = self.capabilities.http.outgoing();
-        self.caps.memory_refused = false;
-        self.caps.elements_refused = false;
+        self.caps.forget_refusals();
         self.deadline = deadline;
         self.output.clear();
     }
@@ -149,6 +148,12 @@ impl ResourceCaps {
             shared_refused: false,
             elements_refused: false,
         }
+    }
+
+    fn forget_refusals(&mut self) {
+        self.memory_refused = false;
+        self.shared_refused = false;
+        self.elements_refused = false;
     }
 
     pub(crate) fn half_full(&self) -> bool {
@@ -226,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_share_the_memory_that_there_is() {
+    fn instances_share_the_available_memory() {
         let (all, limits) = (ByteBudget::new(90), SandboxLimits { memory: 60, ..SandboxLimits::default() });
         let (mut one, mut other) = (ResourceCaps::new(&limits, &all), ResourceCaps::new(&limits, &all));
         assert!(one.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
@@ -234,6 +239,18 @@ mod tests {
         assert!(other.shared_refused && !other.memory_refused);
         drop(one);
         assert!(other.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
+    }
+
+    #[test]
+    fn refusals_of_one_call_are_not_reported_for_the_next() {
+        let limits = SandboxLimits { memory: 60, table_elements: 1, ..SandboxLimits::default() };
+        let mut caps = ResourceCaps::new(&limits, &ByteBudget::new(10));
+        assert!(caps.memory_growing(0, 50, None).is_ok_and(|allowed| !allowed));
+        assert!(caps.memory_growing(0, 70, None).is_ok_and(|allowed| !allowed));
+        assert!(caps.table_growing(0, 2, None).is_ok_and(|allowed| !allowed));
+        assert!(caps.shared_refused && caps.memory_refused && caps.elements_refused);
+        caps.forget_refusals();
+        assert!(!caps.shared_refused && !caps.memory_refused && !caps.elements_refused);
     }
 
     #[test]

@@ -117,8 +117,6 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
     }
 }
 
-const CLOSED_EARLY: &str = "the connection was closed early";
-
 /// Reads one response. Text from before a failure stays in `partial`.
 async fn read_answer(
     request: &LlmRequest<'_>,
@@ -127,6 +125,10 @@ async fn read_answer(
     partial: &mut PartialCompletion<'_>,
 ) -> Result<(), AttemptFailure> {
     let LlmRequest { provider, prompt, path, framing, .. } = request;
+    let closed_early = || {
+        let error = StreamError::Connection("the connection was closed early".to_owned());
+        AttemptFailure::broken(provider, &error)
+    };
     let (response, _slot) = match provider.post(path, body, prompt.deadline).await {
         Ok(answering) => answering,
         Err(failure) => return partial.end_with_failure(failure),
@@ -139,11 +141,8 @@ async fn read_answer(
             Ok(None) if events.has_no_events() => {
                 return Err(AttemptFailure::internal(provider, "did not answer with an event stream"));
             }
-            Ok(None) => {
-                return partial
-                    .end_with_stream_error(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
-            }
-            Err(broken) => return partial.end_with_stream_error(provider, &broken),
+            Ok(None) => return partial.end_with_failure(closed_early()),
+            Err(error) => return partial.end_with_failure(AttemptFailure::broken(provider, &error)),
         };
         if data == b"[DONE]" {
             if partial.finished {
@@ -153,8 +152,7 @@ async fn read_answer(
         }
         let Ok(event) = serde_json::from_slice::<Value>(&data) else {
             if events.has_ended() {
-                return partial
-                    .end_with_stream_error(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
+                return partial.end_with_failure(closed_early());
             }
             return partial
                 .end_with_failure(AttemptFailure::internal(provider, "sent an event that is not JSON"));

@@ -8,7 +8,7 @@ use gatehouse_core::{
 use serde_json::Value;
 
 use super::{LlmRequest, schema, sources::WebSources};
-use crate::provider::{AttemptFailure, Provider, StreamError};
+use crate::provider::AttemptFailure;
 
 const MAX_TEXT: usize = 1 << 20;
 
@@ -88,15 +88,6 @@ impl<'a> PartialCompletion<'a> {
 
     pub(crate) fn out_of_tokens(&mut self) {
         self.cut_short = Some("the token limit was reached".to_owned());
-    }
-
-    /// Succeeds if there is text.
-    pub(crate) fn end_with_stream_error(
-        &mut self,
-        provider: &Provider,
-        broken: &StreamError,
-    ) -> Result<(), AttemptFailure> {
-        self.end_with_failure(AttemptFailure::broken(provider, broken))
     }
 
     /// Succeeds if there is text, unless the model refused to answer.

@@ -28,7 +28,7 @@ pub(crate) use failure::{AttemptFailure, RetryHint};
 
 use crate::{
     config::{BadSetting, ProviderName, ProviderSettings, RetryPolicy},
-    hints,
+    no_model::key_hint,
 };
 
 /// Maximum bytes of a response that is read whole: the vectors of a batch.
@@ -78,8 +78,8 @@ impl Provider {
             base,
             headers,
             key_hint: match settings.keyless {
-                true => format!("No key was sent. Set {}.", hints::key(name, settings)),
-                false => format!("Check {} and the permissions of the key.", hints::key(name, settings)),
+                true => format!("No key was sent. Set {}.", key_hint(name, settings)),
+                false => format!("Check {} and the permissions of the key.", key_hint(name, settings)),
             },
             redactor: Redactor::new(settings.key.as_ref()),
             slots: Semaphore::new(settings.concurrency),

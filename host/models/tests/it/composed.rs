@@ -51,7 +51,7 @@ async fn off_is_off() {
 }
 
 #[test]
-fn the_first_that_is_set_up_serves() {
+fn the_first_configured_provider_serves() {
     let some = |text: &str| Some(text.to_owned());
     let all = ModelsConfig {
         openai: key(),

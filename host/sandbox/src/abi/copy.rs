@@ -35,7 +35,6 @@ mod text;
 #[path = "v0_1/tools.rs"]
 mod tools;
 
-#[allow(missing_docs, reason = "generated; the documentation is in the WIT files")]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "src/abi/copy/wit",

@@ -17,7 +17,6 @@ mod servers_admin;
 mod text;
 mod tools;
 
-#[allow(missing_docs, reason = "generated; the documentation is in the WIT files")]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/0.1.0",

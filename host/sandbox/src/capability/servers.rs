@@ -3,10 +3,8 @@
 
 mod alternatives;
 mod isolation;
-mod refresh;
-mod twins;
+mod listings;
 mod unlisted;
-mod unlisted_servers;
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
@@ -33,7 +31,7 @@ use unlisted::UnlistedTools;
 const MAX_QUERY: usize = 64 << 10;
 
 /// Maximum time that a search waits for servers without a listing.
-const MAX_PATIENCE: Duration = Duration::from_secs(5);
+const MAX_FIRST_LISTING_WAIT: Duration = Duration::from_secs(5);
 
 pub(crate) struct ServerAccess<'a> {
     ports: &'a Ports,
@@ -89,7 +87,7 @@ impl<'a> ServerAccess<'a> {
     }
 
     /// Returns the registry, or a fault if the preset has no server of this name.
-    fn servers_for(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
+    fn registry_with(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
         let statuses = self.statuses();
         match &self.ports.servers {
             Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
@@ -122,8 +120,8 @@ impl<'a> ServerAccess<'a> {
     }
 
     async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
-        let servers = self.servers_for(server)?;
-        in_time(self.deadline, server, servers.listing(server)).await
+        let servers = self.registry_with(server)?;
+        before_deadline(self.deadline, server, servers.listing(server)).await
     }
 
     async fn entry(&self, server: &str, tool: &str) -> Result<Arc<ToolEntry>, Fault> {
@@ -166,16 +164,16 @@ impl<'a> ServerAccess<'a> {
     /// Searches the callable tools. The note names servers that have not listed theirs.
     pub(crate) async fn search(
         &self,
-        question: ToolSearchRequest,
+        request: ToolSearchRequest,
         server: Option<&str>,
     ) -> Result<ServerToolMatches, Fault> {
-        if question.query.len() > MAX_QUERY {
+        if request.query.len() > MAX_QUERY {
             return Err(Fault::exhausted(format!("query is too long; the limit is {MAX_QUERY} bytes")));
         }
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
-            unlisted::search(self.catalog, &question, server);
+            unlisted::search(self.catalog, &request, server);
         if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
-            self.servers_for(server)?;
+            self.registry_with(server)?;
         }
         let Some(servers) = &self.ports.servers else {
             let note = of_gates.is_empty().then(|| "There are no servers.".into());
@@ -183,29 +181,29 @@ impl<'a> ServerAccess<'a> {
         };
         let mut names = self.names();
         names.retain(|name| server.is_none_or(|server| **name == *server));
-        let mut unasked = Vec::new();
+        let mut without_listing = Vec::new();
         for name in &names {
             if servers.known(name).await?.is_none() {
-                unasked.push(Arc::clone(name));
+                without_listing.push(Arc::clone(name));
             }
         }
-        unasked.sort();
+        without_listing.sort();
         // The index only has tools of servers that have listed them.
-        let patience = self.deadline.saturating_duration_since(Instant::now()) / 2;
-        let unlisted = match unasked.is_empty() {
+        let max_wait = self.deadline.saturating_duration_since(Instant::now()) / 2;
+        let unlisted = match without_listing.is_empty() {
             true => Vec::new(),
-            false => servers.first_listings(&unasked, patience.min(MAX_PATIENCE)).await,
+            false => servers.first_listings(&without_listing, max_wait.min(MAX_FIRST_LISTING_WAIT)).await,
         };
-        let limit = question.limit;
+        let limit = request.limit;
         // The preferred twin of a hit may be beyond the limit.
-        let question = ToolSearchRequest { limit: limit + twins::EXTRA_HITS, ..question };
-        let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
+        let request = ToolSearchRequest { limit: limit + alternatives::EXTRA_HITS, ..request };
+        let found = self.index()?.search(&request, &|tool| self.may_call(&names, tool)).await?;
         let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {
             hits.truncate(limit.saturating_sub(of_gates.len()));
             hits.extend(of_gates);
         }
-        let unlisted = (!unlisted.is_empty()).then(|| unlisted_servers::note(&unlisted));
+        let unlisted = (!unlisted.is_empty()).then(|| listings::missing_listings(&unlisted));
         let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let mut unmatched_terms = found.unmatched_terms;
@@ -217,7 +215,7 @@ impl<'a> ServerAccess<'a> {
 
     pub(crate) async fn metrics(&self, filter: MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         if let Some(SourceId::Server(server)) = &filter.source {
-            self.servers_for(server)?;
+            self.registry_with(server)?;
         }
         let names = self.names();
         let mut metrics = self.ledger()?.metrics(&filter).await?;
@@ -261,19 +259,19 @@ fn with_known(entry: Arc<ToolEntry>, known: Option<&KnownListing>) -> ServerTool
 }
 
 /// Waits for a server until the deadline, which leaves the gate time to report a timeout.
-async fn in_time<T>(
+async fn before_deadline<T>(
     deadline: Instant,
     server: &str,
-    asked: impl Future<Output = Result<T, Fault>>,
+    answer: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    let late = |_| {
+    let timed_out = |_| {
         Fault::new(
             FaultKind::TimedOut,
             format!("server '{server}' did not answer before the deadline of the call"),
         )
         .hint(format!("Run `gatehouse servers status`, and check [servers.{server}] in the configuration."))
     };
-    tokio::time::timeout_at(deadline, asked).await.map_err(late)?
+    tokio::time::timeout_at(deadline, answer).await.map_err(timed_out)?
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::Capabilities;
 const MAX_NAME: usize = 64;
 
 impl Capabilities {
-    fn servers_to_change(&self) -> Result<&dyn ServerRegistry, Fault> {
+    fn admin_registry(&self) -> Result<&dyn ServerRegistry, Fault> {
         let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
         let none = || Fault::unavailable("this host has no MCP servers");
         granted.facts.ports.servers.as_deref().ok_or_else(none)
@@ -26,7 +26,7 @@ impl Capabilities {
         name: &str,
         definition: &str,
     ) -> Result<Result<ServerListing, Fault>, Fault> {
-        let servers = self.servers_to_change()?;
+        let servers = self.admin_registry()?;
         if name.is_empty() || name.len() > MAX_NAME {
             return Err(Fault::invalid(format!("a server name must have 1 to {MAX_NAME} bytes")));
         }
@@ -39,7 +39,7 @@ impl Capabilities {
     }
 
     pub(crate) async fn remove_server(&self, name: &str) -> Result<bool, Fault> {
-        self.servers_to_change()?.remove(name).await
+        self.admin_registry()?.remove(name).await
     }
 
     /// Deletes recorded call metrics and returns how many.

@@ -5,16 +5,16 @@
 
 pub(crate) mod files;
 pub(crate) mod http;
-mod ledger;
 mod stream;
 pub(crate) mod threads;
 pub(crate) mod tree;
 
+use std::collections::HashMap;
+
+use gatehouse_core::budget::{ByteBudget, ByteReservation};
 use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::filesystem;
 use wasmtime_wasi_http::p2::bindings::http as wasi_http;
-
-pub(crate) use ledger::{BudgetExceeded, ResourceLedger};
 
 use self::{files::HasGuardedFilesystem, http::HasGuardedHttp};
 use crate::state::State;
@@ -27,4 +27,46 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     wasi_http::outgoing_handler::add_to_linker::<_, HasGuardedHttp>(linker, State::guarded_http)?;
     let options = wasmtime_wasi_http::p2::bindings::LinkOptions::default();
     wasi_http::types::add_to_linker::<_, HasGuardedHttp>(linker, &(&options).into(), State::guarded_http)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the host memory budget of this gate is exhausted")]
+pub(crate) struct BudgetExceeded;
+
+/// Reserved host memory of a guest's objects, by index in the resource table. Objects that are not listed use next to nothing.
+pub(crate) struct ResourceLedger {
+    budget: ByteBudget,
+    held: HashMap<u32, ByteReservation>,
+}
+
+impl ResourceLedger {
+    pub(crate) fn new(budget: ByteBudget) -> Self {
+        Self { budget, held: HashMap::new() }
+    }
+
+    /// Starts a reservation for an object that stores it itself or does not exist yet.
+    fn reserve(&self) -> ByteReservation {
+        self.budget.reserve()
+    }
+
+    fn charge(&mut self, object: u32, bytes: usize) -> Result<(), BudgetExceeded> {
+        let held = self.held.entry(object).or_insert_with(|| self.budget.reserve());
+        if held.resize(bytes) { Ok(()) } else { Err(BudgetExceeded) }
+    }
+
+    fn add(&mut self, object: u32, bytes: usize) -> Result<(), BudgetExceeded> {
+        let held = self.held.entry(object).or_insert_with(|| self.budget.reserve());
+        if held.take(bytes) { Ok(()) } else { Err(BudgetExceeded) }
+    }
+
+    /// Removes an object. Its bytes are freed when the returned reservation is dropped.
+    fn release(&mut self, object: u32) -> Option<ByteReservation> {
+        self.held.remove(&object)
+    }
+
+    fn hand_over(&mut self, from: Option<ByteReservation>, to: u32) {
+        if let Some(held) = from {
+            self.held.insert(to, held);
+        }
+    }
 }

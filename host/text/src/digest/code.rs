@@ -3,7 +3,7 @@
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{BoundedCounts, matching, numbered, shown},
+    lines::{BoundedCounts, numbered, shown},
     symbol::{self, Symbol},
 };
 
@@ -93,7 +93,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         .collect();
     vec![
         DigestSection::with_lines(findings),
-        DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
+        DigestSection::query_matches(40, text, query),
         DigestSection::with_title("Definitions (with lines):", 60, listed),
         DigestSection::with_title("Comments on definitions:", 30, said),
     ]
@@ -181,7 +181,3 @@ fn close(all: &mut [SymbolEntry], open: &mut Vec<usize>, indent: usize, last: us
         open.pop();
     }
 }
-
-#[cfg(test)]
-#[path = "code_tests.rs"]
-mod tests;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{BoundedCounts, MAX_SHOWN_CHARS, matching, numbered, shown},
+    lines::{BoundedCounts, MAX_SHOWN_CHARS, numbered, shown},
 };
 use crate::layout::definition;
 
@@ -201,7 +201,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     vec![
         DigestSection::with_lines(findings),
         DigestSection::with_title("Message:", 15, message),
-        DigestSection::with_title("Lines that match the query:", 35, matching(text, query)),
+        DigestSection::query_matches(35, text, query),
         DigestSection::with_title("Files (lines added and removed):", 40, listed),
         DigestSection::with_title("Added names:", 30, gains),
         DigestSection::with_title("Removed names:", 10, losses),
@@ -221,7 +221,3 @@ impl FileDiff {
         format!("{} +{} -{}{state}{before}", shown(&self.path, MAX_SHOWN_CHARS), self.added, self.removed)
     }
 }
-
-#[cfg(test)]
-#[path = "diff_tests.rs"]
-mod tests;

@@ -4,7 +4,7 @@
 //! duplicate keys, and the spelling of a row. There is no recursion, so only memory limits the depth, in proportion to
 //! the text.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use super::{
     scan::{self, NotJson},
@@ -78,14 +78,14 @@ impl<'a> ParsedDocument<'a> {
         Ok(Self { text, nodes: scan::nodes(text)?, note: None })
     }
 
-    pub(crate) fn from_nodes(text: &'a str, nodes: Vec<DocumentNode>, note: String) -> Self {
-        Self { text, nodes, note: Some(note) }
+    pub(crate) fn from_nodes(text: &'a str, nodes: Vec<DocumentNode>, note: Option<String>) -> Self {
+        Self { text, nodes, note }
     }
 
     pub(crate) fn read_truncated(text: &'a str) -> Option<Self> {
         let (nodes, not) = scan::nodes_of_truncated(text)?;
-        let NotJson { at, expected: wanted } = not;
-        let note = format!("The document is truncated: expected {wanted} after {at} bytes");
+        let NotJson { at, expected } = not;
+        let note = format!("The document is truncated: expected {expected} after {at} bytes");
         Some(Self { text, nodes, note: Some(note) })
     }
 
@@ -122,7 +122,7 @@ impl<'a> ParsedDocument<'a> {
 
     /// Returns the node's text, from its key on if it has one.
     pub(crate) fn keyed_source(&self, id: NodeIndex) -> &'a str {
-        let start = match self.keyed(id) {
+        let start = match self.has_key(id) {
             true => self.nodes[id as usize - 1].start,
             false => self.nodes[id as usize].start,
         };
@@ -130,7 +130,7 @@ impl<'a> ParsedDocument<'a> {
     }
 
     /// Returns whether the node is the value of a key. The key is then the previous node.
-    fn keyed(&self, id: NodeIndex) -> bool {
+    fn has_key(&self, id: NodeIndex) -> bool {
         id != Self::ROOT && self.kind(self.nodes[id as usize].parent) == NodeKind::Object
     }
 
@@ -154,7 +154,7 @@ impl<'a> ParsedDocument<'a> {
     }
 
     pub(crate) fn key(&self, id: NodeIndex) -> Option<NodeIndex> {
-        self.keyed(id).then(|| id - 1)
+        self.has_key(id).then(|| id - 1)
     }
 
     pub(crate) fn children(&self, id: NodeIndex) -> impl Iterator<Item = NodeIndex> {
@@ -181,7 +181,7 @@ impl<'a> ParsedDocument<'a> {
         let mut at = id;
         while at != Self::ROOT && steps.len() < MAX_STEPS {
             let node = self.nodes[at as usize];
-            steps.push(match self.keyed(at) {
+            steps.push(match self.has_key(at) {
                 true => step(&self.string(at - 1)),
                 false => format!("[{}]", node.index),
             });
@@ -190,6 +190,33 @@ impl<'a> ParsedDocument<'a> {
         let beginning = if at == Self::ROOT { "$" } else { "$…" };
         let steps = steps.iter().rev().map(String::as_str);
         std::iter::once(beginning).chain(steps).collect()
+    }
+}
+
+/// Builds the nodes of a document in order. A container is closed after its last descendant.
+#[derive(Default)]
+pub(super) struct NodeBuilder {
+    pub(super) nodes: Vec<DocumentNode>,
+}
+
+impl NodeBuilder {
+    pub(super) fn push(
+        &mut self,
+        kind: NodeKind,
+        at: Range<usize>,
+        parent: NodeIndex,
+        index: usize,
+    ) -> NodeIndex {
+        let id = self.nodes.len() as NodeIndex;
+        let (start, end, index) = (at.start as u32, at.end as u32, index as u32);
+        self.nodes.push(DocumentNode { kind, start, end, next: id + 1, len: 0, parent, index });
+        id
+    }
+
+    pub(super) fn close(&mut self, id: NodeIndex, len: usize) {
+        let next = self.nodes.len() as NodeIndex;
+        let node = &mut self.nodes[id as usize];
+        (node.next, node.len) = (next, len as u32);
     }
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 
+use super::lines::matching;
 use crate::BpeTokenCounter;
 
 /// Related lines, the most important first.
@@ -19,6 +20,11 @@ impl DigestSection {
     /// Creates the section that starts the digest, as a list.
     pub(super) fn with_lines(lines: Vec<String>) -> Self {
         Self { title: Cow::Borrowed(""), share: 35, lines }
+    }
+
+    /// Creates the section of the lines that contain words of the query.
+    pub(super) fn query_matches(share: usize, text: &str, query: &str) -> Self {
+        Self::with_title("Lines that match the query:", share, matching(text, query))
     }
 
     pub(super) fn with_title(title: impl Into<Cow<'static, str>>, share: usize, lines: Vec<String>) -> Self {

@@ -2,39 +2,42 @@
 
 use super::{
     anomalies::{self, Anomaly},
-    document::ParsedDocument,
+    columns,
+    document::{NodeKind, ParsedDocument},
     fit::DigestSection,
-    overview,
     profile::{self, DocumentPlace},
     row_names::RowNames,
     rows,
-    stats::PlaceStats,
+    stats::{MeasureScale, PlaceStats},
     tables,
+    value::show,
 };
 
 const FINDING_COUNT: std::ops::RangeInclusive<usize> = 3..=5;
 
 const MAX_FINDING_CHARS: usize = 360;
 
+const MAX_VALUE_CHARS: usize = 40;
+
 pub(super) fn sections(document: &ParsedDocument<'_>, query: &str, budget: usize) -> Vec<DigestSection> {
     let places = profile::places(document);
     let stats: Vec<PlaceStats> =
         places.iter().map(|place| PlaceStats::from_values(document, &place.values)).collect();
-    let look = DocumentAnalysis {
+    let analysis = DocumentAnalysis {
         document,
         names: RowNames::new(document, &places, &stats),
         largest: rows::largest(document, &places),
         places: &places,
         stats: &stats,
     };
-    let odd = anomalies::find_anomalies(&look);
-    let mut told: Vec<String> = odd.iter().map(|odd| sentence(&odd.text)).collect();
-    let rest = told.split_off(told.len().min(FINDING_COUNT.end() - 1));
-    let facts = overview::overview(&look);
+    let anomalies = anomalies::find_anomalies(&analysis);
+    let mut findings: Vec<String> = anomalies.iter().map(|anomaly| sentence(&anomaly.text)).collect();
+    let rest = findings.split_off(findings.len().min(FINDING_COUNT.end() - 1));
+    let facts = overview(&analysis);
     // Anomalies come first, then at least one fact for context.
-    let missing = (told.len() + 1).max(*FINDING_COUNT.start()) - told.len();
-    told.extend(document.note.iter().chain(&facts).take(missing).map(|fact| sentence(fact)));
-    look.sections(query, budget, told, rest, &odd)
+    let missing = (findings.len() + 1).max(*FINDING_COUNT.start()) - findings.len();
+    findings.extend(document.note.iter().chain(&facts).take(missing).map(|fact| sentence(fact)));
+    analysis.sections(query, budget, findings, rest, &anomalies)
 }
 
 /// Like [`sections`], for rows that are only part of a text. Omits facts about the whole document.
@@ -66,19 +69,19 @@ impl DocumentAnalysis<'_, '_> {
         budget: usize,
         findings: Vec<String>,
         rest: Vec<String>,
-        odd: &[Anomaly],
+        anomalies: &[Anomaly],
     ) -> Vec<DigestSection> {
-        let asked = !query.is_empty();
-        let matches = if asked { rows::matching(self, query, budget * 40 / 100) } else { Vec::new() };
-        let columns = if asked { 35 } else { 50 };
+        let has_query = !query.is_empty();
+        let matches = if has_query { rows::matching(self, query, budget * 40 / 100) } else { Vec::new() };
+        let columns = if has_query { 35 } else { 50 };
         let mut sections = vec![
             DigestSection { share: 30, ..DigestSection::with_lines(findings) },
             DigestSection::with_title("Rows that match the query:", 45, matches),
-            DigestSection::with_title("Single values:", 10, overview::singles(self.document, self.places)),
+            DigestSection::with_title("Single values:", 10, singles(self.document, self.places)),
         ];
         sections.extend(tables::tables(self, budget * columns / 100));
         sections.push(DigestSection::with_title("Also unusual:", 12, rest));
-        sections.extend(rows::fill(self, odd, budget));
+        sections.extend(rows::fill(self, anomalies, budget));
         sections
     }
 }
@@ -88,4 +91,68 @@ fn sentence(text: &str) -> String {
         Some((end, _)) => format!("{}….", &text[..end]),
         None => format!("{text}."),
     }
+}
+
+fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<String> {
+    let single = |place: &&DocumentPlace| place.table == 0 && place.rows == 1;
+    places
+        .iter()
+        .filter(single)
+        .filter_map(|place| {
+            let id = *place.values.first()?;
+            let scalar =
+                !matches!(document.kind(id), NodeKind::Array | NodeKind::Object) || document.len(id) == 0;
+            scalar.then(|| format!("{}: {}", place.name, show(document, id, 2 * MAX_VALUE_CHARS)))
+        })
+        .collect()
+}
+
+/// Returns facts about a document as a whole, for documents with few anomalies.
+fn overview(analysis: &DocumentAnalysis<'_, '_>) -> Vec<String> {
+    let DocumentAnalysis { document, places, stats, largest, .. } = analysis;
+    let mut facts = vec![root(analysis)];
+    let of_main = |p: &&usize| largest.contains(&places[**p].table) && places[**p].rows > 1;
+    let order: Vec<usize> = (0..places.len()).collect();
+    let share = |p: &usize| {
+        let (times, id) = *stats[*p].scalars.first()?;
+        let rows = places[*p].rows;
+        let telling = times * 2 >= rows && times > 1 && stats[*p].scalars.len() > 1;
+        telling.then(|| {
+            format!(
+                "{} is {} in {times} of {rows} rows",
+                places[*p].name,
+                show(document, id, MAX_VALUE_CHARS)
+            )
+        })
+    };
+    let ranges = |p: &usize| {
+        stats[*p].spread.as_ref().filter(|s| s.scale != MeasureScale::Length && s.mad > 0.0)?;
+        Some(format!("{} ranges from {}", places[*p].name, columns::range(analysis, *p)?))
+    };
+    facts.extend(order.iter().filter(of_main).filter_map(share).take(2));
+    facts.extend(order.iter().filter(of_main).filter_map(ranges).take(2));
+    let heavy = |p: &usize| {
+        let id = *places[*p].values.first()?;
+        let size = document.size(id);
+        let all = document.size(ParsedDocument::ROOT);
+        (places[*p].rows == 1 && *p > 0 && size * 4 > all)
+            .then(|| format!("{} takes {size} of the {all} bytes", places[*p].name))
+    };
+    facts.extend(order.iter().filter_map(heavy).take(1));
+    facts.extend(singles(document, places).into_iter().map(|s| s.replacen(": ", " is ", 1)).take(3));
+    facts
+}
+
+fn root(analysis: &DocumentAnalysis<'_, '_>) -> String {
+    let DocumentAnalysis { document, places, largest, .. } = analysis;
+    let id = ParsedDocument::ROOT;
+    let what = match document.kind(id) {
+        NodeKind::Object => format!("an object of {} keys", document.len(id)),
+        NodeKind::Array => format!("a list of {} elements", document.len(id)),
+        kind => kind.with_article().to_owned(),
+    };
+    let table = largest
+        .first()
+        .map(|t| format!("; the largest table is {} with {} rows", places[*t].name, places[*t].rows));
+    format!("$ is {what} in {} bytes{}", document.size(id), table.unwrap_or_default())
 }

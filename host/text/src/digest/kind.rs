@@ -4,8 +4,8 @@
 //! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start of a text, except that JSON is parsed whole.
 
 use super::{
-    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, prose,
-    settings, sql, table,
+    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, settings,
+    sql, table,
 };
 
 const MAX_SAMPLE_BYTES: usize = 64 << 10;
@@ -34,7 +34,7 @@ const KINDS: [TextKind; 10] = [
     listing::KIND,
     markdown::KIND,
     log::LINES,
-    prose::KIND,
+    markdown::PROSE,
 ];
 
 pub(super) struct TextSample<'a> {

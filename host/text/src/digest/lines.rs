@@ -64,6 +64,26 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
 }
 
+/// Joins short texts into lines of about `max_bytes`, each with the prefix.
+pub(super) fn pack_lines(
+    prefix: &str,
+    texts: impl IntoIterator<Item = String>,
+    separator: &str,
+    max_bytes: usize,
+) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for text in texts {
+        match lines.last_mut() {
+            Some(line) if line.len() + text.len() < max_bytes => {
+                line.push_str(separator);
+                line.push_str(&text);
+            }
+            _ => lines.push(format!("{prefix}{text}")),
+        }
+    }
+    lines
+}
+
 /// Returns the lines that contain the rarest words of the query, best first, each with its number.
 pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
     let wanted = words(query);

@@ -5,7 +5,7 @@
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{BoundedCounts, MAX_SHOWN_CHARS, matching, numbered, shown},
+    lines::{BoundedCounts, MAX_SHOWN_CHARS, numbered, shown},
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "listing", is, sections };
@@ -171,7 +171,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     spread(&mut shown_names);
     vec![
         DigestSection::with_lines(findings),
-        DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
+        DigestSection::query_matches(40, text, query),
         DigestSection::with_title("Largest:", 25, largest),
         DigestSection::with_title(
             "Entries directly in directories:",
@@ -210,73 +210,5 @@ fn kind_name(kind: char) -> &'static str {
         'b' | 'c' => "devices",
         'p' => "pipes",
         _ => "sockets",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use gatehouse_core::ports::TextCompressor as _;
-
-    use crate::{Extractor, digest::digest};
-
-    fn has(text: &str, budget: u32, told: &[&str]) {
-        let digest = digest(text, "", budget).unwrap();
-        assert_eq!(digest.kind, "listing");
-        for told in told {
-            assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
-        }
-    }
-
-    #[test]
-    fn paths_are_counted_by_folder_and_extension() {
-        let text: String = (0..200)
-            .map(|n| format!("src/part{}/file{n}.{}\n", n % 4, if n % 10 == 0 { "md" } else { "rs" }))
-            .collect();
-        has(
-            &(text + "src/Makefile\n"),
-            300,
-            &[
-                "201 entries in 5 directories, at most 2 deep",
-                ".rs 180, .md 20, none 1",
-                "src/part0 50, src/part1 50",
-            ],
-        );
-    }
-
-    #[test]
-    fn sizes_and_links_of_long_listings_are_told() {
-        let mut text = String::from("total 12\n");
-        text += &(0..100)
-            .map(|n| format!("-rwxr-xr-x 1 root root  {} 2026-01-02 10:00 tool {n}\n", 100 + n * 37 % 101))
-            .collect::<String>();
-        text += "lrwxrwxrwx 1 root root 7 2026-01-02 10:00 cc -> gcc-12\n-rw-r--r-- 1 root root 99999 Jan  2  2026 big.bin\n";
-        has(
-            &text,
-            300,
-            &[
-                "files 101, links 1",
-                "The largest is big.bin with 99999",
-                "99999 big.bin (line 103)",
-                "cc -> gcc-12",
-            ],
-        );
-    }
-
-    #[test]
-    fn hostile_listings_are_bounded() {
-        let texts = [
-            (0..20_000).map(|n| format!("d{n}/e{n}.x{n}\n")).collect(),
-            format!("a/b\n{}", format!("a/{}\n", "é/".repeat(2_000)).repeat(200)),
-            "18446744073709551615\ta/\u{1b}[31m\u{202e}b\n".repeat(2_000),
-        ];
-        for text in texts {
-            let digest = Extractor.digest(&text, "d77", 300).unwrap();
-            assert!(digest.tokens_out <= 300);
-            assert!(
-                !digest.text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
-                "{}",
-                digest.text
-            );
-        }
     }
 }

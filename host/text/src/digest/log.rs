@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use super::{
-    error_words,
+    errors,
     fit::DigestSection,
     kind::{TextKind, TextSample},
     line_templates::{MAX_TEMPLATE_WORDS, WordFrequencies},
-    lines::{BoundedCounts, MAX_SHOWN_CHARS, matching, numbered, shown},
+    lines::{BoundedCounts, MAX_SHOWN_CHARS, numbered, shown},
     timestamp::{self, TimestampRange},
     trace::TraceReader,
 };
@@ -131,7 +131,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         last.iter().map(|(number, line)| format!("{number}: {}", shown(line, MAX_SHOWN_CHARS))).collect();
     vec![
         DigestSection::with_lines(findings),
-        DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
+        DigestSection::query_matches(40, text, query),
         DigestSection::with_title("Exceptions:", 25, traces.render()),
         DigestSection::with_title("Failures (count × template, with lines):", 30, failures),
         DigestSection::with_title("Last lines:", 12, last),
@@ -162,8 +162,7 @@ fn failure_severity(level: Option<&str>, line: &str) -> Option<LineSeverity> {
     let mut before = "";
     for word in line.split_whitespace().take(MAX_TEMPLATE_WORDS) {
         let plain = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        let spoken =
-            plain.bytes().all(|b| b.is_ascii_alphabetic()) && error_words::error_at(plain) == Some(0);
+        let spoken = plain.bytes().all(|b| b.is_ascii_alphabetic()) && errors::error_at(plain) == Some(0);
         let option = word.starts_with('-') || before.starts_with('-');
         if spoken && !option && !matches!(before, "0" | "no" | "without") {
             return Some(LineSeverity::Error);
@@ -255,7 +254,3 @@ fn measure(value: &str) -> Option<f64> {
     let is_unit = unit.len() <= 4 && unit.chars().all(|c| c.is_alphabetic() || c == '%');
     value[..end].parse().ok().filter(|_| is_unit)
 }
-
-#[cfg(test)]
-#[path = "log_tests.rs"]
-mod tests;

@@ -1,11 +1,12 @@
-//! Digests a text with headings: an outline, and the sentences that summarize it or answer the query.
+//! Digests text by the sentences that summarize it or answer the query, with an outline if it has headings.
 
 use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
 
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{MAX_SHOWN_CHARS, shown},
+    lines::{MAX_SHOWN_CHARS, matching, shown},
+    value::quoted,
 };
 use crate::{
     BpeTokenCounter, Extractor,
@@ -91,7 +92,7 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
     ]
 }
 
-pub(super) fn ranked_beginning<'a>(text: &'a str, query: &str) -> &'a str {
+fn ranked_beginning<'a>(text: &'a str, query: &str) -> &'a str {
     &text[..text.floor_char_boundary(MAX_RANKED_BYTES[usize::from(!query.is_empty())])]
 }
 
@@ -101,44 +102,30 @@ fn name(heading: &str) -> &str {
     line.trim().trim_matches(['#', '=']).trim()
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::digest::digest;
+/// Text of any other kind, by its sentences.
+pub(super) const PROSE: TextKind = TextKind { name: "text", is: |_| true, sections: prose_sections };
 
-    #[test]
-    fn headings_with_lines_and_sentences_are_told() {
-        let mut text = String::from("# Pumps\n\nHow pumps stay in service.\n\n");
-        for n in 1..=30 {
-            text += &format!(
-                "## Part {n}\n\nThe part {n} of the pump wears out after {n}00 hours. {}\n\n",
-                "It is oiled every day by hand. ".repeat(6)
-            );
-        }
-        text += "## Seals\n\nThe seal is made of cork.\n";
-        let digest = digest(&text, "what is the seal made of?", 700).unwrap();
-        assert_eq!(digest.kind, "Markdown");
-        for told in [
-            "32 headings: 1 of level 1, 31 of level 2",
-            "Pumps (1)",
-            "  Part 12 (49)",
-            "seal is made of cork",
-        ] {
-            assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
-        }
-        assert!(digest.tokens_out > 450, "{}", digest.tokens_out);
-    }
+const PROSE_OVERHEAD_TOKENS: usize = 48;
 
-    #[test]
-    fn hostile_headings_are_bounded() {
-        let texts = [
-            (0..5_000).map(|n| format!("# H{n}\ntext\n")).collect::<String>(),
-            format!("# a\n# b\n{}", "w ".repeat(1 << 18)),
-            "# \u{1b}[31m\u{202e}x\n## y\n".repeat(500),
-        ];
-        for text in texts {
-            let digest = digest(&text, "", 300).unwrap();
-            assert_eq!(digest.kind, "Markdown");
-            assert!(digest.tokens_out <= 300);
-        }
-    }
+const MAX_FIRST_LINE_CHARS: usize = 120;
+
+fn prose_sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
+    let lines = text.lines().count();
+    let words = text.split_whitespace().count();
+    let mut findings = vec![format!("The text has {lines} lines and {words} words.")];
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+    findings.extend(first.map(|line| format!("It begins with {}.", quoted(line, MAX_FIRST_LINE_CHARS))));
+    let left = u32::try_from(budget.saturating_sub(2 * PROSE_OVERHEAD_TOKENS)).unwrap_or(u32::MAX);
+    let kept = Extractor
+        .extract(ranked_beginning(text, query), query, left)
+        .map(|extract| vec![extract.text])
+        .unwrap_or_default();
+    // Sentences come only from the start of a long text; search the rest by words.
+    let behind = ranked_beginning(text, query).len() < text.len();
+    let matches = if behind { matching(text, query) } else { Vec::new() };
+    vec![
+        DigestSection::with_lines(findings),
+        DigestSection::with_title("Lines that match the query:", 30, matches),
+        DigestSection::with_title("Text:", 90, kept),
+    ]
 }

@@ -10,7 +10,6 @@ mod code;
 mod columns;
 mod diff;
 pub(crate) mod document;
-mod error_words;
 mod errors;
 mod fit;
 mod html;
@@ -22,11 +21,7 @@ mod listing;
 mod log;
 mod markdown;
 mod measure;
-mod overview;
 mod profile;
-mod prose;
-#[cfg(test)]
-mod questions;
 mod row_names;
 mod rows;
 mod scan;
@@ -40,8 +35,6 @@ mod tables;
 mod tests;
 mod timestamp;
 mod trace;
-#[cfg(test)]
-mod truth;
 pub(crate) mod value;
 
 use gatehouse_core::{
@@ -63,25 +56,25 @@ const MAX_FINDINGS: usize = 5;
 
 /// See [`gatehouse_core::ports::TextCompressor::digest`].
 pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDigest, Fault> {
-    let goal = budget as usize;
+    let max_tokens = budget as usize;
     let query = query.trim();
     let (tokens_in, kind, sections) = std::thread::scope(|scope| {
         // Counting a large document takes as long as analyzing it, so do both in parallel.
         let count = || BpeTokenCounter.count(text, TokenEncoding::O200k);
-        let aside = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
-        let recognised = RecognizedText::from_text(text);
-        let sections = recognised.sections(text, query, goal);
-        let tokens = match aside {
-            Some(aside) => aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
+        let recognized = RecognizedText::from_text(text);
+        let sections = recognized.sections(text, query, max_tokens);
+        let tokens = match thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             None => count(),
         };
-        (tokens, recognised.name(), sections)
+        (tokens, recognized.name(), sections)
     });
     let tokens_in = u32::try_from(tokens_in).unwrap_or(u32::MAX);
-    let findings = |kept: &dyn Fn(usize) -> bool| -> Vec<String> {
+    let findings = |included: &dyn Fn(usize) -> bool| -> Vec<String> {
         let lines = sections.first().map_or(&[][..], |section| &section.lines);
-        let kept = lines.iter().enumerate().filter(|(at, _)| kept(*at));
-        kept.map(|(_, line)| line.clone()).take(MAX_FINDINGS).collect()
+        let lines = lines.iter().enumerate().filter(|(at, _)| included(*at));
+        lines.map(|(_, line)| line.clone()).take(MAX_FINDINGS).collect()
     };
     if tokens_in <= budget {
         return Ok(DocumentDigest {
@@ -93,13 +86,13 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
             shortened: false,
         });
     }
-    if goal < MIN_BUDGET {
+    if max_tokens < MIN_BUDGET {
         return Err(Fault::invalid(format!(
             "a budget of {budget} tokens is too small for a digest of {tokens_in} tokens"
         ))
         .hint(format!("Use at least {MIN_BUDGET} tokens.")));
     }
-    let fitted = fit::fit(&sections, goal);
+    let fitted = fit::fit(&sections, max_tokens);
     Ok(DocumentDigest {
         findings: findings(&|at| fitted.kept[0][at]),
         text: fitted.text,

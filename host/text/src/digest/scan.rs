@@ -34,7 +34,7 @@ pub(super) fn nodes_of_truncated(text: &str) -> Option<(Vec<DocumentNode>, NotJs
         scan.nodes.pop();
         scan.nodes[inner].len -= 1;
     }
-    if scan.keyed || (partial && scan.nodes[inner].kind == NodeKind::Object) {
+    if scan.key_without_value || (partial && scan.nodes[inner].kind == NodeKind::Object) {
         scan.nodes.pop();
     }
     let next = scan.nodes.len() as NodeIndex;
@@ -85,7 +85,7 @@ struct JsonScanner<'a> {
     at: usize,
     nodes: Vec<DocumentNode>,
     /// True after a key whose value has not been read.
-    keyed: bool,
+    key_without_value: bool,
 }
 
 impl<'a> JsonScanner<'a> {
@@ -93,17 +93,26 @@ impl<'a> JsonScanner<'a> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(NotJson { at: MAX_TEXT_BYTES, expected: "the end" });
         }
-        Ok(Self { bytes: text.as_bytes(), at: 0, nodes: Vec::with_capacity(text.len() / 12), keyed: false })
+        Ok(Self {
+            bytes: text.as_bytes(),
+            at: 0,
+            nodes: Vec::with_capacity(text.len() / 12),
+            key_without_value: false,
+        })
     }
 
     /// Reads one value and the whitespace around it, up to the end of the bytes. The error has the open containers,
     /// innermost last.
     fn document(&mut self, parent: Option<NodeIndex>) -> Result<(), (NotJson, Vec<NodeIndex>)> {
         let mut open: Vec<NodeIndex> = Vec::new();
-        self.value_and_end(parent, &mut open).map_err(|not| (not, open))
+        self.values_until_end(parent, &mut open).map_err(|not| (not, open))
     }
 
-    fn value_and_end(&mut self, parent: Option<NodeIndex>, open: &mut Vec<NodeIndex>) -> Result<(), NotJson> {
+    fn values_until_end(
+        &mut self,
+        parent: Option<NodeIndex>,
+        open: &mut Vec<NodeIndex>,
+    ) -> Result<(), NotJson> {
         loop {
             self.blank();
             let opened = self.value(open.last().copied().or(parent))?;
@@ -128,6 +137,7 @@ impl<'a> JsonScanner<'a> {
             }
         }
     }
+
     fn expected<T>(&self, wanted: &'static str) -> Result<T, NotJson> {
         Err(NotJson { at: self.at, expected: wanted })
     }
@@ -152,7 +162,7 @@ impl<'a> JsonScanner<'a> {
         let id = self.nodes.len() as NodeIndex;
         let parent = parent.unwrap_or(id);
         // A container counts an element when it has ended, so its count is this element's index.
-        self.keyed = false;
+        self.key_without_value = false;
         let index = self.nodes.get(parent as usize).map_or(0, |parent| parent.len);
         self.nodes.push(DocumentNode {
             kind,
@@ -218,7 +228,7 @@ impl<'a> JsonScanner<'a> {
         }
         self.string()?;
         self.push(NodeKind::String, start, open.last().copied());
-        self.keyed = true;
+        self.key_without_value = true;
         self.blank();
         if self.take(b':') { Ok(()) } else { self.expected("a colon") }
     }

@@ -4,11 +4,11 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
+    document::{NodeBuilder, NodeKind, ParsedDocument},
     fit::DigestSection,
     json,
     kind::{TextKind, TextSample},
-    lines::{MAX_SHOWN_CHARS, head, matching, shown},
+    lines::{MAX_SHOWN_CHARS, head, pack_lines, shown},
     measure,
 };
 
@@ -20,7 +20,7 @@ const MAX_KEY_BYTES: usize = 120;
 const MIN_TABLE_ROWS: usize = 4;
 
 const MAX_SECTIONS: usize = 4_000;
-const MAX_LINE_CHARS: usize = 240;
+const MAX_LINE_BYTES: usize = 240;
 
 enum SettingsLine<'a> {
     Blank,
@@ -41,11 +41,11 @@ struct SettingsReader {
 impl SettingsReader {
     fn line<'a>(&mut self, line: &'a str) -> SettingsLine<'a> {
         let line = line.trim();
-        let goes_on = std::mem::replace(&mut self.continues, line.ends_with('\\'));
+        let continues = std::mem::replace(&mut self.continues, line.ends_with('\\'));
         if line.is_empty() || line.starts_with(['#', ';', '!']) || line.starts_with("//") {
             return SettingsLine::Blank;
         }
-        if self.open > 0 || goes_on {
+        if self.open > 0 || continues {
             self.count(line);
             return SettingsLine::More;
         }
@@ -181,15 +181,15 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
                 }
                 name => format!("[{}]", shown(name, 60)),
             };
-            let told = format!(
+            let setting = format!(
                 "{} = {}",
                 shown(key, MAX_KEY_BYTES),
                 shown(&text[setting.value.clone()], MAX_SHOWN_CHARS)
             );
-            let room = grouped.len() < MAX_SECTIONS / 10;
+            let has_room = grouped.len() < MAX_SECTIONS / 10;
             match grouped.iter_mut().find(|(known, _)| *known == title) {
-                Some((_, settings)) => settings.push(told),
-                None if room => grouped.push((title, vec![told])),
+                Some((_, settings)) => settings.push(setting),
+                None if has_room => grouped.push((title, vec![setting])),
                 None => {}
             }
         }
@@ -206,85 +206,46 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
             .collect();
         findings.push(format!("Most settings are in: {}.", most.join(", ")));
     }
-    let settings = grouped.iter().flat_map(|(title, settings)| pack_lines(title, settings)).collect();
+    let pack = |(title, settings): (String, Vec<String>)| {
+        let prefix = if title.is_empty() { title } else { title + " " };
+        pack_lines(&prefix, settings, "; ", MAX_LINE_BYTES)
+    };
+    let settings = grouped.into_iter().flat_map(pack).collect();
     let mut sections = match tables.is_empty() {
         true => vec![DigestSection::with_lines(Vec::new())],
         false => json::sections_of_parts(&rows(text, &tables), query, budget),
     };
     sections[0].lines.splice(0..0, findings);
-    sections.insert(1, DigestSection::with_title("Lines that match the query:", 40, matching(text, query)));
+    sections.insert(1, DigestSection::query_matches(40, text, query));
     sections
         .insert(2, DigestSection::with_title("Settings:", if tables.is_empty() { 60 } else { 20 }, settings));
     sections
 }
 
-fn pack_lines(title: &str, settings: &[String]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for setting in settings {
-        match lines.last_mut() {
-            Some(line) if line.len() + setting.len() < MAX_LINE_CHARS => {
-                line.push_str("; ");
-                line.push_str(setting);
-            }
-            _ => lines.push(format!("{title}{}{setting}", if title.is_empty() { "" } else { " " })),
-        }
-    }
-    lines
-}
-
 fn rows<'a>(text: &'a str, tables: &[&SettingsSection<'a>]) -> ParsedDocument<'a> {
-    let mut nodes: Vec<DocumentNode> = Vec::new();
-    let mut push = |kind: NodeKind,
-                    at: Range<usize>,
-                    parent: NodeIndex,
-                    index: usize,
-                    len: usize,
-                    inside: usize|
-     -> NodeIndex {
-        let id = nodes.len() as NodeIndex;
-        let (start, end, index) = (at.start as u32, at.end as u32, index as u32);
-        nodes.push(DocumentNode {
-            kind,
-            start,
-            end,
-            next: id + 1 + inside as u32,
-            len: len as u32,
-            parent,
-            index,
-        });
-        id
-    };
-    let inside =
-        |section: &SettingsSection<'_>| section.times.iter().map(|row| 1 + 2 * row.len()).sum::<usize>();
-    let whole = tables.iter().map(|section| 2 + inside(section)).sum();
-    let root = push(NodeKind::Object, 0..text.len(), 0, 0, tables.len(), whole);
+    let mut tree = NodeBuilder::default();
+    let root = tree.push(NodeKind::Object, 0..text.len(), 0, 0);
     for (at, section) in tables.iter().enumerate() {
         let start = section.name.as_ptr() as usize - text.as_ptr() as usize;
-        push(NodeKind::String, start..start + section.name.len(), root, at, 0, 0);
-        let of = |row: &Vec<Setting>| match (row.first(), row.last()) {
+        tree.push(NodeKind::String, start..start + section.name.len(), root, at);
+        let range = |row: &Vec<Setting>| match (row.first(), row.last()) {
             (Some(first), Some(last)) => first.key.start..last.value.end.max(first.key.start),
             _ => start..start,
         };
-        let end = section.times.last().map_or(start, |row| of(row).end).max(start);
-        let list = push(NodeKind::Array, start..end, root, at, section.times.len(), inside(section));
+        let end = section.times.last().map_or(start, |row| range(row).end).max(start);
+        let list = tree.push(NodeKind::Array, start..end, root, at);
         for (at, row) in section.times.iter().enumerate() {
-            let object = push(NodeKind::Object, of(row), list, at, row.len(), 2 * row.len());
+            let object = tree.push(NodeKind::Object, range(row), list, at);
             for (at, Setting { key, value }) in row.iter().enumerate() {
-                push(NodeKind::String, key.clone(), object, at, 0, 0);
-                let kind = if measure::number(&text[value.clone()]).is_some() {
-                    NodeKind::Number
-                } else {
-                    NodeKind::String
-                };
-                push(kind, value.clone(), object, at, 0, 0);
+                tree.push(NodeKind::String, key.clone(), object, at);
+                let is_number = measure::number(&text[value.clone()]).is_some();
+                let kind = if is_number { NodeKind::Number } else { NodeKind::String };
+                tree.push(kind, value.clone(), object, at);
             }
+            tree.close(object, row.len());
         }
+        tree.close(list, section.times.len());
     }
-    let mut parsed = ParsedDocument::from_nodes(text, nodes, String::new());
-    parsed.note = None;
-    parsed
+    tree.close(root, tables.len());
+    ParsedDocument::from_nodes(text, tree.nodes, None)
 }
-
-#[cfg(test)]
-#[path = "settings_tests.rs"]
-mod tests;

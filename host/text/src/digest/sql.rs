@@ -5,11 +5,11 @@ mod lexer;
 mod parts;
 
 use super::{
-    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
+    document::{NodeBuilder, NodeIndex, NodeKind, ParsedDocument},
     fit::DigestSection,
     json,
     kind::{TextKind, TextSample},
-    lines::{matching, shown},
+    lines::{pack_lines, shown},
 };
 use dump::{DumpRow, DumpTable, OBJECT_KINDS, SqlDump};
 
@@ -25,7 +25,7 @@ const DUMP_STATEMENTS: [&str; 4] = ["CREATE ", "INSERT INTO ", "INSERT OR ", "CO
 const MIN_STATEMENTS: usize = 3;
 
 const MAX_COLUMNS_CHARS: usize = 400;
-const MAX_LINE_CHARS: usize = 200;
+const MAX_LINE_BYTES: usize = 200;
 
 const MAX_FINDING_TABLES: usize = 4;
 
@@ -49,13 +49,14 @@ fn is(sample: &TextSample<'_>) -> bool {
 fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     let dump = SqlDump::read(text);
     let findings = findings(text, &dump);
-    let mut told: Vec<&DumpTable> = dump.tables.iter().collect();
-    told.sort_by_key(|table| std::cmp::Reverse(table.rows.len()));
-    let tables: Vec<String> = told.iter().map(|table| line(text, table)).collect();
+    let mut by_size: Vec<&DumpTable> = dump.tables.iter().collect();
+    by_size.sort_by_key(|table| std::cmp::Reverse(table.rows.len()));
+    let tables: Vec<String> = by_size.iter().map(|table| line(text, table)).collect();
     let mut schema = vec![DigestSection::with_title("Tables (columns) and their rows:", 25, tables)];
     for (at, (.., several)) in OBJECT_KINDS.iter().enumerate() {
         let names = dump.others.iter().filter(|(kind, _)| *kind == at);
-        let names = pack_lines(names.map(|(_, name)| shown(&text[name.clone()], 60)));
+        let names = names.map(|(_, name)| shown(&text[name.clone()], 60));
+        let names = pack_lines("", names, ", ", MAX_LINE_BYTES);
         schema.push(DigestSection::with_title(
             format!("Created {several}:"),
             if at == 0 { 30 } else { 10 },
@@ -63,10 +64,7 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
         ));
     }
     let mut sections = match dump.rows() {
-        0 => vec![
-            DigestSection::with_lines(Vec::new()),
-            DigestSection::with_title("Lines that match the query:", 40, matching(text, query)),
-        ],
+        0 => vec![DigestSection::with_lines(Vec::new()), DigestSection::query_matches(40, text, query)],
         _ => json::sections_of_parts(&rows(text, &dump), query, budget),
     };
     sections[0].lines.splice(0..0, findings);
@@ -116,153 +114,34 @@ fn line(text: &str, table: &DumpTable) -> String {
     format!("{}{columns}: {}", shown(&text[table.name.clone()], 60), table.rows.len())
 }
 
-fn pack_lines(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for name in names {
-        match lines.last_mut() {
-            Some(line) if line.len() + name.len() < MAX_LINE_CHARS => {
-                line.push_str(", ");
-                line.push_str(&name);
-            }
-            _ => lines.push(name),
-        }
-    }
-    lines
-}
-
 fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
     let mut tree = NodeBuilder::default();
     let root = tree.push(NodeKind::Object, 0..text.len(), 0, 0);
     let filled = dump.tables.iter().filter(|table| !table.rows.is_empty());
-    for (index, table) in (0..).zip(filled) {
+    for (index, table) in filled.enumerate() {
         tree.push(NodeKind::String, table.name.clone(), root, index);
         let size = table.rows.iter().map(|row| row.at.len()).sum::<usize>();
         let start = table.rows[0].at.start;
         // Rows of several tables may alternate, so this range only has the right size.
         let list = tree.push(NodeKind::Array, start..(start + size).min(text.len()), root, index);
-        for (index, row) in (0..).zip(&table.rows) {
-            tree.row(row, list, index);
+        for (index, row) in table.rows.iter().enumerate() {
+            push_row(&mut tree, row, list, index);
         }
         tree.close(list, table.rows.len());
-        tree.close(root, index as usize + 1);
+        tree.close(root, index + 1);
     }
-    let mut parsed = ParsedDocument::from_nodes(text, tree.nodes, String::new());
-    parsed.note = None;
-    parsed
+    ParsedDocument::from_nodes(text, tree.nodes, None)
 }
 
-#[derive(Default)]
-struct NodeBuilder {
-    nodes: Vec<DocumentNode>,
-}
-
-impl NodeBuilder {
-    fn push(
-        &mut self,
-        kind: NodeKind,
-        at: std::ops::Range<usize>,
-        parent: NodeIndex,
-        index: u32,
-    ) -> NodeIndex {
-        let id = self.nodes.len() as NodeIndex;
-        let (start, end) = (at.start as u32, at.end as u32);
-        self.nodes.push(DocumentNode { kind, start, end, next: id + 1, len: 0, parent, index });
-        id
-    }
-
-    fn close(&mut self, id: NodeIndex, len: usize) {
-        let next = self.nodes.len() as NodeIndex;
-        let node = &mut self.nodes[id as usize];
-        (node.next, node.len) = (next, len as u32);
-    }
-
-    fn row(&mut self, row: &DumpRow, list: NodeIndex, index: u32) {
-        let named = row.columns.len() == row.cells.len();
-        let kind = if named { NodeKind::Object } else { NodeKind::Array };
-        let id = self.push(kind, row.at.clone(), list, index);
-        for (at, cell) in row.cells.iter().enumerate() {
-            if named {
-                self.push(NodeKind::String, row.columns[at].clone(), id, at as u32);
-            }
-            self.push(cell.kind, cell.at.clone(), id, at as u32);
+fn push_row(tree: &mut NodeBuilder, row: &DumpRow, list: NodeIndex, index: usize) {
+    let named = row.columns.len() == row.cells.len();
+    let kind = if named { NodeKind::Object } else { NodeKind::Array };
+    let id = tree.push(kind, row.at.clone(), list, index);
+    for (at, cell) in row.cells.iter().enumerate() {
+        if named {
+            tree.push(NodeKind::String, row.columns[at].clone(), id, at);
         }
-        self.close(id, row.cells.len());
+        tree.push(cell.kind, cell.at.clone(), id, at);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use gatehouse_core::ports::TextCompressor as _;
-
-    use crate::{Extractor, digest::digest};
-
-    fn has(text: &str, told: &[&str]) {
-        let digest = digest(text, "", 400).unwrap();
-        assert_eq!(digest.kind, "SQL");
-        for told in told {
-            assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
-        }
-    }
-
-    fn inserts(n: usize) -> String {
-        (0..n)
-            .map(|i| format!("INSERT INTO \"ant\" VALUES({i},'it''s ; ant {i}',{});\n", i * 37 % 101))
-            .collect()
-    }
-
-    #[test]
-    fn tables_are_told_with_columns_and_rows() {
-        let head = "-- a dump\nCREATE TABLE ant (id INTEGER PRIMARY KEY, name TEXT DEFAULT 'a,b', size INT, UNIQUE (name, size));\n\
-             CREATE TABLE IF NOT EXISTS main.bee (legs INT CHECK (legs > 0));\nCREATE UNIQUE INDEX by_name ON ant (name);\n\
-             CREATE TRIGGER t AFTER INSERT ON ant BEGIN INSERT INTO bee VALUES (1); DELETE FROM bee; END;\n";
-        has(
-            &format!("{head}{}", inserts(200)),
-            &[
-                "2 tables with 200 rows, 1 index, 1 trigger.",
-                "ant (id, name, size): 200",
-                "bee (legs): 0",
-                "size: 0 (\"it''s ; ant 0\") to 100",
-                "Created indexes:\nby_name",
-            ],
-        );
-    }
-
-    #[test]
-    fn rows_of_postgres_and_mysql_are_read() {
-        let rows: String = (0..99).map(|i| format!("{i}\tname {i}\t\\N\n")).collect();
-        let copy = format!(
-            "SET x = 1;\nCREATE TABLE public.ant (a int, b text, c text);\nCREATE VIEW v AS SELECT 1;\n\
-             COPY public.ant (a, b, c) FROM stdin;\n{rows}\\.\n\nCREATE INDEX i ON ant (a);\n"
-        );
-        has(
-            &copy,
-            &["1 table with 99 rows, 1 view, 1 index.", "ant (a, b, c): 99", "a: 0 (\"name 0\") to 98"],
-        );
-        let values: Vec<String> = (0..99).map(|i| format!("({i},'it\\'s {i}',NULL)")).collect();
-        let mysql = format!(
-            "DROP TABLE x;\nCREATE TABLE `ant` (\n  `a` int,\n  `b` text,\n  `c` int,\n  KEY `k` (`a`)\n) ENGINE=x;\n\
-             CREATE TABLE `bee` (`key` int);\nINSERT INTO `ant` VALUES {};\n",
-            values.join(",")
-        );
-        has(&mysql, &["2 tables with 99 rows.", "ant (a, b, c): 99", "bee (key): 0"]);
-    }
-
-    #[test]
-    fn hostile_dumps_are_bounded() {
-        let texts = [
-            "CREATE TABLE a (".repeat(20_000),
-            format!("{}INSERT INTO a VALUES ('", inserts(900)),
-            format!(
-                "CREATE TABLE é (\"\u{202e}x\" int);\nCREATE TABLE \"b\nc\" (d int);\n{}$é$ '",
-                inserts(900)
-            ),
-            format!("INSERT INTO a VALUES {};", "(((1,2),".repeat(30_000)),
-            format!("{}COPY a FROM stdin;", inserts(900)),
-        ];
-        for text in texts {
-            let digest = Extractor.digest(&text, "a", 300).unwrap();
-            assert!(digest.tokens_out <= 300);
-            assert!(!digest.text.contains('\u{202e}'), "{}", digest.text);
-        }
-    }
+    tree.close(id, row.cells.len());
 }

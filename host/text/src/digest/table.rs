@@ -7,7 +7,7 @@
 mod cells;
 
 use super::{
-    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
+    document::{NodeBuilder, NodeIndex, NodeKind, ParsedDocument},
     kind::TextSample,
     measure,
 };
@@ -22,24 +22,24 @@ const MAX_COLUMNS: usize = 256;
 
 /// Reads a text as rows, `None` if it is not a table.
 pub(super) fn read<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
-    let form = TableFormat::ALL.into_iter().find(|form| fits(*form, sample))?;
+    let format = TableFormat::ALL.into_iter().find(|format| fits(*format, sample))?;
     let mut builder = TableBuilder::new(text);
-    form.records(text, |record, cells| builder.record(form, record, cells));
+    format.records(text, |record, cells| builder.record(format, record, cells));
     builder.finish()
 }
 
 /// Returns whether 95 % of the sampled records have as many cells as the first one.
-fn fits(form: TableFormat, sample: &TextSample<'_>) -> bool {
+fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
     let head = sample.text;
     let mut widths: Vec<usize> = Vec::new();
     let (mut named, mut measured) = (false, false);
-    form.records(head, |_, cells| {
+    format.records(head, |_, cells| {
         if widths.is_empty() {
             named = header(head, cells);
             measured = cells.iter().any(|cell| is_measure(&head[cell.clone()]));
         }
         if widths.len() < MAX_SAMPLE_RECORDS {
-            widths.push(form.width(cells.len(), widths.first().copied()));
+            widths.push(format.width(cells.len(), widths.first().copied()));
         }
     });
     // The sample may cut off the last record.
@@ -48,11 +48,11 @@ fn fits(form: TableFormat, sample: &TextSample<'_>) -> bool {
     }
     let Some(&width) = widths.first() else { return false };
     let same = widths.iter().filter(|w| **w == width).count();
-    let wide = if named { form.min_cells() } else { form.min_cells() + 1 };
+    let wide = if named { format.min_cells() } else { format.min_cells() + 1 };
     (wide..=MAX_COLUMNS).contains(&width)
         && widths.len() >= MIN_RECORDS
         && same * 20 >= widths.len() * 19
-        && (named || measured && !form.needs_header())
+        && (named || measured && !format.needs_header())
 }
 
 /// Returns whether a record is a header: short, distinct names that are not numbers.
@@ -81,7 +81,7 @@ fn is_measure(cell: &str) -> bool {
 
 struct TableBuilder<'a> {
     text: &'a str,
-    nodes: Vec<DocumentNode>,
+    tree: NodeBuilder,
     /// Header cells. `None` before the first record, empty without a header.
     names: Option<Vec<CellRange>>,
     width: usize,
@@ -91,39 +91,30 @@ struct TableBuilder<'a> {
 
 impl<'a> TableBuilder<'a> {
     fn new(text: &'a str) -> Self {
-        let mut builder = Self { text, nodes: Vec::new(), names: None, width: 0, rows: 0, broken: 0 };
-        builder.push(NodeKind::Array, 0..text.len(), 0, 0);
-        builder
+        let mut tree = NodeBuilder::default();
+        tree.push(NodeKind::Array, 0..text.len(), 0, 0);
+        Self { text, tree, names: None, width: 0, rows: 0, broken: 0 }
     }
 
-    fn push(&mut self, kind: NodeKind, at: CellRange, parent: NodeIndex, index: u32) {
-        let id = self.nodes.len() as NodeIndex;
-        let (start, end) = (at.start as u32, at.end as u32);
-        self.nodes.push(DocumentNode { kind, start, end, next: id + 1, len: 0, parent, index });
-    }
-
-    fn record(&mut self, form: TableFormat, record: CellRange, cells: &[CellRange]) {
+    fn record(&mut self, format: TableFormat, record: CellRange, cells: &[CellRange]) {
         let Some(names) = self.names.take() else {
             let named = header(self.text, cells);
             self.width = cells.len();
             self.names = Some(if named { cells.to_vec() } else { Vec::new() });
             if !named {
-                self.record(form, record, cells);
+                self.record(format, record, cells);
             }
             return;
         };
-        let row = self.nodes.len() as NodeIndex;
-        let index = self.rows as u32;
-        if form.width(cells.len(), Some(self.width)) == self.width {
+        if format.width(cells.len(), Some(self.width)) == self.width {
             let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
-            self.push(kind, record.clone(), 0, index);
-            self.cells(row, &names, form.merged(cells, self.width, record.end));
+            let row = self.tree.push(kind, record.clone(), 0, self.rows);
+            self.cells(row, &names, format.merged(cells, self.width, record.end));
         } else {
-            self.push(NodeKind::String, record, 0, index);
+            self.tree.push(NodeKind::String, record, 0, self.rows);
             self.broken += 1;
         }
         self.rows += 1;
-        self.nodes[0].len += 1;
         self.names = Some(names);
     }
 
@@ -133,7 +124,9 @@ impl<'a> TableBuilder<'a> {
             let text = &self.text[cell.clone()];
             match names.get(at) {
                 Some(_) if text.is_empty() => continue,
-                Some(name) => self.push(NodeKind::String, name.clone(), row, len),
+                Some(name) => {
+                    self.tree.push(NodeKind::String, name.clone(), row, len);
+                }
                 None => {}
             }
             let kind = match text {
@@ -141,24 +134,19 @@ impl<'a> TableBuilder<'a> {
                 text if measure::number(text).is_some() => NodeKind::Number,
                 _ => NodeKind::String,
             };
-            self.push(kind, cell, row, len);
+            self.tree.push(kind, cell, row, len);
             len += 1;
         }
-        let next = self.nodes.len() as NodeIndex;
-        let node = &mut self.nodes[row as usize];
-        (node.len, node.next) = (len, next);
+        self.tree.close(row, len);
     }
 
     fn finish(mut self) -> Option<ParsedDocument<'a>> {
-        self.nodes[0].next = self.nodes.len() as NodeIndex;
+        self.tree.close(ParsedDocument::ROOT, self.rows);
         if self.rows + 1 < MIN_RECORDS || self.broken * 10 > self.rows {
             return None;
         }
-        let named = if self.names.is_some_and(|names| names.is_empty()) {
-            "without a header"
-        } else {
-            "with a header"
-        };
+        let without_header = self.names.is_some_and(|names| names.is_empty());
+        let named = if without_header { "without a header" } else { "with a header" };
         let broken = match self.broken {
             0 => String::new(),
             broken => format!("; {broken} lines have another number of cells"),
@@ -167,7 +155,7 @@ impl<'a> TableBuilder<'a> {
             "A table of {} columns {named} and {} rows, starting with `$[0]`{broken}",
             self.width, self.rows
         );
-        Some(ParsedDocument::from_nodes(self.text, self.nodes, note))
+        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note)))
     }
 }
 
@@ -188,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_read() {
+    fn each_format_is_read() {
         let expected = ["name=ant legs=6", "name=bee", "name=cat legs=4"];
         for text in [
             "name,legs\nant,6\nbee,\ncat,4\n",
@@ -212,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_and_code_are_no_tables() {
+    fn prose_and_code_are_not_tables() {
         for text in [
             "Well, this is prose.\nIt has a comma, here.\nAnd it goes on, so.\n",
             "let a = [1, 2];\nlet b = [3, 4];\nlet c = [5, 6];\n",

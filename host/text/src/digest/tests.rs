@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod kinds;
+mod questions;
+mod truth;
+
 use std::fmt::Write as _;
 
 use gatehouse_core::{
@@ -92,7 +96,7 @@ fn document(shape: usize, seed: u64, injected: Option<(Injected, &str)>) -> Stri
 }
 
 #[test]
-fn what_was_injected_is_named() {
+fn injected_anomalies_are_named() {
     let (mut told, mut found, mut before, mut trials) = (0, 0, 0, 0);
     for (injected, marker) in INJECTED {
         for shape in 0..5 {
@@ -125,7 +129,7 @@ fn a_small_budget_still_names_what_stands_out() {
 }
 
 #[test]
-fn findings_come_first_and_say_what_the_document_is() {
+fn findings_come_first_and_describe_the_document() {
     let text = document(1, 3, None);
     let DocumentDigest { text: told, findings, kind, tokens_out, shortened, .. } =
         digest(&text, "", 1200).unwrap();
@@ -140,7 +144,7 @@ fn findings_come_first_and_say_what_the_document_is() {
 }
 
 #[test]
-fn the_row_that_was_asked_for_is_shown() {
+fn rows_that_match_the_query_are_shown() {
     let text = document(3, 5, None);
     let digest = digest(&text, "order o-77", 800).unwrap();
     assert!(
@@ -151,7 +155,7 @@ fn the_row_that_was_asked_for_is_shown() {
 }
 
 #[test]
-fn what_fits_comes_back_as_it_is() {
+fn a_text_that_fits_is_returned_unchanged() {
     let text = "{ \"b\" : 123456789012345678901234567890 }";
     let digest = digest(text, "", 100).unwrap();
     assert_eq!((digest.text.as_str(), digest.shortened), (text, false));
@@ -163,7 +167,7 @@ fn what_fits_comes_back_as_it_is() {
 }
 
 #[test]
-fn what_is_no_json_is_text_and_no_budget_is_refused() {
+fn invalid_json_is_text_and_a_small_budget_is_refused() {
     let prose = "The gate is open. ".repeat(400);
     let told = digest(&format!("{{{prose}"), "", 200).unwrap();
     assert!(told.kind == "text" && told.tokens_out <= 200 && told.text.contains("The gate is open."));
@@ -171,7 +175,7 @@ fn what_is_no_json_is_text_and_no_budget_is_refused() {
 }
 
 #[test]
-fn a_value_a_line_is_rows_and_a_line_that_is_none_is_said() {
+fn json_lines_are_rows_and_invalid_lines_are_reported() {
     let mut dice = Dice(3);
     let mut lines: Vec<String> = (0..300).map(|i| row(i, &mut dice, None)).collect();
     lines[150] = "worker 3 restarted".into();
@@ -186,7 +190,7 @@ fn a_value_a_line_is_rows_and_a_line_that_is_none_is_said() {
 }
 
 #[test]
-fn what_there_is_of_a_document_that_breaks_off_is_told() {
+fn a_truncated_document_is_digested() {
     let whole = document(0, 4, None);
     let part = &whole[..whole.len() - 7];
     let told = digest(part, "", 600).unwrap();

@@ -26,16 +26,16 @@ pub(crate) const CHUNK: usize = 16 << 10;
 pub(crate) struct OutgoingHandler {
     sender: Arc<RequestSender>,
     /// Part of the budget that the next request uses.
-    carried: Option<ByteReservation>,
+    reservation: Option<ByteReservation>,
 }
 
 impl OutgoingHandler {
     pub(super) fn new(sender: Arc<RequestSender>) -> Self {
-        Self { sender, carried: None }
+        Self { sender, reservation: None }
     }
 
     pub(crate) fn set_reservation(&mut self, held: Option<ByteReservation>) {
-        self.carried = held;
+        self.reservation = held;
     }
 }
 
@@ -46,11 +46,11 @@ impl WasiHttpHooks for OutgoingHandler {
         options: Option<RequestOptions>,
         _: ConnectionFuture,
     ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, ConnectionFuture), Error>> + Send> {
-        let (sender, carried) = (Arc::clone(&self.sender), self.carried.take());
+        let (sender, reservation) = (Arc::clone(&self.sender), self.reservation.take());
         Box::new(async move {
-            let _carried = carried;
+            let _reservation = reservation;
             let sent = send(&sender, request, options).await;
-            let response = sent.and_then(answer).map_err(|fault| error(&sender, fault))?;
+            let response = sent.and_then(to_wasi_response).map_err(|fault| to_error_code(&sender, fault))?;
             Ok((response, Box::new(async { Ok(()) }) as ConnectionFuture))
         })
     }
@@ -109,8 +109,8 @@ async fn collect(mut body: WasiBody, held: &mut ByteReservation) -> Result<Vec<u
     Ok(bytes)
 }
 
-fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
-    let HttpResponse { status, headers, body, reservation: held, .. } = answer;
+fn to_wasi_response(response: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
+    let HttpResponse { status, headers, body, reservation: held, .. } = response;
     let mut response = http::Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(name, value);
@@ -124,11 +124,10 @@ fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
 }
 
 /// Maps a fault to an error code. No code has a reason for a denied request, so the reason is logged.
-fn error(sender: &RequestSender, fault: Fault) -> Error {
+fn to_error_code(sender: &RequestSender, fault: Fault) -> Error {
     match fault.kind {
         FaultKind::Denied => {
-            let hint = fault.hint.unwrap_or_default();
-            tracing::warn!(target: "gate", gate = sender.rules.gate(), "{}: {hint}", fault.message);
+            tracing::warn!(target: "gate", gate = sender.rules.gate(), "{}", fault.in_one_line());
             Error::HttpRequestDenied
         }
         FaultKind::TimedOut => Error::HttpResponseTimeout,

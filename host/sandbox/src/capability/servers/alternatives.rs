@@ -1,4 +1,4 @@
-//! Alternatives to a failed tool that the call has access to.
+//! Alternatives to a tool: those to a failed one, and near-identical tools (twins) in search results.
 
 use std::sync::Arc;
 
@@ -6,11 +6,15 @@ use gatehouse_core::{
     Fault,
     catalog::ToolEntry,
     fallback::{self, AlternativeTool, FailedTool, FallbackSearch},
-    ports::tool_index::ToolHit,
+    ports::{ledger::MetricsFilter, tool_index::ToolHit},
+    search::tools::twins::{ServerPositions, TwinOrder, group_twins},
     tool::ToolId,
 };
 
 use super::ServerAccess;
+
+/// Hits beyond the limit that are also checked for twins.
+pub(super) const EXTRA_HITS: usize = 10;
 
 impl ServerAccess<'_> {
     pub(crate) async fn alternatives(
@@ -42,5 +46,41 @@ impl ServerAccess<'_> {
             alternatives.extend(listed.filter(fits).map(|now| (one, now)));
         }
         Ok(alternatives)
+    }
+
+    pub(super) fn places(&self) -> ServerPositions {
+        self.statuses().into_iter().map(|status| (status.name, status.place)).collect()
+    }
+
+    /// Returns the first `limit` hits. Twins follow the first of them, with its score and fit, in order of preference.
+    /// The ledger is only read if there are twins.
+    pub(super) async fn with_twins(
+        &self,
+        found: Vec<ToolHit>,
+        limit: usize,
+    ) -> Result<Vec<(ToolHit, Arc<ToolEntry>)>, Fault> {
+        let mut hits = Vec::new();
+        for hit in found {
+            if let Some(entry) = self.listed(&hit.id).await? {
+                hits.push((hit, entry));
+            }
+        }
+        let mut groups = group_twins(hits, |(hit, _)| (&hit.id, &hit.spec));
+        if groups.iter().any(|group| group.len() > 1) {
+            let metrics = match &self.ports.ledger {
+                Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
+                    tracing::warn!("ordering twins without call metrics: {}", fault.in_one_line());
+                    Vec::new()
+                }),
+                None => Vec::new(),
+            };
+            let order = TwinOrder::new(self.places(), &metrics);
+            for group in &mut groups {
+                let (score, fit) = (group[0].0.score, group[0].0.fit);
+                group.sort_by(|(a, _), (b, _)| order.compare(&a.id, &b.id));
+                group.iter_mut().for_each(|(hit, _)| (hit.score, hit.fit) = (score, fit));
+            }
+        }
+        Ok(groups.into_iter().flatten().take(limit).collect())
     }
 }

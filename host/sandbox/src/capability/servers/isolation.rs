@@ -9,7 +9,7 @@ use gatehouse_core::{
     ports::{ledger::MetricsFilter, servers::ServerState},
 };
 
-use super::{CallTarget, Capabilities, ServerAccess, in_time};
+use super::{CallTarget, Capabilities, ServerAccess, before_deadline};
 
 const DAYS: u32 = 7;
 
@@ -21,9 +21,9 @@ impl Capabilities {
         arguments: &str,
         limit: Duration,
     ) -> Outcome {
-        let reach = self.server_access()?;
-        reach.learn(server).await?;
-        let entry = reach.entry(server, tool).await?;
+        let access = self.server_access()?;
+        access.learn(server).await?;
+        let entry = access.entry(server, tool).await?;
         Ok(self.call_with_reservation(CallTarget::Isolated(entry), arguments, Some(limit)).await?.0)
     }
 }
@@ -31,15 +31,15 @@ impl Capabilities {
 impl ServerAccess<'_> {
     /// Gets a server's listing if it is unknown, without leaving a connection open.
     pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
-        let servers = self.servers_for(server)?;
-        in_time(self.deadline, server, servers.probe(server)).await
+        let servers = self.registry_with(server)?;
+        before_deadline(self.deadline, server, servers.probe(server)).await
     }
 
     /// Returns advice on calling a server. Without a ledger, it assumes no earlier calls.
     pub(crate) async fn advise(&self, server: &str) -> Result<IsolationAdvice, Fault> {
-        self.servers_for(server)?;
+        self.registry_with(server)?;
         let status = self.statuses().into_iter().find(|status| *status.name == *server);
-        let mut facts = ServerUsage {
+        let mut usage = ServerUsage {
             program: status.as_ref().is_some_and(|status| status.transport == "stdio"),
             running: status.is_some_and(|status| status.state == ServerState::Connected),
             ..ServerUsage::default()
@@ -48,10 +48,10 @@ impl ServerAccess<'_> {
             let source = Some(SourceId::Server(server.into()));
             let filter = MetricsFilter { source, tool: None, days: Some(DAYS) };
             for tool in ledger.metrics(&filter).await? {
-                facts.calls += tool.calls;
-                facts.waited_ms += tool.connecting_ms;
+                usage.calls += tool.calls;
+                usage.waited_ms += tool.connecting_ms;
             }
         }
-        Ok(advise(&facts))
+        Ok(advise(&usage))
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{digest, value::number};
+use crate::digest::{digest, value::number};
 
 #[derive(Default)]
 struct TextFacts {

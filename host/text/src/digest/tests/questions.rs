@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 
 use serde::Deserialize;
 
-use super::digest;
+use crate::digest::digest;
 
 #[derive(Deserialize)]
 struct FixtureQuestion {
