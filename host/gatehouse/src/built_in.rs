@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_that_name_is_another_one() {
+    fn paths_are_not_built_in() {
         assert_eq!(
             folders(Path::new("/etc/gh"), Some(vec!["built-in".into(), "./built-in".into()])),
             [Path::new("built-in"), Path::new("/etc/gh/./built-in")]

@@ -25,34 +25,27 @@ use crate::{
     system_limits,
 };
 
-mod artifacts;
 mod changed_tools;
 mod counts;
-mod documents;
 mod gates;
-mod graph;
 mod instructions;
 mod known_servers;
 mod lazy_port;
-mod ledger;
-mod logins;
 mod marks;
 mod offers;
 mod pipeline;
-mod reachable;
 mod servers;
+mod stores;
 mod unmatched_patterns;
 mod unmet_grants;
 
 pub(crate) use counts::GateCounts;
-pub(crate) use documents::documents;
 pub(crate) use gates::GateRegistry;
-pub(crate) use graph::knowledge;
 pub(crate) use known_servers::KnownServer;
 pub(crate) use lazy_port::{LazyGraph, LazyLibrary, LazyWorkspace};
-pub(crate) use logins::logins;
 pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use servers::HostServers;
+pub(crate) use stores::{documents, knowledge, logins};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -135,22 +128,22 @@ impl PresetViews {
 pub(crate) fn models(config: &Config) -> Result<ConfiguredModels, ConfigError> {
     let local = LocalModels { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(BpeTokenCounter) };
     ConfiguredModels::new(&config.models, local)
-        .map_err(|bad| ConfigError { place: format!("[models.{}]", bad.provider.id()), message: bad.message })
+        .map_err(|bad| ConfigError::new(format!("[models.{}]", bad.provider.id()), bad.message))
 }
 
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let config = Arc::new(config);
         let ConfiguredModels { llm, embedder, missing } = models(&config)?;
-        let knowledge = Arc::new(graph::from_config(&config, &embedder));
+        let knowledge = Arc::new(stores::lazy_knowledge(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
-        let documents = Arc::new(documents::from_config(&config, &embedder));
-        let artifacts = Arc::new(artifacts::from_config(&config, &embedder));
+        let documents = Arc::new(stores::lazy_documents(&config, &embedder));
+        let artifacts = Arc::new(stores::lazy_artifacts(&config, &embedder));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let embeds = Some(Arc::clone(&embedder));
         let tools =
             Arc::new(ToolCatalogStore::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
-        let ledger = ledger::from_config(&config, &clock);
+        let ledger = stores::ledger(&config, &clock);
         let logins = Arc::new(logins(&config));
         let index = Arc::clone(&tools) as _;
         let servers =
@@ -173,7 +166,7 @@ impl Composition {
             kv,
             artifacts: Arc::clone(&artifacts) as _,
             text: Arc::new(Extractor),
-            http: Arc::new(Outbound::new()),
+            http: Arc::new(Outbound::default()),
             models: models.clone(),
             servers: Some(Arc::clone(&servers.live) as _),
             tools: Some(tools),
@@ -197,7 +190,7 @@ impl Composition {
 
     /// Creates the composition of another configuration. Gates with unchanged settings stay loaded, except those in
     /// `reread`, which are loaded again. Gates in `withdrawn` no longer exist.
-    pub(crate) async fn next(
+    pub(crate) async fn with_config(
         &self,
         config: Arc<Config>,
         reread: &BTreeSet<String>,
@@ -226,7 +219,7 @@ impl Composition {
         let named: BTreeSet<&str> = named.chain(chosen.declared.then_some(chosen.preset.as_str())).collect();
         for name in named.into_iter().filter(|_| all) {
             let view = match CompiledPreset::compile(&self.config.presets, name) {
-                Ok(exposure) => self.view(&exposure).await,
+                Ok(compiled) => self.view(&compiled).await,
                 Err(error) => Err(error.to_string()),
             };
             presets.insert(name.to_owned(), view);
@@ -234,20 +227,20 @@ impl Composition {
         Ok(PresetViews { default, presets })
     }
 
-    async fn view(&self, exposure: &CompiledPreset) -> Result<PresetView, String> {
-        let offers = self.offers(exposure, ServerWait::None).await?;
+    async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, String> {
+        let offers = self.offers(compiled, ServerWait::None).await?;
         let starting = offers
             .iter()
             .filter(|offer| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some()));
         let starting: Vec<_> = starting.map(|offer| offer.source.id().clone()).collect();
-        for warning in self.check_changes(exposure, &offers)? {
-            tracing::warn!(preset = exposure.preset, "{warning}");
+        for warning in self.check_changes(compiled, &offers)? {
+            tracing::warn!(preset = compiled.preset, "{warning}");
         }
         let listings: Vec<_> =
             offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
-        let catalog = self.build(exposure, offers)?;
+        let catalog = self.build(compiled, offers)?;
         for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
-            tracing::warn!(preset = exposure.preset, "{source} does not list its tools: {why}");
+            tracing::warn!(preset = compiled.preset, "{source} does not list its tools: {why}");
         }
         // Omit gates whose tools are all denied.
         let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
@@ -259,23 +252,23 @@ impl Composition {
             };
             texts.push((&**source.name(), listing.summary.as_str()));
         }
-        let instructions = instructions::instructions(&gates, &servers, exposure.description.as_deref());
+        let instructions = instructions::instructions(&gates, &servers, compiled.description.as_deref());
         Ok(PresetView { catalog, instructions })
     }
 
     /// Builds the catalog of one preset. The error names preset, gate and file.
-    pub(crate) async fn catalog(&self, exposure: &CompiledPreset) -> Result<Catalog, String> {
-        let offers = self.offers(exposure, COMMAND_WAIT).await?;
-        self.check_changes(exposure, &offers)?;
-        self.build(exposure, offers)
+    pub(crate) async fn catalog(&self, compiled: &CompiledPreset) -> Result<Catalog, String> {
+        let offers = self.offers(compiled, COMMAND_WAIT).await?;
+        self.check_changes(compiled, &offers)?;
+        self.build(compiled, offers)
     }
 
-    fn build(&self, exposure: &CompiledPreset, offers: Vec<SourceListing>) -> Result<Catalog, String> {
-        let mut exposure = exposure.clone();
-        exposure.filters_on = self.config.intelligence.enabled;
-        let mut catalog = Catalog::build(&exposure, offers)
-            .map_err(|error| self.config.catalog_error(&exposure.preset, &error))?;
-        self.reachable_servers(&exposure)
+    fn build(&self, compiled: &CompiledPreset, offers: Vec<SourceListing>) -> Result<Catalog, String> {
+        let mut compiled = compiled.clone();
+        compiled.filters_on = self.config.intelligence.enabled;
+        let mut catalog = Catalog::build(&compiled, offers)
+            .map_err(|error| self.config.catalog_error(&compiled.preset, &error))?;
+        self.reachable_servers(&compiled)
             .into_iter()
             .for_each(|server| catalog.resources_and_prompts.add_linked(server));
         Ok(catalog)
@@ -286,7 +279,7 @@ impl Composition {
         let mut catalogs = Vec::new();
         for name in self.config.served_presets() {
             let catalog = match CompiledPreset::compile(&self.config.presets, name) {
-                Ok(exposure) => self.catalog(&exposure).await,
+                Ok(compiled) => self.catalog(&compiled).await,
                 Err(error) => Err(error.to_string()),
             };
             catalogs.push((name.as_str(), catalog));

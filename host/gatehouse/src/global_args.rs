@@ -41,7 +41,7 @@ impl GlobalArgs {
         config.choice = found.choice;
         // Complete an interrupted restore before any code reads the data.
         archive::finish(&config.state)
-            .map_err(|why| ConfigError { place: config.state.display().to_string(), message: why })?;
+            .map_err(|why| ConfigError::new(config.state.display().to_string(), why))?;
         Ok(config)
     }
 
@@ -55,17 +55,17 @@ impl GlobalArgs {
     }
 
     pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
-        self.composed(self.config(env)?, env)
+        self.open(self.config(env)?, env)
     }
 
     /// Composes from the file that the user names, else from the `presets.toml` of the project. Ignores the user's own
     /// configuration.
     pub(crate) fn compose_project(&self, folder: &Path, env: &Env) -> Result<Composition, ConfigError> {
         let found = locate::read_for_project(self.config.as_deref(), folder, env)?;
-        self.composed(self.check(found, env)?, env)
+        self.open(self.check(found, env)?, env)
     }
 
-    fn composed(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {
+    fn open(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {
         let composition = Composition::new(config, env)?;
         self.stores().push(composition.stores.clone());
         Ok(composition)

@@ -1,5 +1,6 @@
 //! Access to the standard streams; no other module writes to them. If the reader of a stream stops reading (`| head`),
-//! the program exits with 0.
+//! the program exits with 0. After any other
+//! failure to write it exits with 1.
 
 use std::{
     borrow::Cow,
@@ -25,8 +26,8 @@ pub(crate) struct OutputOptions {
 static OPTIONS: OnceLock<OutputOptions> = OnceLock::new();
 
 /// Sets the options. Only the first call has an effect.
-pub(crate) fn set_options(manners: OutputOptions) {
-    let _ = OPTIONS.set(manners);
+pub(crate) fn set_options(options: OutputOptions) {
+    let _ = OPTIONS.set(options);
 }
 
 fn options() -> OutputOptions {
@@ -42,28 +43,28 @@ pub(crate) enum TerminalColor {
 }
 
 /// Returns the word in a color if the stream is a terminal and colors are enabled.
-fn colored(word: &str, colour: TerminalColor, stream: &impl IsTerminal) -> String {
+fn colored(word: &str, color: TerminalColor, stream: &impl IsTerminal) -> String {
     if options().colors && stream.is_terminal() {
-        format!("\u{1b}[1;{}m{word}\u{1b}[0m", colour as u8)
+        format!("\u{1b}[1;{}m{word}\u{1b}[0m", color as u8)
     } else {
         word.to_owned()
     }
 }
 
-pub(crate) fn is_read_by_a_person() -> bool {
+pub(crate) fn is_interactive() -> bool {
     io::stderr().is_terminal() && !options().quiet && !telemetry::is_json()
 }
 
 /// Writes the help of a command. Uses the colored text only on a terminal.
-pub(crate) fn help(plain: &str, coloured: &str, colours: bool) {
+pub(crate) fn help(plain: &str, colored_text: &str, colors: bool) {
     let stdout = io::stdout();
-    write(stdout.lock(), if colours && stdout.is_terminal() { coloured } else { plain });
+    write(stdout.lock(), if colors && stdout.is_terminal() { colored_text } else { plain });
 }
 
 /// Writes a colored verdict and its subject to standard output.
-pub(crate) fn verdict(word: &str, colour: TerminalColor, about: &str) {
+pub(crate) fn verdict(word: &str, color: TerminalColor, about: &str) {
     let stdout = io::stdout();
-    let word = colored(word, colour, &stdout);
+    let word = colored(word, color, &stdout);
     write(stdout.lock(), &format!("{word}{}", sanitized(about)));
 }
 
@@ -113,9 +114,7 @@ pub(crate) fn error(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::error!("{}", sanitized(text.as_ref()));
     }
-    let stderr = io::stderr();
-    let name = colored("error:", TerminalColor::Red, &stderr);
-    write(stderr.lock(), &format!("{name} {}", sanitized(text.as_ref())));
+    labeled("error:", TerminalColor::Red, text.as_ref());
 }
 
 /// Writes a warning to standard error, unless `-q` is set.
@@ -126,9 +125,13 @@ pub(crate) fn warn(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::warn!("{}", sanitized(text.as_ref()));
     }
+    labeled("warning:", TerminalColor::Yellow, text.as_ref());
+}
+
+fn labeled(label: &str, color: TerminalColor, text: &str) {
     let stderr = io::stderr();
-    let name = colored("warning:", TerminalColor::Yellow, &stderr);
-    write(stderr.lock(), &format!("{name} {}", sanitized(text.as_ref())));
+    let label = colored(label, color, &stderr);
+    write(stderr.lock(), &format!("{label} {}", sanitized(text)));
 }
 
 /// Writes a note for users to standard error, unless `-q` is set.
@@ -147,7 +150,7 @@ pub(crate) fn notice(text: impl AsRef<str>) {
 }
 
 /// Prints a question to standard error and reads the answer. `None` if standard input is not a terminal. Blocks.
-pub(crate) fn ask(question: &str) -> Option<String> {
+pub(crate) fn prompt(question: &str) -> Option<String> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
         return None;
@@ -161,9 +164,14 @@ pub(crate) fn ask(question: &str) -> Option<String> {
 
 fn write(mut stream: impl Write, text: &str) {
     let written = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(b"\n"));
-    if written.and_then(|()| stream.flush()).is_err() {
-        std::process::exit(0);
+    if let Err(error) = written.and_then(|()| stream.flush()) {
+        std::process::exit(exit_code(&error));
     }
+}
+
+/// Returns 0 if the reader stopped reading, else 1, for example if the disk is full.
+fn exit_code(error: &io::Error) -> i32 {
+    if error.kind() == io::ErrorKind::BrokenPipe { 0 } else { 1 }
 }
 
 /// Pads a text with spaces to a width in terminal cells; a character takes up to two.
@@ -180,11 +188,11 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let told = |row: &Vec<String>| {
+    let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| padded(cell, *width));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    rows.iter().map(told).collect()
+    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -192,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_they_look() {
+    fn width_is_measured_in_terminal_cells() {
         assert_eq!(padded("ab", 4), "ab  ");
         assert_eq!(padded("数据", 6), "数据  ");
         assert_eq!(padded("e\u{301}", 2), "e\u{301} ");
@@ -200,10 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_shown_nothing_to_obey() {
+    fn control_characters_are_replaced() {
         assert_eq!(sanitized("a\tb\nc"), "a\tb\nc");
         assert_eq!(sanitized("gpj.\u{202e}exe \u{200d}"), "gpj.\u{fffd}exe \u{200d}");
         assert_eq!(escaped("{\"a\": \"\u{202e}é\u{85}\"}".into()), r#"{"a": "\u202eé\u0085"}"#);
         assert_eq!(sanitized("\u{1b}[2J\u{9b}31mred\r"), "\u{fffd}[2J\u{fffd}31mred\u{fffd}");
+    }
+
+    #[test]
+    fn only_a_closed_pipe_is_a_success() {
+        assert_eq!(exit_code(&io::ErrorKind::BrokenPipe.into()), 0);
+        assert_eq!(exit_code(&io::ErrorKind::StorageFull.into()), 1);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct PinnedCommand {
 }
 
 impl PinnedCommand {
-    pub(crate) fn new(config: &Config, place: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
+    pub(crate) fn new(config: &Config, global: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
         let program = std::env::current_exe().map_err(|error| CommandError::Failed(error.to_string()))?;
         let file =
             config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
@@ -28,11 +28,11 @@ impl PinnedCommand {
             out::note(format!("the client will use {file} even after it changes, because --config names it"));
         }
         let mut arguments = vec!["--config".into(), file];
-        if place.gates.is_some() {
+        if global.gates.is_some() {
             let folders = config.gate_folders.iter();
             arguments.extend(folders.flat_map(|dir| ["--gates".into(), dir.display().to_string()]));
         }
-        let places = env.places().into_iter().map(|(name, path)| (name, path.display().to_string()));
+        let places = env.data_paths().into_iter().map(|(name, path)| (name, path.display().to_string()));
         Ok(Self { program, arguments, environment: places.collect() })
     }
 

@@ -7,9 +7,10 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
+use gatehouse_core::ports::Clock as _;
 use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_stores::LedgerHealth;
 use gatehouse_wire::serve::{ClientInfo, ServedPresets};
@@ -17,7 +18,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{compose::HostServers, config::Config, reload::ReloadHealth};
+use crate::{
+    compose::{HostServers, SystemClock},
+    config::Config,
+    reload::ReloadHealth,
+};
 
 /// Time in which changes are collected before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(200);
@@ -58,7 +63,7 @@ impl HostFacts {
     pub(crate) fn new(config: &Config, preset: &str, address: Option<SocketAddr>) -> Self {
         Self {
             pid: std::process::id(),
-            started_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
+            started_at: SystemClock.now_ms(),
             version: env!("CARGO_PKG_VERSION").into(),
             config: config.file.clone(),
             preset: preset.into(),
@@ -93,13 +98,13 @@ impl fmt::Display for RunningHost {
             write!(f, "\n           {} calls are missing from the ledger", self.ledger.lost)?;
         }
         self.clients.iter().try_for_each(|client| {
-            let news = match (client.told_at, client.up_to_date) {
+            let state = match (client.told_at, client.up_to_date) {
                 (None, _) => "has the tools that it listed",
                 (Some(_), true) => "was notified of new tools and listed them",
                 (Some(_), false) => "was notified of new tools and has not listed them",
             };
             let ClientInfo { name, version, protocol, .. } = client;
-            write!(f, "\n  client   {name} {version} ({protocol}): {news}")
+            write!(f, "\n  client   {name} {version} ({protocol}): {state}")
         })
     }
 }
@@ -148,7 +153,7 @@ pub(crate) async fn announce(
     servers: Arc<HostServers>,
     mut ledger: watch::Receiver<LedgerHealth>,
 ) {
-    let mut news = presets.client_changes();
+    let mut client_changes = presets.client_changes();
     let (folder, pid) = (facts.folder.clone(), facts.pid);
     let files = match tokio::task::spawn_blocking(move || PresenceFiles::make(&folder, pid)).await {
         Ok(Ok(files)) => files,
@@ -163,7 +168,7 @@ pub(crate) async fn announce(
             facts: facts.clone(),
             health: health.borrow_and_update().clone(),
             clients: {
-                news.borrow_and_update();
+                client_changes.borrow_and_update();
                 presets.clients()
             },
             servers: servers.status(),
@@ -175,7 +180,7 @@ pub(crate) async fn announce(
         }
         let gone = tokio::select! {
             changed = health.changed() => changed.is_err(),
-            changed = news.changed() => changed.is_err(),
+            changed = client_changes.changed() => changed.is_err(),
             Ok(()) = ledger.changed() => false,
             () = wait_for_change(&servers, &host.servers) => false,
         };

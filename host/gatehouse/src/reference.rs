@@ -115,7 +115,7 @@ fn cell(text: &str) -> String {
 }
 
 #[test]
-fn the_page_of_commands_says_what_they_say() {
+fn command_page_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (made, kept) = (page(), fs::read_to_string(root.join("docs/command-line.md")).unwrap_or_default());
     if made != kept {

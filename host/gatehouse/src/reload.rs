@@ -4,7 +4,6 @@
 //! that succeeds. A change that fails has no effect, and its reason is logged once.
 
 mod change;
-mod idle;
 mod probation;
 mod report;
 mod views;
@@ -53,7 +52,7 @@ pub(crate) struct Reloader {
     failing: BTreeSet<String>,
     /// Content of `presets.toml` at the last read, valid or not.
     text: Option<String>,
-    wanted: Option<Arc<Config>>,
+    pending_config: Option<Arc<Config>>,
     /// Files that were refused. They are tried again with another configuration.
     refused: BTreeMap<String, FileStamp>,
     /// Digests of versions that trapped repeatedly, by gate. They are refused in any file.
@@ -69,7 +68,7 @@ pub(crate) struct Reloader {
     /// Time at which presets were last rebuilt because servers listed other tools.
     relisted: Instant,
     /// Handles that make the host connect to servers that were never listed.
-    wanted_listings: Vec<Arc<()>>,
+    listing_guards: Vec<Arc<()>>,
 }
 
 impl Reloader {
@@ -87,7 +86,7 @@ impl Reloader {
             text: current.config.text.clone(),
             current,
             failing: failing.into_keys().collect(),
-            wanted: None,
+            pending_config: None,
             refused: BTreeMap::new(),
             unfit: BTreeMap::new(),
             former: BTreeMap::new(),
@@ -97,7 +96,7 @@ impl Reloader {
             report,
             idle: BTreeSet::new(),
             relisted: Instant::now(),
-            wanted_listings: Vec::new(),
+            listing_guards: Vec::new(),
         }
     }
 
@@ -109,11 +108,7 @@ impl Reloader {
                 None
             }
         };
-        tokio::task::block_in_place(|| {
-            built_in::make_default_folder(&self.current.config);
-            HostServers::make_folder(&self.current.config);
-            self.current.gates.sweep();
-        });
+        self.prepare_folders();
         self.current.gates.misnamed().iter().for_each(|why| tracing::warn!("{why}"));
         let mut listings = self.listings();
         loop {
@@ -127,7 +122,7 @@ impl Reloader {
             // The first check is immediate: files can change while the host starts.
             self.check_files().await;
             self.ask_unlisted_servers().await;
-            self.say_idle_gates().await;
+            self.log_idle_gates().await;
             let rest = if self.missing.is_empty() { RESCAN } else { REMOVAL_GRACE };
             let changed = async {
                 match &mut watch {
@@ -142,6 +137,14 @@ impl Reloader {
                 Ok(()) = listings.changed() => self.relist().await,
             }
         }
+    }
+
+    fn prepare_folders(&self) {
+        tokio::task::block_in_place(|| {
+            built_in::make_default_folder(&self.current.config);
+            HostServers::make_folder(&self.current.config);
+            self.current.gates.sweep();
+        });
     }
 
     async fn check_files(&mut self) {
@@ -173,13 +176,13 @@ impl Reloader {
                 return self.report.configuration_refused(&why);
             }
         };
-        let in_force = self.wanted.as_ref().unwrap_or(&self.current.config);
-        if self.text.as_ref() == Some(&text) && !file_params::changed(&in_force.inserted) {
+        let in_force = self.pending_config.as_ref().unwrap_or(&self.current.config);
+        if self.text.as_ref() == Some(&text) && !file_params::changed(&in_force.param_files) {
             return;
         }
         if self.origin.by_trust && !trust::is_trusted(&file, &text) {
             // Read again next time, until the file is trusted or restored.
-            (self.text, self.wanted) = (None, None);
+            (self.text, self.pending_config) = (None, None);
             let file = file.display();
             let why = format!(
                 "{file}: it has changed since it was trusted; to apply the change, run `gatehouse trust {file}`"
@@ -192,10 +195,10 @@ impl Reloader {
         let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
         match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
-            Ok(config) => self.wanted = Some(Arc::new(config)),
+            Ok(config) => self.pending_config = Some(Arc::new(config)),
             Err(error) => {
                 // Read again next time: a file that it names may appear or be corrected.
-                (self.text, self.wanted) = (None, None);
+                (self.text, self.pending_config) = (None, None);
                 self.report.configuration_refused(&error.to_string());
             }
         }
@@ -208,7 +211,7 @@ impl Reloader {
         let withdrawn =
             self.current.gates.withdrawn().iter().filter(|name| !change.reread.contains_key(*name));
         let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
-        let next = self.current.next(config, &reread, withdrawn).await;
+        let next = self.current.with_config(config, &reread, withdrawn).await;
         let put_back = self.keep_out_unfit(change, &next).await?;
         // The presets must see the new set of servers. If they cannot be served, the old set is restored.
         next.stores.servers.follow(&next.config);
@@ -230,11 +233,9 @@ impl Reloader {
 
     /// Swaps the pointer of each preset, and returns the previous composition.
     async fn swap(&mut self, next: Composition, views: PresetViews) -> Composition {
-        self.report_unmatched_patterns(&next, &views).await;
-        self.failing = views.failing().into_keys().collect();
-        let told = self.presets.swap(views.default, views.presets);
-        self.report.swapped(&told);
-        std::mem::replace(&mut self.current, next)
+        let before = std::mem::replace(&mut self.current, next);
+        self.swap_views(views).await;
+        before
     }
 
     async fn finish_change(&mut self, change: &ChangeSet, before: &Composition) {
@@ -252,7 +253,7 @@ impl Reloader {
                     self.begin_probation(name, gate, former);
                 }
                 _ if withdrawn => self.report.gate_reloaded(name, digest),
-                _ if change.reread.contains_key(name) => self.report.gate_settled(name),
+                _ if change.reread.contains_key(name) => self.report.gate_in_sync(name),
                 _ => {}
             }
         }
@@ -268,13 +269,9 @@ impl Reloader {
             self.report.gate_withdrawn(name, why);
         }
         if change.configuration.is_some() {
-            self.wanted = None;
+            self.pending_config = None;
             self.report.configuration_applied(&before.config, &self.current.config);
-            tokio::task::block_in_place(|| {
-                built_in::make_default_folder(&self.current.config);
-                HostServers::make_folder(&self.current.config);
-                self.current.gates.sweep();
-            });
+            self.prepare_folders();
         }
     }
 }

@@ -15,22 +15,14 @@ const HUNG_UP: i32 = 129;
 const INTERRUPTED: i32 = 130;
 const TERMINATED: i32 = 143;
 
-pub(crate) fn stop() -> CancellationToken {
-    start(None)
-}
-
-/// Returns a token that the first signal cancels, for a host. The second signal exits, as does the end of `drain` plus
-/// [`MAX_SHUTDOWN`].
-pub(crate) fn stop_the_host(drain: Duration) -> CancellationToken {
-    start(Some(drain))
-}
-
-fn start(host: Option<Duration>) -> CancellationToken {
+/// Returns a token that the first signal cancels. In a host, which has `drain`, the second signal exits, as does the end
+/// of `drain` plus [`MAX_SHUTDOWN`].
+pub(crate) fn shutdown_token(drain: Option<Duration>) -> CancellationToken {
     let stop = CancellationToken::new();
     let cancel = stop.clone();
     // Installed before the host reports that it is ready: a client may end it right after that.
     let started = open_signals().and_then(|(runtime, signals)| {
-        let listen = move || runtime.block_on(listen(signals, &cancel, host));
+        let listen = move || runtime.block_on(listen(signals, &cancel, drain));
         thread::Builder::new().name("signals".into()).spawn(listen)
     });
     if let Err(error) = started {
@@ -59,10 +51,10 @@ fn warn_unhandled(error: &std::io::Error) {
     tracing::warn!(%error, "cannot handle signals; they end this process and its calls immediately");
 }
 
-async fn listen(mut signals: Signals, stop: &CancellationToken, host: Option<Duration>) {
+async fn listen(mut signals: Signals, stop: &CancellationToken, drain: Option<Duration>) {
     signals.next().await;
     stop.cancel();
-    if let Some(drain) = host {
+    if let Some(drain) = drain {
         let code = tokio::select! {
             code = signals.next() => code,
             () = tokio::time::sleep(drain + MAX_SHUTDOWN) => TERMINATED,

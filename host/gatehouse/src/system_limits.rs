@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_memory_is_refused_with_what_to_raise() {
+    fn too_little_memory_is_refused_with_the_limit_to_raise() {
         let limited = |memory| check(SystemLimits { memory, address_space: None });
         assert!(limited(None).is_ok() && limited(Some(MIN_MEMORY)).is_ok());
         let refused = limited(Some(100 << 20)).err().map(|failure| failure.message().to_owned());

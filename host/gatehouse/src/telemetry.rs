@@ -20,7 +20,11 @@ const MAX_BUFFERED_LINES: usize = 1_024;
 /// Silences `rmcp` unless the filter names it: it logs complete messages with their arguments. Its service logs an
 /// error when a client disconnects, and a line for each reply without a receiver.
 fn quiet_rmcp(filter: &str) -> String {
-    if filter.contains("rmcp") { filter.into() } else { format!("{filter},rmcp=error,rmcp::service=off") }
+    let names_rmcp = filter.split(',').any(|directive| {
+        let target = directive.trim().split(['=', '[']).next().unwrap_or_default();
+        target == "rmcp" || target.starts_with("rmcp::")
+    });
+    if names_rmcp { filter.into() } else { format!("{filter},rmcp=error,rmcp::service=off") }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_log_hides_nothing() {
+    fn hidden_characters_of_log_lines_are_replaced() {
         let mut log = VisibleWriter(Vec::new());
         log.write_all("WARN tool=\"gpj.\u{202e}exe\" é\n".as_bytes()).expect("written");
         log.write_all(b"INFO plain \xff\n").expect("written");
@@ -116,5 +120,15 @@ mod tests {
             log.0,
             [&b"WARN tool=\"gpj.\xef\xbf\xbdexe\" \xc3\xa9\n"[..], b"INFO plain \xff\n"].concat()
         );
+    }
+
+    #[test]
+    fn rmcp_is_quiet_unless_the_filter_names_it() {
+        for filter in ["debug", "my_rmcp_x=debug", "rmcp_other=debug"] {
+            assert_eq!(quiet_rmcp(filter), format!("{filter},rmcp=error,rmcp::service=off"));
+        }
+        for filter in ["rmcp=debug", "warn, rmcp::service=debug", "rmcp[call]=trace"] {
+            assert_eq!(quiet_rmcp(filter), filter);
+        }
     }
 }

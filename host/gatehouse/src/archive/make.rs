@@ -14,7 +14,7 @@ use gatehouse_stores::{DataFile, DatabaseLock};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use super::{ArchiveManifest, FOLDERS, FORMAT, Kind, MANIFEST, io_message, tree};
+use super::{ArchiveManifest, EntryKind, FOLDERS, FORMAT, MANIFEST, io_message, tree};
 
 pub(crate) struct ArchiveSummary {
     pub(crate) manifest: ArchiveManifest,
@@ -23,7 +23,7 @@ pub(crate) struct ArchiveSummary {
 
 pub(super) struct ArchiveWriter {
     tar: Builder<File>,
-    pub(super) files: BTreeMap<String, Kind>,
+    pub(super) files: BTreeMap<String, EntryKind>,
     pub(super) left_out: Vec<String>,
     /// Buffer for one entry: tar stores the size first, and files can change while they are read.
     scratch: File,
@@ -92,7 +92,7 @@ impl ArchiveWriter {
         let mut header = header(EntryType::Regular, mode);
         header.set_size(size);
         self.tar.append_data(&mut header, path, (&self.scratch).take(size))?;
-        self.files.insert(path.to_owned(), Kind::File(size, digest));
+        self.files.insert(path.to_owned(), EntryKind::File(size, digest));
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl ArchiveWriter {
 
     pub(super) fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.tar.append_link(&mut header(EntryType::Symlink, 0o777), path, target)?;
-        self.files.insert(path.to_owned(), Kind::Link(target.to_owned()));
+        self.files.insert(path.to_owned(), EntryKind::Link(target.to_owned()));
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct ArchiveManifest {
     pub(crate) gatehouse: String,
     /// Creation time in milliseconds since 1970.
     pub(crate) created_at: u64,
-    pub(crate) files: BTreeMap<String, Kind>,
+    pub(crate) files: BTreeMap<String, EntryKind>,
     /// Schema version of each database.
     pub(crate) databases: BTreeMap<String, i64>,
     /// Paths that could not be copied, with the reason.
@@ -41,7 +41,7 @@ pub(crate) struct ArchiveManifest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     /// Size and SHA-256.
     File(u64, String),
     Link(String),

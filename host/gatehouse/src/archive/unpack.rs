@@ -16,7 +16,7 @@ use gatehouse_stores::{DataFile, check};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
-use super::{ArchiveManifest, FOLDERS, FORMAT, Kind, MANIFEST, io_message, make::DigestWriter};
+use super::{ArchiveManifest, EntryKind, FOLDERS, FORMAT, MANIFEST, io_message, make::DigestWriter};
 
 /// Maximum size of the manifest: about ten thousand files for each of a hundred gates.
 const MAX_MANIFEST: u64 = 256 << 20;
@@ -57,7 +57,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
     }
     // Create links last, so that nothing is written through them.
     for (path, kind) in &manifest.files {
-        if let Kind::Link(target) = kind {
+        if let EntryKind::Link(target) = kind {
             symlink(target, folder.join(path)).map_err(|error| io_message("written", folder, error))?;
         }
     }
@@ -66,7 +66,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
 
 struct ArchiveUnpacker<'a> {
     folder: &'a Path,
-    found: BTreeMap<String, Kind>,
+    found: BTreeMap<String, EntryKind>,
     manifest: Option<ArchiveManifest>,
 }
 
@@ -108,11 +108,11 @@ impl ArchiveUnpacker<'_> {
                 let mut digested = DigestWriter { inner: file, digest: Sha256::new() };
                 let size = copy(&mut entry, &mut digested)?;
                 digested.inner.sync_all()?;
-                Kind::File(size, hex(digested.digest.finalize()))
+                EntryKind::File(size, hex(digested.digest.finalize()))
             }
             EntryType::Symlink => {
                 let to = entry.link_name_bytes().and_then(|to| String::from_utf8(to.into_owned()).ok());
-                Kind::Link(to.ok_or_else(|| bad(format!("the link '{path}' has no valid target")))?)
+                EntryKind::Link(to.ok_or_else(|| bad(format!("the link '{path}' has no valid target")))?)
             }
             _ => return Err(bad(format!("'{path}' is neither a file nor a directory"))),
         };
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_data_folder_keeps_is_taken() {
+    fn only_files_of_a_data_directory_are_unpacked() {
         for good in ["knowledge.db", "kv.db", "gates", "gates/a/notes/x", "components/ab.wasm"] {
             assert!(allowed(good), "{good}");
         }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_finding_has_its_place_and_who_minds() {
+    fn findings_name_the_location_and_the_providers() {
         let said = found(json!({"type": "object", "anyOf": [{"required": ["a"]}], "properties": {
             "a": true, "b": {"type": ["string", "null"]}, "c/d": {"$ref": "#/$defs/x"},
             "e": {"type": "array", "items": {"anyOf": [false]}}}, "$defs": {"x": {"type": "string"}}}));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_takes_is_not_found() {
+    fn accepted_schemas_have_no_findings() {
         let plain = json!({"type": "object", "additionalProperties": false, "required": ["type"], "properties": {
             "type": {"type": "string", "enum": ["a", true]}, "$ref": {"type": "string", "default": {"$ref": "x"}},
             "one": {"anyOf": [{"type": "string"}, {"type": "integer"}]},

@@ -6,11 +6,11 @@ use std::{fmt::Write as _, path::PathBuf};
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
     Catalog, CompiledPreset, SourceId, catalog::ToolEntry, isolation, ports::ServerRegistry as _,
-    ports::ledger::CallLedger as _, ports::ledger::MetricsFilter, ports::servers::ServerStatus,
+    ports::ledger::MetricsFilter, ports::servers::ServerStatus,
 };
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs, presets, request};
+use super::{CommandError, GlobalArgs, presets, request, write_file};
 use crate::{compose::Composition, config::Env, out, pinned_command::PinnedCommand};
 
 /// Maximum number of tools in the text. The model can find the others.
@@ -45,14 +45,14 @@ enum AgentStrategy {
     Auto,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let composition = place.compose(env)?;
-    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let composition = global.compose(env)?;
+    let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
+    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
     let servers = &composition.stores.servers.live;
     let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
     if status.as_ref().is_some_and(|status| !catalog.server_tools.allows_server(status)) {
-        let (server, preset) = (&arguments.server, &exposure.preset);
+        let (server, preset) = (&arguments.server, &compiled.preset);
         return Err(CommandError::Usage(format!("preset '{preset}' has no access to server '{server}'")));
     }
     // Starts the server for a moment if it was never listed.
@@ -75,10 +75,10 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         AgentStrategy::Auto => (advice.isolated, advice.reason),
     };
     let taker =
-        if apart { request_preset(&composition, &exposure.preset, status.as_ref()).await } else { None };
+        if apart { request_preset(&composition, &compiled.preset, status.as_ref()).await } else { None };
     let (requests, why) = match (apart, taker) {
         (false, _) => (None, why),
-        (true, Some(preset)) => (Some((PinnedCommand::new(&composition.config, place, env)?, preset)), why),
+        (true, Some(preset)) => (Some((PinnedCommand::new(&composition.config, global, env)?, preset)), why),
         (true, None) if matches!(arguments.strategy, AgentStrategy::Auto) => {
             (None, "no preset with access to it has the tool `request`".to_owned())
         }
@@ -91,13 +91,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         out::line(text.trim_end());
         return Ok(());
     };
-    let failed = |error: std::io::Error| {
-        CommandError::Failed(format!("{}: cannot be written: {error}", file.display()))
-    };
-    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    gatehouse_files::write_atomic(file, text.as_bytes()).map_err(failed)?;
+    write_file(file, &text)?;
     out::line(format!("wrote {} ({}: {why})", file.display(), if apart { "subprocess" } else { "agent" }));
     Ok(())
 }
@@ -113,12 +107,11 @@ async fn facts(
         schema_tokens: Some(schema_tokens),
         ..isolation::ServerUsage::default()
     };
-    if let Some(ledger) = composition.stores.ledger.as_ref().filter(|ledger| ledger.path().exists()) {
-        let source = Some(SourceId::Server(server.into()));
-        for tool in ledger.metrics(&MetricsFilter { source, tool: None, days: Some(LEDGER_DAYS) }).await? {
-            facts.calls += tool.calls;
-            facts.waited_ms += tool.connecting_ms;
-        }
+    let source = Some(SourceId::Server(server.into()));
+    let filter = MetricsFilter { source, tool: None, days: Some(LEDGER_DAYS) };
+    for tool in composition.stores.metrics(&filter).await? {
+        facts.calls += tool.calls;
+        facts.waited_ms += tool.connecting_ms;
     }
     Ok(facts)
 }
@@ -131,8 +124,8 @@ async fn request_preset(
 ) -> Option<String> {
     let others = composition.config.presets.keys().map(String::as_str);
     for preset in [chosen, "gateway"].into_iter().chain(others) {
-        let Ok(exposure) = CompiledPreset::compile(&composition.config.presets, preset) else { continue };
-        let Ok(catalog) = composition.catalog(&exposure).await else { continue };
+        let Ok(compiled) = CompiledPreset::compile(&composition.config.presets, preset) else { continue };
+        let Ok(catalog) = composition.catalog(&compiled).await else { continue };
         if request::name(&catalog).is_some()
             && server.is_none_or(|server| catalog.server_tools.allows_server(server))
         {

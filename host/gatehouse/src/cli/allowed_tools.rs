@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{CommandError, GlobalArgs, exposure};
+use super::{CommandError, GlobalArgs, compile_preset};
 use crate::{config::Env, out};
 
 const BASE: [&str; 3] = ["Read", "Write", "Bash"];
@@ -19,10 +19,10 @@ pub(super) struct Arguments {
     base: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let composition = place.compose(env)?;
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let composition = global.compose(env)?;
     let catalog = composition
-        .catalog(&exposure(&composition, &arguments.preset)?)
+        .catalog(&compile_preset(&composition, &arguments.preset)?)
         .await
         .map_err(CommandError::Failed)?;
     let base = BASE.into_iter().filter(|_| arguments.base).map(str::to_owned);

@@ -24,8 +24,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let config = place.config(env)?;
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let config = global.config(env)?;
     let (state, file) = (&config.state, &arguments.file);
     let made = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
     let made = made.map_err(CommandError::Failed)?;

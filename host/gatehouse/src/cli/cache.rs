@@ -35,8 +35,8 @@ pub(super) enum Command {
     Precompile { folder: PathBuf },
 }
 
-pub(super) fn run(command: &Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let config = place.config(env)?;
+pub(super) fn run(command: &Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let config = global.config(env)?;
     match command {
         Command::Size { json } => {
             let size = CacheUsage::measure(&config);

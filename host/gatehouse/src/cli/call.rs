@@ -34,11 +34,11 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let given = self::arguments(&arguments.arguments)?;
-    let composition = place.compose(env)?;
-    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = Arc::new(composition.catalog(&exposure).await.map_err(CommandError::Failed)?);
+    let composition = global.compose(env)?;
+    let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
+    let catalog = Arc::new(composition.catalog(&compiled).await.map_err(CommandError::Failed)?);
     call(&composition, catalog, &arguments.tool, given, arguments.json).await
 }
 
@@ -55,17 +55,34 @@ pub(super) async fn call(
     arguments: Value,
     json: bool,
 ) -> Result<(), CommandError> {
-    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
     let data = serve::StructuredMode::for_programs(&catalog);
-    let mut context = CallContext::new(&pipeline, catalog, tool);
-    context.working_directory = std::env::current_dir().ok();
-    let outcome = Call::new(context, arguments).run().await;
+    let outcome = run_tool(composition, catalog, tool, arguments).await;
     if json {
         let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);
         out::json(&serve::call_result(outcome, data));
         return if failed { Err(CommandError::Failed(format!("{tool} failed"))) } else { Ok(()) };
     }
     print_outcome(tool, outcome)
+}
+
+/// Calls a tool as a shell command does, in its working directory.
+pub(super) async fn run_tool(
+    composition: &Composition,
+    catalog: Arc<Catalog>,
+    tool: &str,
+    arguments: Value,
+) -> Outcome {
+    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
+    let mut context = CallContext::new(&pipeline, catalog, tool);
+    context.working_directory = std::env::current_dir().ok();
+    Call::new(context, arguments).run().await
+}
+
+pub(super) fn text_of(part: &ContentPart) -> Option<&str> {
+    match part {
+        ContentPart::Text(text) => Some(text),
+        _ => None,
+    }
 }
 
 fn read(given: &str) -> Result<String, CommandError> {

@@ -122,8 +122,8 @@ fn lines(text: &str) -> Result<LineRange, String> {
     }
 }
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let config = place.config(env)?;
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let config = global.config(env)?;
     let models = compose::models(&config)?;
     let library = compose::documents(&config, &models.embedder)?;
     let done = match command {
@@ -148,8 +148,8 @@ async fn find_repository(
     guides: bool,
 ) -> Result<Repository, CommandError> {
     let mut all = library.repositories(guides).await?;
-    if let Some(place) = all.iter().position(|repository| repository.name.eq_ignore_ascii_case(name)) {
-        return Ok(all.swap_remove(place));
+    if let Some(index) = all.iter().position(|repository| repository.name.eq_ignore_ascii_case(name)) {
+        return Ok(all.swap_remove(index));
     }
     let names: Vec<&str> = all.iter().map(|repository| repository.name.as_str()).collect();
     let known = match names.as_slice() {
@@ -194,9 +194,9 @@ async fn search(library: &DocumentLibrary, arguments: SearchDocsArgs) -> Result<
         Some(hit) if hit.fit == MatchQuality::Nothing => out::line("No good match; nearest documents:"),
         Some(_) => {}
     }
-    for (place, hit) in result.hits.iter().enumerate() {
+    for (index, hit) in result.hits.iter().enumerate() {
         let best = hit.best.map(|lines| format!(", best in lines {}-{}", lines.first, lines.last));
-        out::line(format!("{}. {}  {:.2}", place + 1, hit.path, hit.score));
+        out::line(format!("{}. {}  {:.2}", index + 1, hit.path, hit.score));
         out::line(format!("   {} tokens{}", hit.tokens, best.unwrap_or_default()));
     }
     if let Some(note) = &result.note {

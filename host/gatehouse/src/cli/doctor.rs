@@ -26,19 +26,19 @@ pub(super) struct Arguments {
 }
 
 struct DoctorCheck {
-    what: String,
+    subject: String,
     result: Result<String, String>,
     /// True if the user should look at it, although it works.
     warning: bool,
 }
 
 impl DoctorCheck {
-    fn new(what: impl Into<String>, result: Result<String, String>) -> Self {
-        Self { what: what.into(), result, warning: false }
+    fn new(subject: impl Into<String>, result: Result<String, String>) -> Self {
+        Self { subject: subject.into(), result, warning: false }
     }
 
-    fn warning(what: impl Into<String>, found: String) -> Self {
-        Self { what: what.into(), result: Ok(found), warning: true }
+    fn warning(subject: impl Into<String>, found: String) -> Self {
+        Self { subject: subject.into(), result: Ok(found), warning: true }
     }
 
     fn is_problem(&self) -> bool {
@@ -49,24 +49,24 @@ impl DoctorCheck {
 pub(super) async fn run(
     arguments: &Arguments,
     verbose: bool,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
 ) -> Result<(), CommandError> {
-    let checks = match place.compose(env) {
+    let checks = match global.compose(env) {
         Ok(composition) => examine(&composition, env).await?,
         Err(error) => vec![DoctorCheck::new("configuration", Err(error.to_string()))],
     };
     let broken = checks.iter().filter(|check| check.result.is_err()).count();
     if arguments.json {
-        let told: Vec<Value> = checks
+        let reports: Vec<Value> = checks
             .iter()
             .map(|check| match &check.result {
-                Ok(found) if check.warning => json!({"check": check.what, "ok": true, "warning": found}),
-                Ok(found) => json!({"check": check.what, "ok": true, "found": found}),
-                Err(why) => json!({"check": check.what, "ok": false, "error": why}),
+                Ok(found) if check.warning => json!({"check": check.subject, "ok": true, "warning": found}),
+                Ok(found) => json!({"check": check.subject, "ok": true, "found": found}),
+                Err(why) => json!({"check": check.subject, "ok": false, "error": why}),
             })
             .collect();
-        out::json(&told);
+        out::json(&reports);
     } else {
         print(&checks, verbose.then_some(env));
     }
@@ -88,22 +88,22 @@ fn print(checks: &[DoctorCheck], environment: Option<&Env>) {
         }
         out::line("");
     }
-    for DoctorCheck { what, result, .. } in checks.iter().filter(|check| !check.is_problem()) {
+    for DoctorCheck { subject, result, .. } in checks.iter().filter(|check| !check.is_problem()) {
         let found = result.as_deref().unwrap_or_default();
-        out::verdict("ok", TerminalColor::Green, &format!("    {what}: {found}"));
+        out::verdict("ok", TerminalColor::Green, &format!("    {subject}: {found}"));
     }
     let problems = || checks.iter().filter(|check| check.is_problem());
     if problems().next().is_some() {
         out::line("");
     }
-    for DoctorCheck { what, result, .. } in problems() {
+    for DoctorCheck { subject, result, .. } in problems() {
         if let Ok(found) = result {
-            out::verdict("warn", TerminalColor::Yellow, &format!("  {what}: {found}"));
+            out::verdict("warn", TerminalColor::Yellow, &format!("  {subject}: {found}"));
         }
     }
-    for DoctorCheck { what, result, .. } in problems() {
+    for DoctorCheck { subject, result, .. } in problems() {
         if let Err(why) = result {
-            out::verdict("FAIL", TerminalColor::Red, &format!("  {what}: {why}"));
+            out::verdict("FAIL", TerminalColor::Red, &format!("  {subject}: {why}"));
         }
     }
 }
@@ -118,8 +118,8 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
     if let Some(ignored) = &config.choice.ignored {
         checks.push(DoctorCheck::warning("configuration", ignored.to_string()));
     }
-    for name in composition.gate_names() {
-        let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
+    for name in composition.gates.names() {
+        let result = composition.gates.get(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
         checks.push(DoctorCheck::new(format!("gate {name}"), result));
     }
     checks.extend(composition.gates.misnamed().into_iter().map(|why| DoctorCheck::warning("gates", why)));
@@ -138,7 +138,7 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
     let chosen = config.select(None, env);
     checks.push(DoctorCheck::new(
         "chosen preset",
-        chosen.map(|exposure| exposure.preset).map_err(|why| why.to_string()),
+        chosen.map(|compiled| compiled.preset).map_err(|why| why.to_string()),
     ));
     checks.extend(config.unnamed_default().map(|why| DoctorCheck::warning("chosen preset", why)));
     let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
@@ -183,9 +183,9 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
 async fn databases(state: &Path) -> Vec<DoctorCheck> {
     let state = state.to_owned();
     let checked = tokio::task::spawn_blocking(move || gatehouse_stores::check_all(&state)).await;
-    let one = |(kept, result): (DataFile, Result<i64, Fault>)| {
+    let one = |(file, result): (DataFile, Result<i64, Fault>)| {
         let result = result.map(|schema| format!("intact, schema {schema}"));
-        DoctorCheck::new(format!("database {}", kept.file()), result.map_err(|fault| fault.in_one_line()))
+        DoctorCheck::new(format!("database {}", file.file()), result.map_err(|fault| fault.in_one_line()))
     };
     match checked {
         Ok(checked) => checked.into_iter().map(one).collect(),
@@ -205,10 +205,10 @@ async fn artifacts(composition: &Composition) -> Vec<DoctorCheck> {
 }
 
 fn keyless(config: &Config, env: &Env) -> Vec<DoctorCheck> {
-    let kept = ProviderName::ALL
+    let providers = ProviderName::ALL
         .into_iter()
         .filter(|name| config.models.settings(*name).keyless && env.is_set(name.variable()));
-    let told = kept.map(|name| {
+    let checks = providers.map(|name| {
         let (block, variable) = (name.id(), name.variable());
         let why = format!(
             "no key is sent, because the file has base_url but no api_key; to send {variable}, write api_key = \
@@ -216,7 +216,7 @@ fn keyless(config: &Config, env: &Env) -> Vec<DoctorCheck> {
         );
         DoctorCheck::warning(format!("[models.{block}]"), why)
     });
-    told.collect()
+    checks.collect()
 }
 
 /// Finds headers that use an unset variable. Requests with such a header fail.

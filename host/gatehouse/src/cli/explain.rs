@@ -25,13 +25,13 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let composition = place.compose(env)?;
-    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let answer = explain(&composition, &exposure, &arguments.tool).await?;
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let composition = global.compose(env)?;
+    let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
+    let answer = explain(&composition, &compiled, &arguments.tool).await?;
     let Explanation { exposed, through, why } = &answer;
     if arguments.json {
-        out::json(&json!({"tool": arguments.tool, "preset": exposure.preset, "exposed": exposed,
+        out::json(&json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
                           "through": through, "why": why}));
     } else {
         let verdict = match (exposed, through) {
@@ -81,16 +81,16 @@ fn steps(steps: &[&workflow::WorkflowStep]) -> String {
 
 async fn explain(
     composition: &Composition,
-    exposure: &CompiledPreset,
+    compiled: &CompiledPreset,
     tool: &str,
 ) -> Result<Explanation, CommandError> {
-    let preset = &exposure.preset;
-    let catalog = composition.catalog(exposure).await.map_err(CommandError::Failed)?;
+    let preset = &compiled.preset;
+    let catalog = composition.catalog(compiled).await.map_err(CommandError::Failed)?;
     if let Some(entry) = catalog.get(tool) {
         let own = &entry.spec.name;
         let alias = if **own == *tool {
             String::new()
-        } else if exposure.aliases.contains_key(tool) {
+        } else if compiled.aliases.contains_key(tool) {
             format!(" as an alias of '{own}'")
         } else {
             format!(", which calls it '{own}'")
@@ -109,11 +109,11 @@ async fn explain(
         });
         let approved = approved.unwrap_or_default();
         let steps = if workflow::takes_requests(entry) {
-            steps(&exposure.workflow.iter().collect::<Vec<_>>())
+            steps(&compiled.workflow.iter().collect::<Vec<_>>())
         } else if forwarding::forwards(entry) {
             String::new()
         } else {
-            steps(&workflow::steps_for(&exposure.workflow, workflow::intent_of(&entry.declared)))
+            steps(&workflow::steps_for(&compiled.workflow, workflow::intent_of(&entry.declared)))
         };
         let params = names::quoted(params, MAX_PARAMS_CHARS);
         let why = format!(
@@ -121,7 +121,7 @@ async fn explain(
         );
         return Ok(Explanation { exposed: true, through: None, why });
     }
-    let offers = composition.offers(exposure, COMMAND_WAIT).await.map_err(CommandError::Failed)?;
+    let offers = composition.offers(compiled, COMMAND_WAIT).await.map_err(CommandError::Failed)?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();
@@ -129,14 +129,14 @@ async fn explain(
             offer.listing.tools.iter().any(|tool| *tool.name == *name || Some(&*tool.name) == own)
         })
     };
-    let target = exposure.aliases.get(tool).map_or(tool, String::as_str);
-    if let (Some(offer), Some(glob)) = (gate_of(target), exposure.denied_by(tool)) {
+    let target = compiled.aliases.get(tool).map_or(tool, String::as_str);
+    if let (Some(offer), Some(glob)) = (gate_of(target), compiled.denied_by(tool)) {
         let source = offer.source.id();
         return Ok(Explanation::not_exposed(format!(
             "preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\""
         )));
     }
-    if exposure.tools.get(tool).is_some_and(|change| change.hidden) {
+    if compiled.tools.get(tool).is_some_and(|change| change.hidden) {
         return Ok(Explanation::not_exposed(format!(
             "preset '{preset}' hides '{tool}' by [presets.{preset}.tools]"
         )));
@@ -144,7 +144,7 @@ async fn explain(
     let servers = composition.known_servers().await?;
     // Skip presets that cannot be served: they expose nothing, and `presets check` reports them.
     let presets = composition.catalogs().await;
-    let unasked = match servers::explain(composition, exposure, (&catalog, &presets), &servers, tool).await {
+    let unasked = match servers::explain(composition, compiled, (&catalog, &presets), &servers, tool).await {
         Ok(answer) => return Ok(answer),
         Err(unasked) => unasked,
     };

@@ -17,7 +17,7 @@ use self::{
     managed_section::FileRemainder,
     section::SectionContext,
 };
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, confirm_on_terminal};
 use crate::{config::Env, out};
 
 #[derive(Args)]
@@ -64,6 +64,9 @@ struct TargetFile {
     body: fn(&SectionContext) -> String,
 }
 
+const NO_TERMINAL: &str =
+    "no terminal to ask for confirmation, so nothing was written; add --yes to write this, or --dry-run";
+
 const COMMAND: &str = "---\ndescription: Explain the Gatehouse tools, and find those that help with a task\nargument-hint: \"[task]\"\n---\n\n";
 
 const RULE: &str = "---\n\
@@ -100,7 +103,7 @@ impl InitTarget {
     }
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let folder = &arguments.folder;
     let root =
         folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
@@ -109,9 +112,9 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     let changes = if arguments.undo {
         plan_removal(&arguments, &root)?
     } else {
-        plan_sections(&arguments, &root, place, env).await?
+        plan_sections(&arguments, &root, global, env).await?
     };
-    let changes: Vec<FileChange> = changes.into_iter().filter(FileChange::is_one).collect();
+    let changes: Vec<FileChange> = changes.into_iter().filter(FileChange::has_effect).collect();
     if changes.is_empty() {
         out::line(if arguments.undo { "nothing to remove" } else { "everything is up to date" });
         return Ok(());
@@ -120,13 +123,15 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         change.check().map_err(CommandError::Failed)?;
         out::line(change.diff().trim_end());
     }
-    if arguments.dry_run || !confirm(arguments.yes).await? {
+    if arguments.dry_run
+        || !(arguments.yes || confirm_on_terminal("Write this? [y/N] ".into(), NO_TERMINAL).await?)
+    {
         out::note("nothing was written");
         return Ok(());
     }
     let mut done: Vec<&str> = Vec::new();
     for change in &changes {
-        change.make().map_err(|why| match done.as_slice() {
+        change.apply().map_err(|why| match done.as_slice() {
             [] => CommandError::Failed(why),
             done => CommandError::Failed(format!("{why} ({} is already written)", done.join(", "))),
         })?;
@@ -136,31 +141,18 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     Ok(())
 }
 
-async fn confirm(yes: bool) -> Result<bool, CommandError> {
-    if yes {
-        return Ok(true);
-    }
-    let asked = tokio::task::spawn_blocking(|| out::ask("Write this? [y/N] ")).await;
-    match asked.map_err(|error| CommandError::Failed(error.to_string()))? {
-        Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        None => Err(CommandError::Usage(
-            "no terminal to ask for confirmation, so nothing was written; add --yes to write this, or --dry-run".into(),
-        )),
-    }
-}
-
 async fn plan_sections(
     arguments: &Arguments,
     root: &Path,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
 ) -> Result<Vec<FileChange>, CommandError> {
-    let composition = place.compose(env)?;
-    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
+    let composition = global.compose(env)?;
+    let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
+    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
     let facts = SectionContext {
         catalog: &catalog,
-        exposure: &exposure,
+        compiled: &compiled,
         server: arguments.server.clone(),
         prefixed: arguments.target == InitTarget::Claude,
     };

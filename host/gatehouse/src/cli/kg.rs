@@ -2,24 +2,20 @@
 //! gates.
 
 mod copy;
-mod edit;
 mod empty;
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
-use gatehouse_core::{
-    Fault,
-    ports::{
-        KnowledgeGraph,
-        knowledge::{IndexOptions, KnowledgePage, MatchQuality, PageFilters, PageLookup, PageType},
-    },
+use gatehouse_core::ports::{
+    KnowledgeGraph,
+    knowledge::{IndexOptions, KnowledgePage, MatchQuality, PageChanges, PageFilters, PageLookup, PageType},
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::{CommandError, GlobalArgs};
-use crate::{compose, config::Env, out};
+use crate::{compose, config::Env, out, progress};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -106,11 +102,11 @@ const MAX_VECTOR_WAIT: Duration = Duration::from_secs(120);
 
 const VECTORS_PENDING: &str = "Some pages have no vector yet; `gatehouse status` shows how many.";
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let config = place.config(env)?;
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let config = global.config(env)?;
     let embedder = compose::models(&config)?.embedder;
     let open = |named: bool| {
-        let chosen = if named { config.knowledge.chosen_to_index() } else { config.knowledge.chosen() };
+        let chosen = if named { config.knowledge.engine_for_indexing() } else { config.knowledge.chosen() };
         compose::knowledge(chosen?, WikiRoots::Any, &embedder)
     };
     match command {
@@ -119,7 +115,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
             let replaces =
                 arguments.save_to.as_deref().is_some_and(|file| config.knowledge.is_index_file(file));
             let knowledge = if named && replaces {
-                let (chosen, unusable) = config.knowledge.chosen_to_replace()?;
+                let (chosen, unusable) = config.knowledge.engine_for_rewrite()?;
                 if let Some(why) = unusable {
                     out::note(format!("replacing the index file, which is unusable: {why}"));
                 }
@@ -138,7 +134,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
             empty::on_pages(open(false)?, &config, &embedder, work).await
         }
         Command::Edit(arguments) => {
-            let work = async |knowledge: &_| edit::edit(knowledge, arguments).await;
+            let work = async |knowledge: &_| edit(knowledge, arguments).await;
             empty::on_pages(open(false)?, &config, &embedder, work).await
         }
         Command::Copy(arguments) => copy::run(arguments, &config, &embedder).await,
@@ -156,22 +152,12 @@ async fn with_graph(
 }
 
 fn progress_bar(doing: &str) -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let template = format!("{doing} [{{bar:30}}] {{pos}}/{{len}} pages {{elapsed}}");
-    if let Ok(style) = ProgressStyle::with_template(&template) {
-        bar.set_style(style);
-    }
-    bar
+    progress::bar(0, &format!("{doing} [{{bar:30}}] {{pos}}/{{len}} pages {{elapsed}}"))
 }
 
-/// Waits for the vectors of the new pages, because the process that computes them ends with this command. Without
-/// vectors, search finds the pages by their words.
+/// Waits for the vectors of the new pages. Without them, search finds the pages by their words.
 async fn wait_for_vectors(knowledge: &WikiKnowledge) -> bool {
-    let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
-    bar.enable_steady_tick(Duration::from_millis(100));
-    let settled = knowledge.wait_for_vectors(MAX_VECTOR_WAIT).await;
-    bar.finish_and_clear();
-    settled
+    progress::wait_for_vectors(knowledge.wait_for_vectors(MAX_VECTOR_WAIT)).await
 }
 
 async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<(), CommandError> {
@@ -222,10 +208,9 @@ async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<()
 }
 
 async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result<(), CommandError> {
-    let wrong = |fault: Fault| CommandError::Usage(fault.in_one_line());
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
     let filters = PageFilters {
-        page_types: types.collect::<Result<_, _>>().map_err(wrong)?,
+        page_types: types.collect::<Result<_, _>>().map_err(|why| CommandError::Usage(why.in_one_line()))?,
         domains: arguments.domains,
         min_score: arguments.min_score,
     };
@@ -244,9 +229,9 @@ async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result
     if result.hits.is_empty() {
         out::line(format!("Nothing found for \"{}\".", arguments.query));
     }
-    for (place, hit) in result.hits.iter().enumerate() {
+    for (index, hit) in result.hits.iter().enumerate() {
         let page = &hit.page;
-        out::line(format!("{}. {}  {:.2}", place + 1, page.id, hit.score));
+        out::line(format!("{}. {}  {:.2}", index + 1, page.id, hit.score));
         out::line(format!("   {}", page.overview.lines().next().unwrap_or_default()));
     }
     if let Some(note) = &result.note {
@@ -272,6 +257,29 @@ async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Co
                 if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
             return Err(CommandError::Failed(format!("Page not found: '{name}'.{near}")));
         }
+    }
+    Ok(())
+}
+
+async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> Result<(), CommandError> {
+    let changes = PageChanges {
+        overview: arguments.overview,
+        content: arguments.content,
+        domains: arguments.domains,
+        ..PageChanges::default()
+    };
+    if changes == PageChanges::default() {
+        return Err(CommandError::Usage("nothing to change: give --overview, --content or --domains".into()));
+    }
+    let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
+    if arguments.json {
+        out::json(&report);
+        return Ok(());
+    }
+    let file = report.file.map(|file| format!(" and in {file}")).unwrap_or_default();
+    match report.changed.as_slice() {
+        [] => out::line(format!("{} is unchanged", report.id)),
+        changed => out::line(format!("{}: changed {} in the store{file}", report.id, changed.join(", "))),
     }
     Ok(())
 }

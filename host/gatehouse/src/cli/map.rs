@@ -28,12 +28,12 @@ pub(super) struct Arguments {
     wiki: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     if arguments.html.is_none() && !arguments.dot {
         let what = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
         return Err(CommandError::Usage(what.into()));
     }
-    let composition = place.compose(env)?;
+    let composition = global.compose(env)?;
     let config = &composition.config;
     for name in &arguments.presets {
         config.select(Some(name), env)?;
@@ -47,7 +47,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         .chain(&added.servers)
         .map(|(name, server)| (name.as_str(), server))
         .collect();
-    let mut maps = vec![map::reach(&composition, &arguments.presets, &servers, env).await];
+    let mut maps = vec![map::access(&composition, &arguments.presets, &servers, env).await];
     if arguments.wiki {
         let embedder = Arc::clone(&composition.models.embedder);
         let graph = compose::knowledge(config.knowledge.chosen()?, WikiRoots::Any, &embedder)?;
@@ -65,8 +65,8 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     let page = map::html("Gatehouse: presets and their access", &about, &maps);
     gatehouse_files::write_atomic(&file, page.as_bytes())
         .map_err(|why| CommandError::Failed(format!("{} cannot be written: {why}", file.display())))?;
-    let told: Vec<String> =
+    let sizes: Vec<String> =
         maps.iter().map(|map| format!("{} boxes and {} lines", map.nodes.len(), map.lines.len())).collect();
-    out::line(format!("wrote {}: {}", file.display(), told.join("; ")));
+    out::line(format!("wrote {}: {}", file.display(), sizes.join("; ")));
     Ok(())
 }

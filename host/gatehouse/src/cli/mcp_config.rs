@@ -34,8 +34,8 @@ enum ClientFormat {
     Gemini,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let config = place.config(env)?;
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let config = global.config(env)?;
     config.select(Some(&arguments.preset), env)?;
     for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
         let missing = server.missing.join(", ");
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
     }
     let entry = match &arguments.http {
         Some(url) => remote(url, arguments, env)?,
-        None => local(arguments, &config, place, env)?,
+        None => local(arguments, &config, global, env)?,
     };
     match arguments.client {
         ClientFormat::Claude | ClientFormat::Cursor | ClientFormat::Gemini => {
@@ -63,11 +63,11 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
 fn local(
     arguments: &Arguments,
     config: &Config,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
 ) -> Result<Value, CommandError> {
     // The client starts the host with another working directory and environment.
-    let pinned = PinnedCommand::new(config, place, env)?;
+    let pinned = PinnedCommand::new(config, global, env)?;
     let line = pinned.arguments(&["serve"], &arguments.preset);
     let mut entry = json!({"command": pinned.program, "args": line});
     if let Some(environment) = pinned.environment() {

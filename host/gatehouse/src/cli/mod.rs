@@ -25,6 +25,8 @@ mod status;
 mod tools;
 mod trust;
 
+use std::path::Path;
+
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
 pub(crate) use crate::global_args::GlobalArgs;
@@ -40,7 +42,7 @@ use crate::{
 #[command(name = "gatehouse", version, about, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    place: GlobalArgs,
+    global: GlobalArgs,
     /// Format of the lines on standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: LogFormat,
@@ -153,15 +155,15 @@ impl Cli {
     /// Parses the command line. Prints help or the version and returns `None` if the user requested that.
     ///
     /// Prints completions and exits if a shell requests them.
-    pub(crate) fn read(colours: bool) -> Result<Option<Self>, CommandError> {
+    pub(crate) fn read(colors: bool) -> Result<Option<Self>, CommandError> {
         completions::answer();
         let read = examples::add_examples(Self::command()).try_get_matches();
         match read.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => Ok(Some(cli)),
             Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 let text = error.render();
-                let (plain, coloured) = (text.to_string(), text.ansi().to_string());
-                out::help(plain.trim_end(), coloured.trim_end(), colours);
+                let (plain, colored) = (text.to_string(), text.ansi().to_string());
+                out::help(plain.trim_end(), colored.trim_end(), colors);
                 Ok(None)
             }
             Err(error) => {
@@ -192,34 +194,34 @@ impl Cli {
 }
 
 pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
-    let place = &cli.place;
+    let global = &cli.global;
     let done = match cli.command {
-        Command::Serve(arguments) => serve::run(arguments, place, env).await,
-        Command::Gates(command) => gates::run(command, place, env).await,
-        Command::Presets(command) => presets::run(command, place, env).await,
-        Command::AllowedTools(arguments) => allowed_tools::run(arguments, place, env).await,
-        Command::McpConfig(arguments) => mcp_config::run(&arguments, place, env),
-        Command::Init(arguments) => init::run(arguments, place, env).await,
-        Command::Explain(arguments) => explain::run(arguments, place, env).await,
-        Command::Map(arguments) => map::run(arguments, place, env).await,
-        Command::Call(arguments) => call::run(arguments, place, env).await,
-        Command::Request(arguments) => request::run(arguments, place, env).await,
-        Command::AgentTemplate(arguments) => agent_template::run(arguments, place, env).await,
-        Command::Scripts(command) => scripts::run(command, place, env).await,
-        Command::Kg(command) => kg::run(command, place, env).await,
-        Command::Docs(command) => docs::run(command, place, env).await,
-        Command::Servers(command) => servers::run(command, place, env).await,
-        Command::Tools(command) => tools::run(command, place, env).await,
-        Command::Status(arguments) => status::run(&arguments, place, env).await,
-        Command::Cache(command) => cache::run(&command, place, env),
-        Command::Doctor(arguments) => doctor::run(&arguments, cli.verbose, place, env).await,
+        Command::Serve(arguments) => serve::run(arguments, global, env).await,
+        Command::Gates(command) => gates::run(command, global, env).await,
+        Command::Presets(command) => presets::run(command, global, env).await,
+        Command::AllowedTools(arguments) => allowed_tools::run(arguments, global, env).await,
+        Command::McpConfig(arguments) => mcp_config::run(&arguments, global, env),
+        Command::Init(arguments) => init::run(arguments, global, env).await,
+        Command::Explain(arguments) => explain::run(arguments, global, env).await,
+        Command::Map(arguments) => map::run(arguments, global, env).await,
+        Command::Call(arguments) => call::run(arguments, global, env).await,
+        Command::Request(arguments) => request::run(arguments, global, env).await,
+        Command::AgentTemplate(arguments) => agent_template::run(arguments, global, env).await,
+        Command::Scripts(command) => scripts::run(command, global, env).await,
+        Command::Kg(command) => kg::run(command, global, env).await,
+        Command::Docs(command) => docs::run(command, global, env).await,
+        Command::Servers(command) => servers::run(command, global, env).await,
+        Command::Tools(command) => tools::run(command, global, env).await,
+        Command::Status(arguments) => status::run(&arguments, global, env).await,
+        Command::Cache(command) => cache::run(&command, global, env),
+        Command::Doctor(arguments) => doctor::run(&arguments, cli.verbose, global, env).await,
         Command::Trust(arguments) => trust::run(&arguments, env),
-        Command::Backup(arguments) => backup::run(&arguments, place, env),
-        Command::Restore(arguments) => restore::run(&arguments, place, env),
+        Command::Backup(arguments) => backup::run(&arguments, global, env),
+        Command::Restore(arguments) => restore::run(&arguments, global, env),
         Command::Schema => schema::run(),
         Command::Completions(arguments) => completions::run(&arguments),
     };
-    place.close().await;
+    global.close().await;
     done
 }
 
@@ -233,17 +235,28 @@ pub(crate) async fn confirm(
     if yes || program {
         return Ok(yes);
     }
-    let question = question.into();
-    let asked = tokio::task::spawn_blocking(move || out::ask(&question)).await;
-    match asked.map_err(|error| CommandError::Failed(error.to_string()))? {
+    let advice = "no terminal to ask for confirmation, so nothing was changed; add --yes";
+    confirm_on_terminal(question.into(), advice).await
+}
+
+/// Asks for confirmation. Fails with `advice` if there is no terminal.
+async fn confirm_on_terminal(question: String, advice: &str) -> Result<bool, CommandError> {
+    let answer = tokio::task::spawn_blocking(move || out::prompt(&question)).await;
+    match answer.map_err(|error| CommandError::Failed(error.to_string()))? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        None => Err(CommandError::Usage(
-            "no terminal to ask for confirmation, so nothing was changed; add --yes".into(),
-        )),
+        None => Err(CommandError::Usage(advice.into())),
     }
 }
 
-pub(crate) fn exposure(
+/// Writes a file, and creates its directory.
+fn write_file(file: &Path, text: &str) -> Result<(), CommandError> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder)
+        .and_then(|()| gatehouse_files::write_atomic(file, text.as_bytes()))
+        .map_err(|error| CommandError::Failed(format!("{}: cannot be written: {error}", file.display())))
+}
+
+pub(crate) fn compile_preset(
     composition: &Composition,
     preset: &str,
 ) -> Result<gatehouse_core::CompiledPreset, CommandError> {

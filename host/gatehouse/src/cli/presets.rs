@@ -10,7 +10,7 @@ use gatehouse_wire::serve;
 use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{CommandError, GlobalArgs, exposure};
+use super::{CommandError, GlobalArgs, compile_preset};
 use crate::{
     check::providers,
     compose::Composition,
@@ -48,8 +48,8 @@ pub(super) enum Command {
     },
 }
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let composition = place.compose(env)?;
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let composition = global.compose(env)?;
     match command {
         Command::List { json } => list(&composition, json),
         Command::Show { preset, json } => show(&composition, &preset, json).await?,
@@ -62,7 +62,7 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
 fn list(composition: &Composition, json: bool) {
     let presets = &composition.config.presets;
     if json {
-        let told: Vec<Value> = presets
+        let report: Vec<Value> = presets
             .iter()
             .map(|(name, preset)| {
                 let (gates, servers) = (source_names(&preset.sources, "gate"), source_names(&preset.sources, "server"));
@@ -72,7 +72,7 @@ fn list(composition: &Composition, json: bool) {
                        "shipped": !composition.config.is_own(name)})
             })
             .collect();
-        return out::json(&told);
+        return out::json(&report);
     }
     let mut rows = vec![vec!["PRESET".into(), "GATES".into(), "FOR".into()]];
     for (name, preset) in presets {
@@ -83,15 +83,15 @@ fn list(composition: &Composition, json: bool) {
             (false, true) => "",
             (false, false) => " (shipped)",
         };
-        let mut told = source_names(&preset.sources, "gate").join(", ");
+        let mut sources = source_names(&preset.sources, "gate").join(", ");
         let servers = source_names(&preset.sources, "server");
         if !servers.is_empty() {
-            told = format!("{told} + servers {}", servers.join(", "));
+            sources = format!("{sources} + servers {}", servers.join(", "));
         }
         if !preset.extends.is_empty() {
-            told = format!("{told} + {}", preset.extends.join(", "));
+            sources = format!("{sources} + {}", preset.extends.join(", "));
         }
-        rows.push(vec![format!("{name}{mark}"), told, preset.description.clone().unwrap_or_default()]);
+        rows.push(vec![format!("{name}{mark}"), sources, preset.description.clone().unwrap_or_default()]);
     }
     out::table(&rows);
 }
@@ -101,8 +101,8 @@ fn source_names<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -
 }
 
 async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(), CommandError> {
-    let exposure = exposure(composition, preset)?;
-    let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
+    let compiled = compile_preset(composition, preset)?;
+    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
     let tools: Vec<Value> = catalog
         .in_gate_order()
         .iter()
@@ -112,18 +112,18 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
         })
         .collect();
     if json {
-        let gates: serde_json::Map<String, Value> = exposure
+        let gates: serde_json::Map<String, Value> = compiled
             .sources
             .iter()
             .filter(|(source, _)| source.kind() == "gate")
             .map(|(source, params)| (source.name().to_string(), Value::Object(params.clone())))
             .collect();
-        out::json(&json!({"preset": preset, "description": exposure.description, "gates": gates,
-                    "servers": source_names(&exposure.sources, "server"), "tools": tools}));
+        out::json(&json!({"preset": preset, "description": compiled.description, "gates": gates,
+                    "servers": source_names(&compiled.sources, "server"), "tools": tools}));
         return Ok(());
     }
-    out::line(format!("{preset}: {}", exposure.description.as_deref().unwrap_or("(no description)")));
-    for (source, params) in &exposure.sources {
+    out::line(format!("{preset}: {}", compiled.description.as_deref().unwrap_or("(no description)")));
+    for (source, params) in &compiled.sources {
         let params = if params.is_empty() && source.kind() == "server" {
             String::new()
         } else {
@@ -140,7 +140,7 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
 }
 
 async fn check(composition: &Composition, json: bool) -> Result<(), CommandError> {
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut broken = 0;
     let catalogs = composition.catalogs().await;
     let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
@@ -164,7 +164,7 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
                 .iter()
                 .for_each(|why| out::verdict("warning", TerminalColor::Yellow, &format!(" {why}")));
         }
-        told.push(match result {
+        reports.push(match result {
             Ok(catalog) if warnings.is_empty() => {
                 json!({"preset": name, "ok": true, "tools": catalog.entries().len()})
             }
@@ -175,20 +175,20 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
         });
     }
     if json {
-        out::json(&told);
+        out::json(&reports);
     }
     if broken == 0 {
         Ok(())
     } else {
-        Err(CommandError::Failed(format!("{broken} of {} presets cannot be served", told.len())))
+        Err(CommandError::Failed(format!("{broken} of {} presets cannot be served", reports.len())))
     }
 }
 
 async fn cost(composition: &Composition, json: bool) -> Result<(), CommandError> {
-    let mut told = Vec::new();
+    let mut costs = Vec::new();
     let mut broken = 0;
     for (name, catalog) in composition.catalogs().await {
-        told.push(match catalog {
+        costs.push(match catalog {
             Ok(catalog) => tokens_of(&catalog),
             Err(why) => {
                 broken += 1;
@@ -197,9 +197,9 @@ async fn cost(composition: &Composition, json: bool) -> Result<(), CommandError>
         });
     }
     if json {
-        out::json(&told);
+        out::json(&costs);
     } else {
-        print_costs(&told);
+        print_costs(&costs);
     }
     if broken == 0 { Ok(()) } else { Err(CommandError::Failed(format!("{broken} presets cannot be served"))) }
 }

@@ -8,12 +8,11 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Fault, Outcome, envelope, workflow};
+use gatehouse_core::{Catalog, Fault, envelope, workflow};
 use serde_json::Value;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, call};
 use crate::{
-    compose::{AnonymousCallers, Composition},
     config::{ConfigError, Env},
     out,
 };
@@ -30,8 +29,8 @@ pub(super) struct Arguments {
     preset: String,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let answer = match run_request(&arguments, place, env).await {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let answer = match run_request(&arguments, global, env).await {
         Ok(answer) => answer,
         Err(fault) => {
             envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
@@ -43,37 +42,27 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
 }
 
 /// Returns the gate's response, or the reason why the gate could not be called.
-async fn run_request(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<Value, Fault> {
+async fn run_request(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<Value, Fault> {
     let request = read(&arguments.file).map_err(Fault::invalid)?;
     let wrong = |error: ConfigError| Fault::invalid(error.to_string());
-    let composition = place.compose(env).map_err(wrong)?;
-    let exposure = composition.config.select(Some(&arguments.preset), env).map_err(wrong)?;
-    let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Fault::unavailable)?);
+    let composition = global.compose(env).map_err(wrong)?;
+    let compiled = composition.config.select(Some(&arguments.preset), env).map_err(wrong)?;
+    let catalog = Arc::new(composition.catalog(&compiled).await.map_err(Fault::unavailable)?);
     let tool = name(&catalog).ok_or_else(|| {
         let preset = &arguments.preset;
         let why = format!("preset '{preset}' has no tool 'request'");
         Fault::invalid(why).hint("Give it `gates.proxy = { request = true }`, or use --preset gateway.")
     })?;
-    let reply = call(&composition, catalog, tool, request).await?;
-    let text = reply.content.iter().find_map(|block| match block {
-        ContentPart::Text(text) => Some(text),
-        _ => None,
-    });
-    let told = text.and_then(|text| serde_json::from_str(text).ok());
-    told.ok_or_else(|| Fault::internal("the gate did not answer with JSON"))
+    let reply = call::run_tool(&composition, catalog, &tool, request).await?;
+    let text = reply.content.iter().find_map(call::text_of);
+    let response = text.and_then(|text| serde_json::from_str(text).ok());
+    response.ok_or_else(|| Fault::internal("the gate did not answer with JSON"))
 }
 
 pub(super) fn name(catalog: &Catalog) -> Option<String> {
     let mut entries = catalog.entries().iter();
     let found = entries.find(|entry| workflow::takes_requests(entry));
     found.map(|entry| entry.name.to_string())
-}
-
-async fn call(composition: &Composition, catalog: Arc<Catalog>, tool: String, request: Value) -> Outcome {
-    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
-    let mut context = CallContext::new(&pipeline, catalog, tool);
-    context.working_directory = std::env::current_dir().ok();
-    Call::new(context, request).run().await
 }
 
 fn read(file: &PathBuf) -> Result<Value, String> {

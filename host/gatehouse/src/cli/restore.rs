@@ -20,8 +20,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let state = place.config(env)?.state;
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let state = global.config(env)?.state;
     let manifest =
         tokio::task::block_in_place(|| archive::restore_archive(&arguments.file, &state, arguments.force));
     let manifest = manifest.map_err(CommandError::Failed)?;

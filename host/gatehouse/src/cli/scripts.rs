@@ -8,10 +8,10 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Principal, Reply, hidden_chars::is_hidden};
+use gatehouse_core::{Call, CallContext, Catalog, Principal, Reply, hidden_chars::is_hidden};
 use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs, call};
+use super::{CommandError, GlobalArgs, call, write_file};
 use crate::{
     compose::{AnonymousCallers, Composition},
     config::Env,
@@ -23,14 +23,14 @@ pub(super) enum Command {
     /// List saved scripts with their versions, runs and missing tools
     List {
         #[command(flatten)]
-        whose: ScriptOwnerArgs,
+        owner: ScriptOwnerArgs,
     },
     /// Print a script in the format of `export`
     Show {
         /// Name of the script
         name: String,
         #[command(flatten)]
-        whose: ScriptOwnerArgs,
+        owner: ScriptOwnerArgs,
     },
     /// Run a script, as its caller would
     Run {
@@ -43,14 +43,14 @@ pub(super) enum Command {
         #[arg(long)]
         version: Option<u32>,
         #[command(flatten)]
-        whose: ScriptOwnerArgs,
+        owner: ScriptOwnerArgs,
     },
     /// Remove a script with all its versions
     Remove {
         /// Name of the script
         name: String,
         #[command(flatten)]
-        whose: ScriptOwnerArgs,
+        owner: ScriptOwnerArgs,
     },
     /// Write a script into a file, which a preset can turn into a tool
     Export {
@@ -63,7 +63,7 @@ pub(super) enum Command {
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        whose: ScriptOwnerArgs,
+        owner: ScriptOwnerArgs,
     },
 }
 
@@ -78,39 +78,39 @@ pub(super) struct ScriptOwnerArgs {
     caller: Option<String>,
 }
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
-        Command::List { whose } => {
-            let kept = ScriptStore::open(&whose, place, env).await?;
-            out::line(kept.text("list_scripts", json!({})).await?);
+        Command::List { owner } => {
+            let store = ScriptStore::open(&owner, global, env).await?;
+            out::line(store.text("list_scripts", json!({})).await?);
             Ok(())
         }
-        Command::Show { name, whose } => {
-            let kept = ScriptStore::open(&whose, place, env).await?;
-            out::line(kept.file(&name).await?.trim_end());
+        Command::Show { name, owner } => {
+            let store = ScriptStore::open(&owner, global, env).await?;
+            out::line(store.file(&name).await?.trim_end());
             Ok(())
         }
-        Command::Run { name, input, version, whose } => {
+        Command::Run { name, input, version, owner } => {
             let input = call::arguments(&input)?;
-            let kept = ScriptStore::open(&whose, place, env).await?;
+            let store = ScriptStore::open(&owner, global, env).await?;
             let mut arguments = json!({"name": name, "args": input});
             if let Some(version) = version {
                 arguments["version"] = version.into();
             }
-            out::line(kept.text("run_script", arguments).await?);
+            out::line(store.text("run_script", arguments).await?);
             Ok(())
         }
-        Command::Remove { name, whose } => {
-            let kept = ScriptStore::open(&whose, place, env).await?;
-            out::line(kept.text("remove_script", json!({"name": name})).await?);
+        Command::Remove { name, owner } => {
+            let store = ScriptStore::open(&owner, global, env).await?;
+            out::line(store.text("remove_script", json!({"name": name})).await?);
             Ok(())
         }
-        Command::Export { name, to, force, whose } => {
-            let kept = ScriptStore::open(&whose, place, env).await?;
-            let text = kept.file(&name).await?;
+        Command::Export { name, to, force, owner } => {
+            let store = ScriptStore::open(&owner, global, env).await?;
+            let text = store.file(&name).await?;
             check_visible(&name, &text)?;
             let file = to.join(format!("{name}.ts"));
-            write(&to, &file, &text, force)?;
+            export(&file, &text, force)?;
             out::line(format!("wrote {}; to make it a tool of a preset, add:", file.display()));
             out::line(format!(
                 "gates.script = {{ scripts = [{{ \"$file\" = \"{}/{name}.ts\" }}] }}",
@@ -129,12 +129,12 @@ struct ScriptStore {
 }
 
 impl ScriptStore {
-    async fn open(whose: &ScriptOwnerArgs, place: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
-        let composition = place.compose(env)?;
-        let exposure = composition.config.select(whose.preset.as_deref(), env)?;
-        let preset = exposure.preset.clone();
-        let catalog = Arc::new(composition.catalog(&exposure).await.map_err(CommandError::Failed)?);
-        let caller = whose.caller.as_deref();
+    async fn open(owner: &ScriptOwnerArgs, global: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
+        let composition = global.compose(env)?;
+        let compiled = composition.config.select(owner.preset.as_deref(), env)?;
+        let preset = compiled.preset.clone();
+        let catalog = Arc::new(composition.catalog(&compiled).await.map_err(CommandError::Failed)?);
+        let caller = owner.caller.as_deref();
         let principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
         Ok(Self { composition, catalog, principal, preset })
     }
@@ -153,17 +153,13 @@ impl ScriptStore {
         let mut context = CallContext::new(&pipeline, Arc::clone(&self.catalog), entry.name.to_string());
         context.principal = self.principal.clone();
         let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;
-        let texts = content.into_iter().filter_map(|block| match block {
-            ContentPart::Text(text) => Some(text),
-            _ => None,
-        });
-        let text = texts.collect::<Vec<_>>().join("\n");
+        let text = content.iter().filter_map(call::text_of).collect::<Vec<_>>().join("\n");
         if is_error { Err(CommandError::Failed(text)) } else { Ok(text) }
     }
 
     async fn file(&self, name: &str) -> Result<String, CommandError> {
-        let told = self.text("list_scripts", json!({"name": name})).await?;
-        let block = told.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
+        let list = self.text("list_scripts", json!({"name": name})).await?;
+        let block = list.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
         block.map(str::to_owned).ok_or_else(|| {
             CommandError::Failed(format!(
                 "a filter of the preset shortens script '{name}'; remove list_scripts from the filter"
@@ -187,17 +183,12 @@ fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn write(folder: &Path, file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::Failed(format!("{}: cannot be written: {error}", file.display()))
-    };
+fn export(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
             let why = format!("{} has other content; --force overwrites it", file.display());
-            return Err(CommandError::Usage(why));
+            Err(CommandError::Usage(why))
         }
-        _ => {}
+        _ => write_file(file, text),
     }
-    fs::create_dir_all(folder).map_err(failed)?;
-    gatehouse_files::write_atomic(file, text.as_bytes()).map_err(failed)
 }

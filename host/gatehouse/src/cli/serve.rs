@@ -1,7 +1,6 @@
 //! `gatehouse serve`: serves a preset over stdio, or all presets over HTTP.
 
 mod address;
-mod background;
 mod greeting;
 
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
@@ -9,11 +8,10 @@ use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use clap::Args;
 use gatehouse_core::CompiledPreset;
 use gatehouse_wire::serve::{self, BearerToken, HttpError, ServedPresets};
-use tokio::time::timeout;
+use tokio::{task::JoinSet, time::timeout};
 
 use self::{
     address::listen_on,
-    background::BackgroundTasks,
     greeting::{Greeting, over_stdio},
 };
 use super::{CommandError, GlobalArgs};
@@ -27,6 +25,9 @@ use crate::{
 
 /// Time for a start to report its error after the client disconnected.
 const MAX_ERROR_WAIT: Duration = Duration::from_secs(1);
+
+/// Maximum wait for the tasks to end. A task that reads from a disk that does not respond cannot be ended.
+const MAX_TASK_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -42,10 +43,10 @@ pub(super) struct Arguments {
     pub(super) log_calls: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let limits = system_limits::read();
     system_limits::check(limits)?;
-    let composition = place.compose(env)?;
+    let composition = global.compose(env)?;
     // Fail if the index file is missing: it selects one wiki. Files that it names may be missing for a while.
     if let Some(path) = &composition.config.knowledge.index_file {
         config::read_index(path)?;
@@ -58,7 +59,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
         tracing::warn!("{why}");
     }
     let origin = ConfigOrigin {
-        gates: place.gates.clone(),
+        gates: global.gates.clone(),
         preset: arguments.preset,
         env: env.clone(),
         all: arguments.http.is_some(),
@@ -72,7 +73,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
     let served = match arguments.http {
         None => {
             over_stdio(&chosen.preset);
-            let stop = signals::stop_the_host(drain);
+            let stop = signals::shutdown_token(Some(drain));
             let mut served = pin!(serve::serve_stdio(Arc::clone(&presets), drain, stop));
             let mut opening = Box::pin(open(composition, &chosen, origin, None, &mut background, presets));
             let served = tokio::select! {
@@ -101,7 +102,7 @@ pub(super) async fn run(arguments: Arguments, place: &GlobalArgs, env: &Env) -> 
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
-            let stop = signals::stop_the_host(drain);
+            let stop = signals::shutdown_token(Some(drain));
             let mut served = pin!(http.serve(Arc::clone(&presets), settings, stop));
             tokio::select! {
                 biased;
@@ -159,4 +160,21 @@ fn http_failure(error: HttpError) -> CommandError {
         }
     };
     CommandError::Usage(format!("{error}. {next}"))
+}
+
+/// Background tasks of a host. They must end before the runtime does: a task in blocking work would otherwise continue
+/// after it, and panic at its next timer. Dropping this aborts them.
+#[derive(Default)]
+struct BackgroundTasks(JoinSet<()>);
+
+impl BackgroundTasks {
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.spawn(task);
+    }
+
+    async fn end(mut self) {
+        if timeout(MAX_TASK_WAIT, self.0.shutdown()).await.is_err() {
+            tracing::warn!("a blocked task did not end within {} s", MAX_TASK_WAIT.as_secs());
+        }
+    }
 }

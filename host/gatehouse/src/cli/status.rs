@@ -1,8 +1,6 @@
 //! `gatehouse status`: shows the configuration, the stores and the running hosts.
 
-mod ledger;
-mod part;
-mod savings;
+mod parts;
 mod watch;
 
 use std::{
@@ -17,7 +15,7 @@ use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
 
-use self::{part::StatusPart, savings::FilterSavings};
+use self::parts::{FilterSavings, LedgerStatus, StatusPart};
 use super::{CommandError, GlobalArgs, cache};
 use crate::{
     compose::{Composition, GateCounts, SystemClock},
@@ -37,11 +35,11 @@ pub(super) struct Arguments {
     watch: Option<u16>,
 }
 
-pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let composition = match place.compose(env) {
+pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let composition = match global.compose(env) {
         Ok(composition) => composition,
         // Without a valid file, the hosts that still run the last valid version matter most.
-        Err(error) => return print_without_config(arguments, place, env, error),
+        Err(error) => return print_without_config(arguments, global, env, error),
     };
     if let Some(seconds) = arguments.watch {
         return watch::watch(&composition, seconds).await;
@@ -57,11 +55,11 @@ pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) ->
 
 fn print_without_config(
     arguments: &Arguments,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
     error: ConfigError,
 ) -> Result<(), CommandError> {
-    let hosts = presence::running(&locate::data_folder(place.config.as_deref(), env));
+    let hosts = presence::running(&locate::data_folder(global.config.as_deref(), env));
     if arguments.json {
         out::json(&json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts}));
     } else {
@@ -85,7 +83,7 @@ struct StatusReport<'a> {
     knowledge: StatusPart<KnowledgeStatus>,
     documents: StatusPart<DocumentsStatus>,
     artifacts: StatusPart<ArtifactsStatus>,
-    ledger: StatusPart<ledger::LedgerStatus>,
+    ledger: StatusPart<LedgerStatus>,
     savings: BTreeMap<String, FilterSavings>,
     counts: BTreeMap<String, GateCounts>,
     models: ModelsStatus<'a>,
@@ -195,13 +193,13 @@ impl<'a> StatusReport<'a> {
             state: &config.state,
             cache: cache::CacheUsage::measure(config),
             gate_folders: &config.gate_folders,
-            gates: composition.gate_names(),
+            gates: composition.gates.names(),
             default_preset: &config.default_preset,
             presets: tools.collect(),
             knowledge: health.map_err(|fault| fault.in_one_line()).into(),
             documents: documents.map_err(|fault| fault.in_one_line()).into(),
             artifacts: artifacts.map_err(|fault| fault.in_one_line()).into(),
-            ledger: ledger::LedgerStatus::read(composition).await.into(),
+            ledger: LedgerStatus::read(composition).await.into(),
             savings,
             counts,
             models: ModelsStatus {
@@ -230,8 +228,8 @@ impl fmt::Display for StatusReport<'_> {
         self.ledger.write_line(f, "\nledger   ")?;
         self.savings.iter().try_for_each(|(gate, savings)| write!(f, "\nsaved      {gate}: {savings}"))?;
         for (gate, counts) in self.counts.iter().filter(|(_, counts)| !counts.is_empty()) {
-            let told: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
-            write!(f, "\ncounts     {gate}: {}", told.join(", "))?;
+            let counts: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
+            write!(f, "\ncounts     {gate}: {}", counts.join(", "))?;
         }
         let ModelsStatus { llm, web_search, embedding } = self.models;
         let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("none"));

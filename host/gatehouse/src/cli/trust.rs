@@ -53,13 +53,13 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> 
     let config = Config::parse(&text, env)?;
     let file = text.file.as_deref().unwrap_or(Path::new(""));
     trust::add(file, text.content.as_bytes())?;
-    let told = summary(file, &text.content, &config);
+    let report = summary(file, &text.content, &config);
     if arguments.json {
-        out::json(&told);
+        out::json(&report);
         return Ok(());
     }
     out::line(format!("trusted {}", file.display()));
-    for (key, values) in told["allows"].as_object().into_iter().flatten() {
+    for (key, values) in report["allows"].as_object().into_iter().flatten() {
         let values: Vec<&str> = values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !values.is_empty() {
             out::line(format!("{key:<11}{}", values.join("; ")));
@@ -133,12 +133,12 @@ fn list(json: bool) -> Result<(), CommandError> {
         Err(_) => "not there",
     };
     if json {
-        let told: Vec<Value> = trusted
+        let files: Vec<Value> = trusted
             .files
             .iter()
             .map(|(file, sha256)| json!({"file": file, "sha256": sha256, "state": state(file)}))
             .collect();
-        out::json(&told);
+        out::json(&files);
         return Ok(());
     }
     for file in trusted.files.keys() {

@@ -9,19 +9,19 @@ impl Composition {
     /// Returns warnings for overrides of tools that no server lists. The error names a tool that no gate has.
     pub(super) fn check_changes(
         &self,
-        exposure: &CompiledPreset,
+        compiled: &CompiledPreset,
         offers: &[SourceListing],
     ) -> Result<Vec<String>, String> {
-        if exposure.tools.is_empty() {
+        if compiled.tools.is_empty() {
             return Ok(Vec::new());
         }
         let exposed: Vec<String> = offers.iter().flat_map(exposed_tools).collect();
-        let unknown = exposure.tools.keys().filter(|name| !exposed.contains(*name));
+        let unknown = compiled.tools.keys().filter(|name| !exposed.contains(*name));
         let mut warnings = Vec::new();
         for name in unknown {
-            let preset = &exposure.preset;
+            let preset = &compiled.preset;
             // A missing gate must not disable the rest of the preset.
-            if let Some((gate, _)) = exposure.sources.iter().find(|(source, _)| self.is_withdrawn(source)) {
+            if let Some((gate, _)) = compiled.sources.iter().find(|(source, _)| self.is_withdrawn(source)) {
                 warnings.push(format!("'{name}' under tools is not available while {gate} is missing"));
                 continue;
             }

@@ -11,7 +11,6 @@ use gatehouse_core::names;
 use gatehouse_sandbox::{FileStamp, Gate, GateSettings, Sandbox};
 use tokio::sync::Mutex;
 
-use super::Composition;
 use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
 use crate::scaffold::GateProject;
@@ -85,7 +84,7 @@ impl GateRegistry {
     }
 
     /// Caches compiled functions across builds of a gate, for gate developers. Blocking.
-    pub(crate) fn keep_functions(&self) {
+    pub(crate) fn enable_function_cache(&self) {
         self.sandbox.enable_function_cache(&self.config.cache);
     }
 
@@ -98,7 +97,8 @@ impl GateRegistry {
         self.sandbox.set_code_cap(self.config.cache_size);
     }
 
-    pub(super) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {
+    /// The error names the file, or the gates that exist.
+    pub(crate) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {
         let mut loaded = self.loaded.lock().await;
         if let Some(gate) = loaded.get(name) {
             return Ok(Arc::clone(gate));
@@ -115,14 +115,14 @@ impl GateRegistry {
     }
 
     /// Loads a gate from any file, with the settings of the gate of that name.
-    pub(crate) async fn load_file(&self, file: &Path) -> Result<Gate, String> {
+    pub(crate) async fn load_granted(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = block(&self.config, &name, file).settings;
         self.load(&name, file, settings).await
     }
 
     /// Loads a gate from any file, without grants or pins.
-    pub(super) async fn bare(&self, name: &str, file: &Path) -> Result<Gate, String> {
+    pub(crate) async fn load_without_grants(&self, name: &str, file: &Path) -> Result<Gate, String> {
         self.load(name, file, GateSettings::default()).await
     }
 
@@ -147,7 +147,7 @@ impl GateRegistry {
     pub(crate) fn names_in(config: &Config) -> Vec<String> {
         // Shipped gates that the file does not list count only if they are served.
         let folders = config.gate_folders.iter();
-        let folders = folders.filter(|folder| config.gates_named || !built_in::is_folder(folder));
+        let folders = folders.filter(|folder| config.lists_gates || !built_in::is_folder(folder));
         let dropped = folders.flat_map(|folder| wasm_files(folder));
         let named = config.gates.iter().filter(|(_, gate)| gate.component.is_some());
         let shipped = config.served_gates().into_iter();
@@ -231,25 +231,6 @@ impl GateRegistry {
             }
         };
         format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
-    }
-}
-
-impl Composition {
-    /// The error names the file, or the gates that exist.
-    pub(crate) async fn gate(&self, name: &str) -> Result<Arc<Gate>, String> {
-        self.gates.get(name).await
-    }
-
-    pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
-        self.gates.load_file(file).await
-    }
-
-    pub(crate) async fn bare_gate(&self, name: &str, file: &Path) -> Result<Gate, String> {
-        self.gates.bare(name, file).await
-    }
-
-    pub(crate) fn gate_names(&self) -> Vec<String> {
-        self.gates.names()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Configured MCP servers with their indexed tools, and the tool that clients of a preset use to call them. Starts no
 //! server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
-    Catalog, Fault,
+    Catalog, CompiledPreset, Fault, Source,
     capability::Capability,
     ports::{ServerRegistry as _, servers::ServerListing},
     tool::SourceId,
@@ -66,5 +66,25 @@ impl Composition {
         };
         let tool = forwards(true).or_else(|| forwards(false)).map(|entry| entry.name.to_string());
         tool.or_else(|| entries.first().map(|entry| entry.id.source.to_string()))
+    }
+
+    pub(crate) fn reaches_servers(&self, compiled: &CompiledPreset) -> bool {
+        compiled.gates().any(|gate| self.gate_reaches_servers(gate))
+    }
+
+    pub(crate) fn gate_reaches_servers(&self, gate: &str) -> bool {
+        let settings = self.gates.settings(gate);
+        settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
+    }
+
+    /// Returns the servers that gates of this preset may call. Starts none.
+    pub(super) fn reachable_servers(&self, compiled: &CompiledPreset) -> Vec<Arc<dyn Source>> {
+        if !self.reaches_servers(compiled) {
+            return Vec::new();
+        }
+        let live = &self.stores.servers.live;
+        let reached =
+            live.status().into_iter().filter(|server| compiled.allows_server(&server.name, &server.tags));
+        reached.filter_map(|server| live.source(&server.name)).collect()
     }
 }

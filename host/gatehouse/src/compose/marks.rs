@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn projects_lie_where_the_preset_says_whatever_links_say() {
+    async fn projects_stay_in_the_roots_despite_links() {
         let folder = tempfile::tempdir().expect("a folder");
         let (inside, outside) = (folder.path().join("inside"), folder.path().join("outside"));
         for made in [&inside.join("project"), &outside] {

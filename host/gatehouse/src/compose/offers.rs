@@ -16,13 +16,13 @@ impl Composition {
     /// Returns what the sources list, before renaming and denying.
     pub(crate) async fn offers(
         &self,
-        exposure: &CompiledPreset,
+        compiled: &CompiledPreset,
         wait: ServerWait,
     ) -> Result<Vec<SourceListing>, String> {
-        let preset = exposure.preset.as_str();
+        let preset = compiled.preset.as_str();
         let refused = |why: String| format!("preset '{preset}': {why}");
         let mut sources = Vec::new();
-        for (id, params) in &exposure.sources {
+        for (id, params) in &compiled.sources {
             let source: Arc<dyn Source> = match id {
                 SourceId::Gate(name) if self.gates.is_withdrawn(name) => continue,
                 SourceId::Gate(name) => {
@@ -50,7 +50,7 @@ impl Composition {
     /// Adds environment settings to the parameters of a filter gate. A gate that fails to list here reports its error
     /// in [`Self::offers`].
     async fn add_environment(&self, source: &dyn Source, params: &mut Map<String, Value>) {
-        if !self.config.intelligence.adds_nothing()
+        if !self.config.intelligence.is_empty()
             && let Ok(listing) = source.list(params).await
             && listing.filter
         {

@@ -90,9 +90,7 @@ impl HostServers {
 
     /// Returns every declared and added server, including disabled ones. Blocking.
     pub(super) fn configured(&self) -> BTreeMap<String, ServerConfig> {
-        let mut all = self.added.snapshot().servers;
-        all.extend(self.added.config().servers.declared.clone());
-        all
+        self.added.configured()
     }
 
     /// Returns the status of each server as JSON. Starts none.
@@ -117,7 +115,7 @@ impl HostServers {
     }
 
     /// Notifies running hosts that tools were approved. Blocking.
-    pub(crate) fn wake_hosts(config: &Config) -> std::io::Result<()> {
+    pub(crate) fn notify_hosts(config: &Config) -> std::io::Result<()> {
         let folder = Self::folder(config);
         make_private(&folder)?;
         write_private(&folder.join("reviewed"), b"", Durability::Unsynced)

@@ -25,8 +25,8 @@ impl Composition {
     ) -> Vec<String> {
         let mut built = vec![(chosen.clone(), &views.default.catalog)];
         for (name, view) in &views.presets {
-            if let (Ok(view), Ok(exposure)) = (view, CompiledPreset::compile(&self.config.presets, name)) {
-                built.push((exposure, &view.catalog));
+            if let (Ok(view), Ok(compiled)) = (view, CompiledPreset::compile(&self.config.presets, name)) {
+                built.push((compiled, &view.catalog));
             }
         }
         self.unmatched_patterns(&built).await.into_values().flatten().collect()
@@ -39,16 +39,16 @@ impl Composition {
     ) -> BTreeMap<String, Vec<String>> {
         let mut built = Vec::new();
         for (name, catalog) in catalogs {
-            if let (Ok(catalog), Ok(exposure)) =
+            if let (Ok(catalog), Ok(compiled)) =
                 (catalog, CompiledPreset::compile(&self.config.presets, name))
             {
-                built.push((exposure, catalog));
+                built.push((compiled, catalog));
             }
         }
         let mut warnings = self.unmatched_patterns(&built).await;
-        for (exposure, catalog) in &built {
+        for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);
-            warnings.entry(exposure.preset.clone()).or_default().extend(crowded);
+            warnings.entry(compiled.preset.clone()).or_default().extend(crowded);
         }
         warnings
     }
@@ -58,10 +58,10 @@ impl Composition {
         built: &[(CompiledPreset, &Catalog)],
     ) -> BTreeMap<String, Vec<String>> {
         let mut warnings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let names_servers = |exposure: &CompiledPreset| {
-            self.config.presets.get(&exposure.preset).is_some_and(|preset| preset.proxied.is_some())
+        let names_servers = |compiled: &CompiledPreset| {
+            self.config.presets.get(&compiled.preset).is_some_and(|preset| preset.proxied.is_some())
         };
-        if built.iter().all(|(exposure, catalog)| catalog.unmatched.is_empty() && !names_servers(exposure)) {
+        if built.iter().all(|(compiled, catalog)| catalog.unmatched.is_empty() && !names_servers(compiled)) {
             return warnings;
         }
         let servers = match self.known_servers().await {
@@ -72,14 +72,14 @@ impl Composition {
             }
         };
         let mut unmatched: Vec<Vec<&UnmatchedPattern>> = Vec::new();
-        for (exposure, catalog) in built {
-            unmatched.push(self.unmatched_in(exposure, catalog, &servers).await);
+        for (compiled, catalog) in built {
+            unmatched.push(self.unmatched_in(compiled, catalog, &servers).await);
         }
         for (name, preset) in &self.config.presets {
             for (list, pattern) in own_patterns(preset) {
                 let is = |found: &UnmatchedPattern| found.list == list && found.pattern == pattern;
-                let mut heirs = built.iter().zip(&unmatched).filter(|((exposure, _), _)| {
-                    self.inherits(&exposure.preset, name, MAX_DEPTH) && exposure.has_pattern(list, pattern)
+                let mut heirs = built.iter().zip(&unmatched).filter(|((compiled, _), _)| {
+                    self.inherits(&compiled.preset, name, MAX_DEPTH) && compiled.has_pattern(list, pattern)
                 });
                 let Some(((heir, catalog), first)) = heirs.next() else { continue };
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
@@ -97,13 +97,13 @@ impl Composition {
     /// call, and that no server could match.
     async fn unmatched_in<'a>(
         &self,
-        exposure: &CompiledPreset,
+        compiled: &CompiledPreset,
         catalog: &'a Catalog,
         servers: &BTreeMap<String, KnownServer>,
     ) -> Vec<&'a UnmatchedPattern> {
         let is_away =
             |source: &SourceId| matches!(source, SourceId::Gate(gate) if self.gates.is_withdrawn(gate));
-        if catalog.unmatched.is_empty() || exposure.sources.iter().any(|(source, _)| is_away(source)) {
+        if catalog.unmatched.is_empty() || compiled.sources.iter().any(|(source, _)| is_away(source)) {
             return Vec::new();
         }
         let behind = self.server_tool_caller(catalog).await.is_some();
@@ -111,7 +111,7 @@ impl Composition {
             catalog.problems.iter().any(|(failed, _)| failed == source)
                 || servers.get(&**source.name()).is_none_or(|server| !server.config.enabled)
         };
-        let shown: Vec<&str> = exposure
+        let shown: Vec<&str> = compiled
             .sources
             .iter()
             .filter(|(source, _)| matches!(source, SourceId::Server(_)) && unknown(source))
@@ -165,8 +165,8 @@ impl Composition {
             .iter()
             .map(|(name, server)| (name.as_str(), server.config.definition.tags.as_slice()))
             .collect();
-        for (exposure, catalog) in built {
-            let preset = exposure.preset.as_str();
+        for (compiled, catalog) in built {
+            let preset = compiled.preset.as_str();
             let Some(own) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref()) else {
                 continue;
             };
@@ -178,9 +178,9 @@ impl Composition {
                 );
                 let path = ["proxied", pattern];
                 let why = self.config.with_line(preset, &path, why);
-                let told = warnings.entry(preset.to_owned()).or_default();
-                if own.iter().any(|entry| entry == pattern) && !told.contains(&why) {
-                    told.push(why);
+                let own_warnings = warnings.entry(preset.to_owned()).or_default();
+                if own.iter().any(|entry| entry == pattern) && !own_warnings.contains(&why) {
+                    own_warnings.push(why);
                 }
             }
         }
@@ -189,7 +189,7 @@ impl Composition {
 
 /// Returns the preset that declares a pattern if it was built, else the one that inherits it.
 fn declaring_preset(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
-    let is_built = built.iter().any(|(exposure, _)| exposure.preset == declares);
+    let is_built = built.iter().any(|(compiled, _)| compiled.preset == declares);
     if is_built { declares.to_owned() } else { heir.to_owned() }
 }
 

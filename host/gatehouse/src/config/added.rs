@@ -60,7 +60,7 @@ impl FileServerStore {
         Self { file: file(&config.state), config: Mutex::new(config), env }
     }
 
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         self.file.display().to_string()
     }
 
@@ -98,8 +98,15 @@ impl FileServerStore {
         now
     }
 
+    /// Returns every declared and added server, including disabled ones. Blocking.
+    pub(crate) fn configured(&self) -> BTreeMap<String, ServerConfig> {
+        let mut all = self.snapshot().servers;
+        all.extend(self.config().servers.declared.clone());
+        all
+    }
+
     pub(crate) fn store(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
-        let checked = self.checked(name, definition)?;
+        let checked = self.validate(name, definition)?;
         self.change(|servers| insert(servers, name, definition).map(|()| true))?;
         Ok(checked)
     }
@@ -107,7 +114,7 @@ impl FileServerStore {
     /// Stores all of these servers, or none. Blocking.
     pub(crate) fn store_all(&self, added: &BTreeMap<&str, &Map<String, Value>>) -> Result<(), Fault> {
         for (name, definition) in added {
-            self.checked(name, definition)?;
+            self.validate(name, definition)?;
         }
         self.change(|servers| {
             added.iter().try_for_each(|(name, definition)| insert(servers, name, definition)).map(|()| true)
@@ -115,10 +122,10 @@ impl FileServerStore {
         Ok(())
     }
 
-    fn checked(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
+    fn validate(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
         self.not_declared(name)?;
         let checked = servers::from_json(&self.config(), name, definition, &self.env);
-        checked.map_err(|why| Fault::invalid(format!("{why}.")))
+        checked.map_err(Fault::invalid)
     }
 
     /// Removes a server. Returns `false` if there was none of this name. Blocking.
@@ -147,7 +154,7 @@ impl FileServerStore {
             Fault::unavailable(format!("{} cannot be written: {error}", self.file.display()))
         };
         let _lock = locked(&self.file).map_err(failed)?;
-        let mut added = read(&self.file).map_err(|why| Fault::unavailable(format!("{why}.")))?;
+        let mut added = read(&self.file).map_err(Fault::unavailable)?;
         if !edit(&mut added.servers)? {
             return Ok(false);
         }
@@ -195,86 +202,4 @@ impl ServerDefinitionStore for FileServerStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::config::ConfigText;
-
-    fn added(state: &Path, content: &str) -> FileServerStore {
-        let text = ConfigText { file: Some(state.join("presets.toml")), content: content.into() };
-        let config = Config::from_text(&text, None, Some(state), &Env::default()).expect("valid");
-        FileServerStore::new(Arc::new(config), Env::default())
-    }
-
-    fn definition(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().expect("an object")
-    }
-
-    #[test]
-    fn what_is_added_is_kept_for_this_user_alone_until_it_is_removed() {
-        let state = tempfile::tempdir().expect("a folder");
-        let servers = added(state.path(), "");
-        assert!(servers.snapshot().servers.is_empty() && servers.snapshot().problems.is_empty());
-        let git = definition(
-            json!({"command": "git-mcp", "env": {"TOKEN": "${GATEHOUSE_TEST_NONE}"}, "timeout": 5}),
-        );
-        let kept = servers.store("git", &git).expect("kept");
-        assert_eq!(kept.definition.missing, ["GATEHOUSE_TEST_NONE"]);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = fs::metadata(file(state.path())).expect("there").permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
-        let another_host = added(state.path(), "");
-        another_host.store("web", &definition(json!({"url": "https://a.example/mcp"}))).expect("kept");
-        assert_eq!(servers.snapshot().servers.keys().collect::<Vec<_>>(), ["git", "web"]);
-        assert_eq!(servers.snapshot().servers["git"], kept);
-        assert_eq!((servers.forget("git"), servers.forget("git")), (Ok(true), Ok(false)));
-        assert_eq!(another_host.snapshot().servers.keys().collect::<Vec<_>>(), ["web"]);
-    }
-
-    #[test]
-    fn what_presets_toml_declares_is_not_changed_and_wins() {
-        let state = tempfile::tempdir().expect("a folder");
-        let free = added(state.path(), "");
-        free.store("git", &definition(json!({"command": "mine"}))).expect("kept");
-        let servers = added(state.path(), "[servers.git]\ncommand = \"theirs\"\n");
-        let refused = servers.store("git", &definition(json!({"command": "x"}))).expect_err("refused");
-        assert_eq!(refused.kind, gatehouse_core::FaultKind::Denied);
-        assert!(servers.forget("git").is_err());
-        let now = servers.snapshot();
-        assert!(now.servers.is_empty());
-        assert!(
-            now.problems[0].ends_with("server 'git' is ignored: presets.toml declares it"),
-            "{:?}",
-            now.problems
-        );
-    }
-
-    #[test]
-    fn a_definition_that_would_not_do_is_refused_by_its_key() {
-        let state = tempfile::tempdir().expect("a folder");
-        let servers = added(state.path(), "");
-        for (name, bad, wanted) in [
-            ("git", json!({"comand": "x"}), "unknown key 'comand'. Did you mean 'command'?"),
-            ("git", json!({"command": null}), "'command' is null"),
-            ("git", json!({}), "needs a command (a program) or a url"),
-            ("git", json!({"command": "x", "env": {"A": null}}), "contains null"),
-            ("git", json!({"command": "x", "args": ["y".repeat(70_000)]}), "is longer than 64 KiB"),
-            ("a/b", json!({"command": "x"}), "'a/b' cannot be the name of a server"),
-        ] {
-            let fault = servers.store(name, &definition(bad)).expect_err(wanted);
-            assert_eq!(fault.kind, gatehouse_core::FaultKind::InvalidArguments);
-            assert!(fault.message.contains(wanted), "{}", fault.message);
-        }
-        fs::create_dir_all(state.path().join("servers")).expect("made");
-        fs::write(file(state.path()), "{\"servers\": {}, \"x\": 1}").expect("written");
-        assert!(servers.snapshot().problems[0].contains("is damaged"));
-        assert!(
-            servers.store("git", &definition(json!({"command": "x"}))).is_err(),
-            "what is there is not lost"
-        );
-    }
-}
+mod tests;

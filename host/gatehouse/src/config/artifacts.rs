@@ -1,4 +1,4 @@
-//! `[artifacts]`, validated. Further needs of an engine are checked when it is first used.
+//! `[artifacts]`, as written and validated. Further needs of an engine are checked when it is first used.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,14 +6,42 @@ use std::{
 };
 
 use gatehouse_stores::ArtifactLimits;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
 
-use super::{ConfigError, Env, IntelligenceSettings, cache, error::ConfigText, raw};
+use super::{ConfigError, Env, SummarySettings, error::ConfigText, limits};
 
 const TTL_HOURS: u64 = 3;
 
+/// Results that are too large to show, stored in full for a limited time. Takes effect at the next start.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RawArtifacts {
+    /// Storage engine.
+    pub(crate) engine: ArtifactsEngine,
+    /// Hours to store them, 1 to 8760, 3 by default. MCP_GATEWAY_INTELLIGENCE_TTL_HOURS overrides it.
+    #[schemars(with = "Option<u64>")]
+    pub(crate) ttl_hours: Option<Spanned<u64>>,
+    /// Limit on disk for all of them, "1 GiB" by default, "1 MiB" to "1024 GiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) max_bytes: Option<Spanned<String>>,
+}
+
+/// Artifact engines.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ArtifactsEngine {
+    /// A file in the data directory.
+    #[default]
+    Sqlite,
+    /// A PostgreSQL server that several hosts can share, set by DATABASE_URL.
+    Postgres,
+}
+
 #[derive(Debug, PartialEq)]
 pub(crate) struct ArtifactsConfig {
-    pub(crate) engine: raw::ArtifactsEngine,
+    pub(crate) engine: ArtifactsEngine,
     ttl: Duration,
     /// Limit on disk for all artifacts, in bytes.
     pub(crate) cap: u64,
@@ -31,11 +59,11 @@ pub(crate) enum ArtifactsEngineConfig {
 }
 
 impl ArtifactsConfig {
-    pub(super) fn checked(
+    pub(super) fn validate(
         text: &ConfigText,
-        raw: &raw::RawArtifacts,
+        raw: &RawArtifacts,
         state: &Path,
-        intelligence: &IntelligenceSettings,
+        intelligence: &SummarySettings,
         env: &Env,
     ) -> Result<Self, ConfigError> {
         let hours = match &raw.ttl_hours {
@@ -47,7 +75,7 @@ impl ArtifactsConfig {
         Ok(Self {
             engine: raw.engine,
             ttl: Duration::from_secs(hours * 3_600),
-            cap: cache::size(text, "max_bytes", raw.max_bytes.as_ref())?,
+            cap: limits::disk_size(text, "max_bytes", raw.max_bytes.as_ref())?,
             database: state.join("artifacts.db"),
             #[cfg(any(feature = "chroma", feature = "postgres"))]
             env: env.clone(),
@@ -62,10 +90,8 @@ impl ArtifactsConfig {
     /// Returns the settings of the engine. The error names the missing or invalid key or variable.
     pub(crate) fn chosen(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
         match self.engine {
-            raw::ArtifactsEngine::Sqlite => {
-                Ok(ArtifactsEngineConfig::Sqlite { database: self.database.clone() })
-            }
-            raw::ArtifactsEngine::Postgres => self.postgres(),
+            ArtifactsEngine::Sqlite => Ok(ArtifactsEngineConfig::Sqlite { database: self.database.clone() }),
+            ArtifactsEngine::Postgres => self.postgres(),
         }
     }
 
@@ -73,33 +99,18 @@ impl ArtifactsConfig {
     #[cfg(feature = "chroma")]
     pub(crate) fn chroma(&self) -> Result<Option<gatehouse_stores::ChromaConfig>, ConfigError> {
         let parsed = self.env.chroma_url().map(gatehouse_stores::ChromaConfig::parse).transpose();
-        parsed.map_err(|fault| config_error("MCP_GATEWAY_CHROMA_URL", fault.in_one_line()))
+        parsed.map_err(|fault| ConfigError::new("MCP_GATEWAY_CHROMA_URL", fault.in_one_line()))
     }
 
     #[cfg(feature = "postgres")]
     fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
-        let url = self.env.database_url().ok_or_else(|| {
-            config_error(
-                "DATABASE_URL",
-                "is not set, and the engine 'postgres' of the artifacts needs it: postgres://user:password@host:5432/database",
-            )
-        })?;
-        let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| config_error("DATABASE_URL", fault.in_one_line()))?;
-        Ok(ArtifactsEngineConfig::Postgres(Box::new(server)))
+        self.env.postgres(" of the artifacts").map(ArtifactsEngineConfig::Postgres)
     }
 
     #[cfg(not(feature = "postgres"))]
     fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
-        Err(config_error(
-            "artifacts.engine",
-            "this build does not have the engine 'postgres'; build with --features postgres",
-        ))
+        Err(ConfigError::not_built("artifacts.engine", "postgres"))
     }
-}
-
-fn config_error(place: &str, message: impl Into<String>) -> ConfigError {
-    ConfigError { place: place.into(), message: message.into() }
 }
 
 #[cfg(test)]
@@ -113,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_and_for_how_long_is_bounded() {
+    fn ttl_and_size_are_bounded() {
         let ttl = |content: &str, variables| parse(content, variables).expect("valid").artifacts.ttl;
         let hours = |hours: u64| Duration::from_secs(hours * 3_600);
         assert_eq!(ttl("", Env::default()), hours(3));

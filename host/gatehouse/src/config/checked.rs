@@ -18,8 +18,7 @@ use gatehouse_wire::{registry::OciReference, serve::HttpSettings};
 use toml::Spanned;
 
 use super::{
-    ArtifactsConfig, ConfigError, DocumentsConfig, Env, IntelligenceSettings, KnowledgeConfig, LedgerConfig,
-    cache,
+    ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig, SummarySettings,
     component::ComponentSource,
     error::ConfigText,
     file_params::ParamFiles,
@@ -44,7 +43,7 @@ pub(crate) struct Config {
     pub(crate) text: Option<String>,
     pub(crate) gate_folders: Vec<PathBuf>,
     /// True if `host.gates` is set.
-    pub(crate) gates_named: bool,
+    pub(crate) lists_gates: bool,
     /// The default gate directory, if `host.gates` is not set. It need not exist.
     pub(crate) default_gate_folder: Option<PathBuf>,
     pub(crate) state: PathBuf,
@@ -60,7 +59,7 @@ pub(crate) struct Config {
     pub(crate) knowledge: KnowledgeConfig,
     pub(crate) documents: DocumentsConfig,
     pub(crate) artifacts: ArtifactsConfig,
-    pub(crate) intelligence: IntelligenceSettings,
+    pub(crate) intelligence: SummarySettings,
     pub(crate) ledger: LedgerConfig,
     pub(crate) servers: ServersConfig,
     /// Gates with a block in the file, and shipped ones.
@@ -70,9 +69,9 @@ pub(crate) struct Config {
     /// Names of the presets in the file. Empty for the built-in copy.
     pub(super) own_presets: BTreeSet<String>,
     /// True if `host.default_preset` is set.
-    pub(super) default_named: bool,
+    pub(super) sets_default_preset: bool,
     /// Files whose text is inserted into preset parameters.
-    pub(crate) inserted: ParamFiles,
+    pub(crate) param_files: ParamFiles,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -106,7 +105,7 @@ impl Config {
     }
 
     /// Returns the configuration of an empty file: no gate has grants.
-    pub(crate) fn bare(env: &Env) -> Result<Self, ConfigError> {
+    pub(crate) fn empty(env: &Env) -> Result<Self, ConfigError> {
         Self::parse(&ConfigText { file: None, content: String::new() }, env)
     }
 
@@ -126,16 +125,16 @@ impl Config {
         let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
-        let servers = servers::checked(text, raw.servers, &raw.proxy, env)?;
-        let mut inserted = ParamFiles::new();
+        let servers = servers::validate(text, raw.servers, &raw.proxy, env)?;
+        let mut param_files = ParamFiles::new();
         let presets: BTreeMap<String, Preset> = raw
             .presets
             .into_iter()
             .map(|(name, preset)| {
-                Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut inserted)?))
+                Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut param_files)?))
             })
             .collect::<Result<_, ConfigError>>()?;
-        let intelligence = IntelligenceSettings::checked(env)?;
+        let intelligence = SummarySettings::validate(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
         let unnamed = text.file.is_none() || raw.host.gates.is_none();
@@ -143,20 +142,20 @@ impl Config {
             file: text.file.clone(),
             choice: ConfigChoice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
-            gates_named: raw.host.gates.is_some(),
+            lists_gates: raw.host.gates.is_some(),
             default_gate_folder: unnamed.then(|| base.join("gates")),
             gate_folders: built_in::folders(&base, raw.host.gates),
             cache,
-            cache_size: cache::size(text, "cache_size", raw.host.cache_size.as_ref())?,
+            cache_size: limits::disk_size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),
-            default_named: default.is_some(),
+            sets_default_preset: default.is_some(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
-            http: http_server::checked(text, &raw.http)?,
-            models: models::checked(text, raw.models, env)?,
-            knowledge: KnowledgeConfig::checked(raw.knowledge, &base, &state, env),
-            documents: DocumentsConfig::checked(&raw.documents, &state, env),
-            artifacts: ArtifactsConfig::checked(text, &raw.artifacts, &state, &intelligence, env)?,
-            ledger: LedgerConfig::checked(text, &raw.ledger)?,
+            http: http_server::validate(text, &raw.http)?,
+            models: models::validate(text, raw.models, env)?,
+            knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
+            documents: DocumentsConfig::validate(&raw.documents, &state, env),
+            artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &state, &intelligence, env)?,
+            ledger: LedgerConfig::validate(text, &raw.ledger)?,
             intelligence,
             servers,
             gates: raw
@@ -170,7 +169,7 @@ impl Config {
             state,
             state_in_file,
             presets,
-            inserted,
+            param_files,
         };
         if config.file.is_some() {
             shipped::merge_shipped(&mut config, env)?;
@@ -207,8 +206,8 @@ fn checked_gate(
     let settings = GateSettings {
         grants,
         http: http.map(Arc::new),
-        limits: limits::checked(text, &gate.limits)?,
-        folders: folders::checked(text, base, state, name, gate.folders)?,
+        limits: limits::validate(text, &gate.limits)?,
+        folders: folders::validate(text, base, state, name, gate.folders)?,
         reuse: gate.instance == raw::InstancePolicy::Reuse,
         sha256: gate.sha256.map(Spanned::into_inner),
     };

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_stands_for_a_file_in_the_data_folder() {
+    fn references_name_files_in_the_data_directory() {
         let (digest, pin) = ("0".repeat(64), "AB".repeat(32));
         let component = format!("component = \"oci://ghcr.io/acme/weather@sha256:{digest}\"");
         let config = parse(&format!("[gates.weather]\n{component}\nsha256 = \"{pin}\"\n")).expect("valid");

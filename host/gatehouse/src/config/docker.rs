@@ -38,9 +38,11 @@ pub(crate) fn credentials(registry: &str) -> Result<Option<Credentials>, ConfigE
 }
 
 fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError> {
-    let bad = |what: &str| ConfigError {
-        place: path.display().to_string(),
-        message: format!("{what}; fix it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
+    let bad = |what: &str| {
+        ConfigError::new(
+            path.display().to_string(),
+            format!("{what}; fix it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
+        )
     };
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes)) {

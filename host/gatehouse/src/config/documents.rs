@@ -1,13 +1,53 @@
-//! `[documents]`, validated. Further needs of an engine are checked when it is first used.
+//! `[documents]`, as written and validated. Further needs of an engine are checked when it is first used.
 
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Env, raw};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[cfg(feature = "postgres")]
+use super::env;
+use super::{ConfigError, Env};
+
+/// Document repositories.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RawDocuments {
+    /// Storage engine.
+    pub(crate) engine: DocumentsEngine,
+    /// Owner of the tables (PostgreSQL): "own", or "existing" for tables of another program, which are only read.
+    /// Default: the tables that exist, or new ones of its own.
+    pub(crate) tables: TableOwner,
+}
+
+/// Document engines.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DocumentsEngine {
+    /// A file in the data directory.
+    #[default]
+    Sqlite,
+    /// A PostgreSQL server, set by DOCUMENTS_DATABASE_URL or else DATABASE_URL.
+    Postgres,
+}
+
+/// Owner of the document tables.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TableOwner {
+    /// The tables that exist.
+    #[default]
+    Found,
+    /// Created and maintained by Gatehouse.
+    Own,
+    /// Tables of another program, `repositories` and `repository_files`: read, never changed.
+    Existing,
+}
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct DocumentsConfig {
-    pub(crate) engine: raw::DocumentsEngine,
-    tables: raw::TableOwner,
+    pub(crate) engine: DocumentsEngine,
+    tables: TableOwner,
     database: PathBuf,
     env: Env,
 }
@@ -24,55 +64,47 @@ pub(crate) enum DocumentsEngineConfig {
 }
 
 impl DocumentsConfig {
-    pub(super) fn checked(raw: &raw::RawDocuments, state: &Path, env: &Env) -> Self {
-        let raw::RawDocuments { engine, tables } = *raw;
+    pub(super) fn validate(raw: &RawDocuments, state: &Path, env: &Env) -> Self {
+        let RawDocuments { engine, tables } = *raw;
         Self { engine, tables, database: state.join("documents.db"), env: env.clone() }
     }
 
     /// Returns the settings of the engine. The error names the missing or invalid key or variable.
     pub(crate) fn chosen(&self) -> Result<DocumentsEngineConfig, ConfigError> {
         match (self.engine, self.tables) {
-            (raw::DocumentsEngine::Sqlite, raw::TableOwner::Existing) => Err(config_error(
+            (DocumentsEngine::Sqlite, TableOwner::Existing) => Err(ConfigError::new(
                 "documents.tables",
                 "\"existing\" requires the engine 'postgres'; Gatehouse owns the tables of an SQLite file",
             )),
-            (raw::DocumentsEngine::Sqlite, _) => {
+            (DocumentsEngine::Sqlite, _) => {
                 Ok(DocumentsEngineConfig::Sqlite { database: self.database.clone() })
             }
-            (raw::DocumentsEngine::Postgres, tables) => self.postgres(tables),
+            (DocumentsEngine::Postgres, tables) => self.postgres(tables),
         }
     }
 
     #[cfg(feature = "postgres")]
-    fn postgres(&self, tables: raw::TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
+    fn postgres(&self, tables: TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
         let (variable, url) = self.env.documents_database_url().ok_or_else(|| {
-            config_error(
+            ConfigError::new(
                 "DOCUMENTS_DATABASE_URL",
                 "is not set, nor is DATABASE_URL, and the engine 'postgres' of the documents needs one: \
                  postgres://user:password@host:5432/database",
             )
         })?;
-        let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| config_error(variable, fault.in_one_line()))?;
+        let server = env::parse_postgres(variable, url)?;
         let tables = match tables {
-            raw::TableOwner::Found => gatehouse_stores::DocumentTables::Detect,
-            raw::TableOwner::Own => gatehouse_stores::DocumentTables::Own,
-            raw::TableOwner::Existing => gatehouse_stores::DocumentTables::Existing,
+            TableOwner::Found => gatehouse_stores::DocumentTables::Detect,
+            TableOwner::Own => gatehouse_stores::DocumentTables::Own,
+            TableOwner::Existing => gatehouse_stores::DocumentTables::Existing,
         };
-        Ok(DocumentsEngineConfig::Postgres { server: Box::new(server), tables })
+        Ok(DocumentsEngineConfig::Postgres { server, tables })
     }
 
     #[cfg(not(feature = "postgres"))]
-    fn postgres(&self, _: raw::TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
-        Err(config_error(
-            "documents.engine",
-            "this build does not have the engine 'postgres'; build with --features postgres",
-        ))
+    fn postgres(&self, _: TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
+        Err(ConfigError::not_built("documents.engine", "postgres"))
     }
-}
-
-fn config_error(place: &str, message: impl Into<String>) -> ConfigError {
-    ConfigError { place: place.into(), message: message.into() }
 }
 
 #[cfg(test)]
@@ -87,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn engine_errors_name_the_key() {
         assert_eq!(error("", Env::default()), "");
         let existing = "[documents]\ntables = \"existing\"";
         assert!(error(existing, Env::default()).starts_with("documents.tables: \"existing\" requires"));

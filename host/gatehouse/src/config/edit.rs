@@ -8,7 +8,7 @@ use std::fs;
 use gatehouse_files::{sweep, write_atomic};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::{Config, ConfigError, Env, error::ConfigText};
+use super::{Config, ConfigError, Env, error::ConfigText, nesting, trust};
 pub(crate) use gates::remove_gate;
 pub(crate) use servers::{add_servers, remove_server, server_block};
 
@@ -26,30 +26,32 @@ pub(crate) fn set_component<'a>(
     sha256: &str,
     env: &Env,
 ) -> Result<ConfigEdit<'a>, ConfigError> {
-    let content = with_component(&text.content, gate, component, sha256).map_err(|why| text.error(why))?;
-    let changed = ConfigText { file: text.file.clone(), content };
-    let checked = Config::parse(&changed, env).map_err(|error| {
-        text.error(format!("was not changed, because the result would be invalid: {error}"))
-    })?;
-    let says_so = checked.gates.get(gate).is_some_and(|gate| gate.settings.sha256.as_deref() == Some(sha256));
-    if !says_so {
-        return Err(
-            text.error(format!("was not changed: its structure does not allow adding [gates.{gate}]"))
-        );
+    let mut document = parse(text)?;
+    insert_component(&mut document, gate, component, sha256).map_err(|why| text.error(why))?;
+    let (change, config) = validate(text, &document, env)?;
+    match config.gates.get(gate) {
+        Some(gate) if gate.settings.sha256.as_deref() == Some(sha256) => Ok(change),
+        _ => Err(text.error(format!("was not changed: its structure does not allow adding [gates.{gate}]"))),
     }
-    Ok(ConfigEdit { text, content: changed.content })
 }
 
 impl ConfigEdit<'_> {
     /// Returns whether the edit changes the file.
-    pub(crate) fn is_one(&self) -> bool {
+    pub(crate) fn has_changes(&self) -> bool {
         self.content != self.text.content
     }
 
+    /// Writes the file. A trusted file stays trusted.
+    pub(crate) fn write_trusted(self, config: &Config) -> Result<(), ConfigError> {
+        let file = self.text.file.as_ref().filter(|_| config.choice.by_trust);
+        let written = self.write()?;
+        file.map_or(Ok(()), |file| trust::add(file, written.as_bytes()))
+    }
+
     /// Replaces the file atomically and returns its new content. If the path is a link, replaces its target.
-    pub(crate) fn write(self) -> Result<String, ConfigError> {
+    fn write(self) -> Result<String, ConfigError> {
         let Self { text, content } = &self;
-        if !self.is_one() {
+        if !self.has_changes() {
             return Ok(self.content);
         }
         let file =
@@ -65,13 +67,43 @@ impl ConfigEdit<'_> {
     }
 }
 
-fn with_component(text: &str, gate: &str, component: &str, sha256: &str) -> Result<String, String> {
-    let mut document: DocumentMut = text.parse().map_err(|error| format!("{error}"))?;
-    let gates = document.entry("gates").or_insert_with(|| {
-        let mut gates = Table::new();
-        gates.set_implicit(true);
-        Item::Table(gates)
-    });
+fn parse(text: &ConfigText) -> Result<DocumentMut, ConfigError> {
+    nesting::check(text)?;
+    text.content.parse().map_err(|error: toml_edit::TomlError| {
+        match toml::from_str::<toml::Table>(&text.content) {
+            Err(error) => text.parse_error(&error),
+            Ok(_) => text.error(error.to_string()),
+        }
+    })
+}
+
+/// Fails if the document is not a valid configuration.
+fn validate<'a>(
+    text: &'a ConfigText,
+    document: &DocumentMut,
+    env: &Env,
+) -> Result<(ConfigEdit<'a>, Config), ConfigError> {
+    let content = document.to_string();
+    let changed = ConfigText { file: text.file.clone(), content };
+    let config = Config::parse(&changed, env).map_err(|error| {
+        text.error(format!("was not changed, because the result would be invalid: {error}"))
+    })?;
+    Ok((ConfigEdit { text, content: changed.content }, config))
+}
+
+fn implicit_table() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
+fn insert_component(
+    document: &mut DocumentMut,
+    gate: &str,
+    component: &str,
+    sha256: &str,
+) -> Result<(), String> {
+    let gates = document.entry("gates").or_insert_with(implicit_table);
     let is_inline = gates.is_inline_table();
     let gates = gates.as_table_like_mut().ok_or("has a `gates` that is not a table")?;
     let block = gates.entry(gate).or_insert_with(|| match is_inline {
@@ -82,7 +114,7 @@ fn with_component(text: &str, gate: &str, component: &str, sha256: &str) -> Resu
         block.as_table_like_mut().ok_or_else(|| format!("has a `gates.{gate}` that is not a table"))?;
     set(block, "component", component);
     set(block, "sha256", sha256);
-    Ok(document.to_string())
+    Ok(())
 }
 
 /// Sets a key. An existing key keeps its place and comment.
@@ -102,8 +134,13 @@ fn set(block: &mut dyn TableLike, key: &str, text: &str) {
 mod tests {
     use super::*;
 
+    fn insert(text: &str) -> Result<String, String> {
+        let mut document: DocumentMut = text.parse().expect("TOML");
+        insert_component(&mut document, "weather", "w.wasm", "ab").map(|()| document.to_string())
+    }
+
     fn edited(text: &str) -> String {
-        with_component(text, "weather", "w.wasm", "ab").expect("edited")
+        insert(text).expect("edited")
     }
 
     const BLOCK: &str = "[gates.weather]\ncomponent = \"w.wasm\"\nsha256 = \"ab\"\n";
@@ -119,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_block_keeps_what_is_not_ours() {
+    fn an_existing_block_retains_other_keys() {
         let text = "[gates.weather] # sunny\n# why\ngrants = []\nsha256 = \"00\" # pin\ncomponent = 'old.wasm'\n[presets]\n";
         let wanted = "[gates.weather] # sunny\n# why\ngrants = []\nsha256 = \"ab\" # pin\ncomponent = \"w.wasm\"\n[presets]\n";
         assert_eq!(edited(text), wanted);
@@ -127,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_table_is_understood() {
+    fn every_table_syntax_is_understood() {
         for text in [
             "[gates]\nweather = { grants = [] }\n",
             "gates = { kg = {} }\n",
@@ -141,7 +178,7 @@ mod tests {
             assert_eq!(table["gates"]["weather"]["sha256"].as_str(), Some("ab"), "{result}");
             assert_eq!(edited(&result), result, "twice is once");
         }
-        assert!(with_component("gates = 5", "weather", "w", "ab").is_err());
-        assert!(with_component("gates.weather = 5", "weather", "w", "ab").is_err());
+        assert!(insert("gates = 5").is_err());
+        assert!(insert("gates.weather = 5").is_err());
     }
 }

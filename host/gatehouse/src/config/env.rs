@@ -8,6 +8,8 @@ use std::{
 
 use gatehouse_core::http::Secret;
 use gatehouse_models::config::ProviderName;
+#[cfg(feature = "postgres")]
+use gatehouse_stores::PostgresConfig;
 use gatehouse_wire::downstream::InheritedEnv;
 
 use super::{ConfigError, inherited::inherited};
@@ -47,6 +49,14 @@ pub(crate) const VARIABLES: [(&str, &str); 29] = [
     ("GATEHOUSE_REGISTRY_USER", "account for the registry that a command uses"),
     ("GATEHOUSE_REGISTRY_PASSWORD", "password or token for that account"),
 ];
+
+/// Parses the value of a variable. The error does not contain the value, which has a password.
+#[cfg(feature = "postgres")]
+pub(super) fn parse_postgres(variable: &str, url: &str) -> Result<Box<PostgresConfig>, ConfigError> {
+    let server =
+        PostgresConfig::parse(url).map_err(|fault| ConfigError::new(variable, fault.in_one_line()))?;
+    Ok(Box::new(server))
+}
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Env(BTreeMap<&'static str, String>);
@@ -117,8 +127,20 @@ impl Env {
         self.get("KG_INDEX_PATH").map(PathBuf::from)
     }
 
+    /// Returns the server of DATABASE_URL. `owner` is the part of the host that needs it, for the error.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(&self, owner: &str) -> Result<Box<PostgresConfig>, ConfigError> {
+        let url = self.database_url().ok_or_else(|| {
+            let why = format!(
+                "is not set, and the engine 'postgres'{owner} needs it: postgres://user:password@host:5432/database"
+            );
+            ConfigError::new("DATABASE_URL", why)
+        })?;
+        parse_postgres("DATABASE_URL", url)
+    }
+
     /// Contains a password: never print it.
-    pub(crate) fn database_url(&self) -> Option<&str> {
+    fn database_url(&self) -> Option<&str> {
         self.get("DATABASE_URL")
     }
 
@@ -152,7 +174,7 @@ impl Env {
     }
 
     /// Returns the variables that locate data, as absolute paths, for a host started in another directory.
-    pub(crate) fn places(&self) -> BTreeMap<&'static str, PathBuf> {
+    pub(crate) fn data_paths(&self) -> BTreeMap<&'static str, PathBuf> {
         let set = |name| Some((name, std::path::absolute(self.0.get(name)?).ok()?));
         ["GATEHOUSE_STATE", "KG_INDEX_PATH"].into_iter().filter_map(set).collect()
     }
@@ -169,11 +191,11 @@ impl Env {
             ProviderName::Anthropic => "ANTHROPIC_API_KEY",
             ProviderName::Ollama => return None,
         };
-        Self::key(self.get(name)?)
+        Self::trimmed_secret(self.get(name)?)
     }
 
     /// Trims the value of a key variable. Keys read from files end in a line break.
-    pub(crate) fn key(value: &str) -> Option<Secret> {
+    pub(crate) fn trimmed_secret(value: &str) -> Option<Secret> {
         let key = value.trim();
         (!key.is_empty()).then(|| Secret::new(key))
     }
@@ -190,9 +212,8 @@ impl Env {
 
     /// Returns user and password for a registry, or `None` if neither is set. Fails if only one is set.
     pub(crate) fn registry(&self) -> Result<Option<(&str, &str)>, ConfigError> {
-        let missing = |place: &str, other: &str| ConfigError {
-            place: place.into(),
-            message: format!("is not set, but {other} is; set both or neither"),
+        let missing = |place: &str, other: &str| {
+            ConfigError::new(place, format!("is not set, but {other} is; set both or neither"))
         };
         match (self.get("GATEHOUSE_REGISTRY_USER"), self.get("GATEHOUSE_REGISTRY_PASSWORD")) {
             (Some(user), Some(password)) => Ok(Some((user, password))),

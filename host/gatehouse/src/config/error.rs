@@ -5,13 +5,25 @@ use std::{fmt, ops::Range, path::PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigError {
     /// `file:line:column`, `file`, or the name of a variable.
-    pub(crate) place: String,
+    pub(crate) location: String,
     pub(crate) message: String,
+}
+
+impl ConfigError {
+    #[cfg(not(all(feature = "postgres", feature = "weaviate-neo4j")))]
+    pub(super) fn not_built(key: &str, engine: &str) -> Self {
+        let why = format!("this build does not have the engine '{engine}'; build with --features {engine}");
+        Self::new(key, why)
+    }
+
+    pub(crate) fn new(location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { location: location.into(), message: message.into() }
+    }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.location, self.message)
     }
 }
 
@@ -29,7 +41,7 @@ impl ConfigText {
 
     pub(crate) fn error_at(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
         let (line, column) = self.line_and_column(span.start);
-        ConfigError { place: format!("{}:{line}:{column}", self.name()), message: message.into() }
+        ConfigError::new(format!("{}:{line}:{column}", self.name()), message)
     }
 
     /// Returns line and column of a byte, both from 1. Columns count characters.
@@ -40,6 +52,6 @@ impl ConfigText {
     }
 
     pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
-        ConfigError { place: self.name(), message: message.into() }
+        ConfigError::new(self.name(), message)
     }
 }

@@ -11,7 +11,7 @@ use super::{ConfigError, error::ConfigText, raw};
 /// Validates the directories of one gate, sorted by guest path.
 ///
 /// Paths are relative to `base`; private directories are in `state`, the data directory.
-pub(super) fn checked(
+pub(super) fn validate(
     text: &ConfigText,
     base: &Path,
     state: &Path,

@@ -12,7 +12,7 @@ const RESERVED_DESCRIPTORS: u64 = 256;
 /// Minimum of the default, even if the open-file limit is lower.
 const MIN_CONNECTIONS: u64 = 8;
 
-pub(super) fn checked(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
+pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
     let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;

@@ -11,7 +11,7 @@ const MAX_HOURS: u64 = 8_760;
 const MAX_THRESHOLD: u64 = 1 << 30;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct IntelligenceSettings {
+pub(crate) struct SummarySettings {
     /// False leaves every reply unfiltered.
     pub(crate) enabled: bool,
     /// Size above which gates summarize results, if the preset does not set one.
@@ -20,19 +20,19 @@ pub(crate) struct IntelligenceSettings {
     pub(crate) ttl_hours: Option<u64>,
 }
 
-impl Default for IntelligenceSettings {
+impl Default for SummarySettings {
     fn default() -> Self {
         Self { enabled: true, threshold_bytes: None, ttl_hours: None }
     }
 }
 
-impl IntelligenceSettings {
-    pub(super) fn checked(env: &Env) -> Result<Self, ConfigError> {
+impl SummarySettings {
+    pub(super) fn validate(env: &Env) -> Result<Self, ConfigError> {
         let enabled = match env.intelligence_enabled() {
             None | Some("true" | "1" | "on" | "yes") => true,
             Some("false" | "0" | "off" | "no") => false,
             Some(_) => {
-                return Err(config_error("MCP_GATEWAY_INTELLIGENCE_ENABLED", "must be true or false"));
+                return Err(ConfigError::new("MCP_GATEWAY_INTELLIGENCE_ENABLED", "must be true or false"));
             }
         };
         let threshold = number("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", env.summary_threshold(), |bytes| {
@@ -42,7 +42,7 @@ impl IntelligenceSettings {
         Ok(Self { enabled, threshold_bytes: threshold, ttl_hours })
     }
 
-    pub(crate) fn adds_nothing(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.threshold_bytes.is_none() && self.ttl_hours.is_none()
     }
 
@@ -68,25 +68,21 @@ fn number(
     check: impl Fn(u64) -> Result<u64, String>,
 ) -> Result<Option<u64>, ConfigError> {
     let Some(given) = given else { return Ok(None) };
-    let number = given.trim().parse().map_err(|_| config_error(variable, "is not a whole number"))?;
-    check(number).map(Some).map_err(|why| config_error(variable, &why))
-}
-
-fn config_error(variable: &str, why: &str) -> ConfigError {
-    ConfigError { place: variable.into(), message: why.into() }
+    let number = given.trim().parse().map_err(|_| ConfigError::new(variable, "is not a whole number"))?;
+    check(number).map(Some).map_err(|why| ConfigError::new(variable, why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<IntelligenceSettings, String> {
-        IntelligenceSettings::checked(&Env::from_pairs(variables)).map_err(|error| error.to_string())
+    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<SummarySettings, String> {
+        SummarySettings::validate(&Env::from_pairs(variables)).map_err(|error| error.to_string())
     }
 
     #[test]
     fn variables_are_read_or_refused_by_name() {
-        assert_eq!(read([]), Ok(IntelligenceSettings::default()));
+        assert_eq!(read([]), Ok(SummarySettings::default()));
         assert!(!read([("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false")]).expect("valid").enabled);
         for (variable, value, why) in [
             ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "maybe", "must be true or false"),
@@ -99,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_defaults_for_what_a_gate_has() {
+    fn settings_are_defaults_for_parameters_of_the_gate() {
         let set = read([
             ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "4096"),
             ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", " 5 "),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_told_by_the_keys_that_lead_there() {
+    fn locations_have_the_path_of_their_keys() {
         let five = TEXT.find('5').expect("there");
         let spot = locate_value(TEXT, &(five..five + 1)).expect("a spot");
         assert_eq!((dotted(&spot.path).as_str(), spot.kind), ("presets.a.gates.kg.top_k", "integer"));

@@ -34,7 +34,7 @@ type ChosenEngine = (EngineConfig, Option<PathBuf>);
 
 impl KnowledgeConfig {
     /// Resolves paths relative to `base`, the directory of the file.
-    pub(super) fn checked(raw: raw::RawKnowledge, base: &Path, state: &Path, env: &Env) -> Self {
+    pub(super) fn validate(raw: raw::RawKnowledge, base: &Path, state: &Path, env: &Env) -> Self {
         Self {
             engine: raw.engine,
             wiki_roots: raw.wiki_roots.into_iter().map(|root| base.join(root)).collect(),
@@ -47,7 +47,7 @@ impl KnowledgeConfig {
     /// Returns the engine and the default wiki directory of the index file.
     ///
     /// Refuses an index file whose database is missing, because a new empty database would look like an empty wiki.
-    pub(crate) fn chosen(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
+    pub(crate) fn chosen(&self) -> Result<ChosenEngine, ConfigError> {
         let Some(path) = &self.index_file else { return Ok((self.engine_config(self.engine)?, None)) };
         let (file, _) = read_index(path)?;
         match reference(&file, "database").filter(|database| !Path::new(database).exists()) {
@@ -57,14 +57,14 @@ impl KnowledgeConfig {
                 path.display(),
                 file.data_source,
             ))),
-            None => self.chosen_to_index(),
+            None => self.engine_for_indexing(),
         }
     }
 
-    /// Like [`Self::chosen_to_index`], for a command that rewrites the index file. If the old file is unusable, returns
+    /// Like [`Self::engine_for_indexing`], for a command that rewrites the index file. If the old file is unusable, returns
     /// the engine of `presets.toml` and the error.
-    pub(crate) fn chosen_to_replace(&self) -> Result<(ChosenEngine, Option<ConfigError>), ConfigError> {
-        match self.chosen_to_index() {
+    pub(crate) fn engine_for_rewrite(&self) -> Result<(ChosenEngine, Option<ConfigError>), ConfigError> {
+        match self.engine_for_indexing() {
             Ok(chosen) => Ok((chosen, None)),
             Err(unusable) => Ok(((self.engine_config(self.engine)?, None), Some(unusable))),
         }
@@ -76,7 +76,7 @@ impl KnowledgeConfig {
     }
 
     /// Returns the engine for indexing a named directory. The index file may be missing, because indexing creates it.
-    pub(crate) fn chosen_to_index(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
+    pub(crate) fn engine_for_indexing(&self) -> Result<ChosenEngine, ConfigError> {
         let Some(path) = self.index_file.as_ref().filter(|path| path.exists()) else {
             return Ok((self.engine_config(self.engine)?, None));
         };
@@ -94,15 +94,7 @@ impl KnowledgeConfig {
 
     #[cfg(feature = "postgres")]
     fn postgres(&self) -> Result<EngineConfig, ConfigError> {
-        let url = self.env.database_url().ok_or_else(|| {
-            config_error(
-                "DATABASE_URL",
-                "is not set, and the engine 'postgres' needs it: postgres://user:password@host:5432/database",
-            )
-        })?;
-        let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| config_error("DATABASE_URL", fault.in_one_line()))?;
-        Ok(EngineConfig::Postgres(Box::new(server)))
+        self.env.postgres("").map(EngineConfig::Postgres)
     }
 
     #[cfg(feature = "weaviate-neo4j")]
@@ -115,7 +107,7 @@ impl KnowledgeConfig {
             weaviate_api_key,
             neo4j_uri: self.env.neo4j_uri().into(),
             neo4j_user: user.into(),
-            neo4j_password: password.ok_or_else(|| config_error("NEO4J_PASSWORD", missing))?,
+            neo4j_password: password.ok_or_else(|| ConfigError::new("NEO4J_PASSWORD", missing))?,
             neo4j_database: database.map(str::to_owned),
             timing: gatehouse_stores::RemoteTimeouts::default(),
         })))
@@ -123,12 +115,12 @@ impl KnowledgeConfig {
 
     #[cfg(not(feature = "postgres"))]
     fn postgres(&self) -> Result<EngineConfig, ConfigError> {
-        Err(not_built("postgres"))
+        Err(ConfigError::not_built("knowledge.engine", "postgres"))
     }
 
     #[cfg(not(feature = "weaviate-neo4j"))]
     fn weaviate_neo4j(&self) -> Result<EngineConfig, ConfigError> {
-        Err(not_built("weaviate-neo4j"))
+        Err(ConfigError::not_built("knowledge.engine", "weaviate-neo4j"))
     }
 }
 
@@ -148,12 +140,12 @@ impl EngineConfig {
             Self::WeaviateNeo4j(ref servers) => {
                 let address = servers
                     .neo4j_address()
-                    .map_err(|fault| config_error("knowledge.engine", fault.in_one_line()))?;
+                    .map_err(|fault| ConfigError::new("knowledge.engine", fault.in_one_line()))?;
                 ("NEO4J_URI", format!("graph {address}"), reference(file, "neo4j_uri"))
             }
         };
         match made.filter(|made| named.split_once(' ').is_some_and(|(_, address)| address != *made)) {
-            Some(made) => Err(config_error(
+            Some(made) => Err(ConfigError::new(
                 place,
                 format!(
                     "names the {named}, but the index file of KG_INDEX_PATH was made in {made}; correct one of them, or \
@@ -184,20 +176,8 @@ fn reference<'a>(file: &'a IndexFile, name: &str) -> Option<&'a str> {
     file.backend_refs.get(name).and_then(Value::as_str)
 }
 
-fn config_error(place: &str, message: impl Into<String>) -> ConfigError {
-    ConfigError { place: place.into(), message: message.into() }
-}
-
 fn bad_index(message: String) -> ConfigError {
-    config_error("KG_INDEX_PATH", message)
-}
-
-#[cfg(not(all(feature = "postgres", feature = "weaviate-neo4j")))]
-fn not_built(engine: &str) -> ConfigError {
-    config_error(
-        "knowledge.engine",
-        format!("this build does not have the engine '{engine}'; build with --features {engine}"),
-    )
+    ConfigError::new("KG_INDEX_PATH", message)
 }
 
 #[cfg(test)]
@@ -216,13 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn postgres_needs_its_address_and_never_repeats_it() {
+    fn postgres_needs_an_address_and_errors_hide_it() {
         assert!(error("postgres", &[]).contains("DATABASE_URL"));
         let wrong = error("postgres", &[("DATABASE_URL", "postgres://u:s3cret@h:x/d")]);
-        assert!(
-            wrong.contains("does not name a PostgreSQL database") && !wrong.contains("s3cret"),
-            "{wrong}"
-        );
+        assert!(wrong.contains("invalid DATABASE_URL") && !wrong.contains("s3cret"), "{wrong}");
         assert_eq!(error("postgres", &[("DATABASE_URL", "postgres://u:s3cret@h/d")]), "");
     }
 

@@ -1,12 +1,27 @@
-//! `[ledger]`, validated.
+//! `[ledger]`, as written and validated.
 
-use super::{ConfigError, error::ConfigText, raw};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{ConfigError, error::ConfigText};
 
 /// Default retention of single calls, in days.
 const RETENTION_DAYS: u32 = 7;
 
 /// Maximum retention: ten years. Daily totals are stored permanently.
 const MAX_RETENTION_DAYS: u32 = 3_650;
+
+/// Call statistics: counts and times, never arguments or replies. Takes effect at the next start.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RawLedger {
+    /// Whether calls are recorded, true by default.
+    pub(crate) enabled: Option<bool>,
+    /// Days to store single calls, 1 to 3650, 7 by default. Daily totals are stored permanently.
+    #[schemars(with = "Option<u64>")]
+    pub(crate) retention_days: Option<Spanned<u64>>,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LedgerConfig {
@@ -15,7 +30,7 @@ pub(crate) struct LedgerConfig {
 }
 
 impl LedgerConfig {
-    pub(super) fn checked(text: &ConfigText, raw: &raw::RawLedger) -> Result<Self, ConfigError> {
+    pub(super) fn validate(text: &ConfigText, raw: &RawLedger) -> Result<Self, ConfigError> {
         let retention_days = match &raw.retention_days {
             None => RETENTION_DAYS,
             Some(days) => u32::try_from(*days.get_ref())
@@ -40,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_kept_for_a_week_unless_somebody_says_otherwise() {
+    fn retention_is_a_week_by_default() {
         let ledger = |enabled, retention_days| Ok(LedgerConfig { enabled, retention_days });
         assert_eq!(parse(""), ledger(true, 7));
         assert_eq!(parse("[ledger]\nretention_days = 30"), ledger(true, 30));
@@ -48,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_has_its_place_and_what_is_allowed() {
+    fn errors_name_the_location_and_the_range() {
         for days in ["0", "3651"] {
             let refused = parse(&format!("[ledger]\nretention_days = {days}")).expect_err("refused");
             assert!(refused.ends_with(":2:18: retention_days must be 1 to 3650"), "{refused}");

@@ -1,11 +1,15 @@
-//! `[gates.<name>] limits`, validated.
+//! Limits, validated: `[gates.<name>] limits`, and those on disk (`cache_size` under `[host]`, `max_bytes` under
+//! `[artifacts]`).
 
-use gatehouse_sandbox::{LimitsError, SandboxLimits, parse_bytes, parse_duration};
+use gatehouse_sandbox::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_duration};
 use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText, raw::RawGateLimits};
 
-pub(super) fn checked(text: &ConfigText, raw: &RawGateLimits) -> Result<SandboxLimits, ConfigError> {
+/// Default limit: room for forty interpreters, thousands of small gates, or ten thousand results.
+const DEFAULT_DISK_SIZE: u64 = 1 << 30;
+
+pub(super) fn validate(text: &ConfigText, raw: &RawGateLimits) -> Result<SandboxLimits, ConfigError> {
     let sizes: [(&str, &Option<Spanned<String>>); 5] = [
         ("memory", &raw.memory),
         ("copy", &raw.copy),
@@ -43,4 +47,20 @@ fn at<T, S>(
     result: Result<T, LimitsError>,
 ) -> Result<T, ConfigError> {
     result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
+}
+
+/// Parses a limit on disk, in bytes. `key` is its name in messages.
+pub(super) fn disk_size(
+    text: &ConfigText,
+    key: &str,
+    given: Option<&Spanned<String>>,
+) -> Result<u64, ConfigError> {
+    let Some(given) = given else { return Ok(DEFAULT_DISK_SIZE) };
+    let bad = |why: String| text.error_at(given.span(), why);
+    let bytes = parse_bytes(given.get_ref()).map_err(|error| bad(error.to_string()))? as u64;
+    let (least, most) = (1 << 20, 1 << 40);
+    if (least..=most).contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(bad(format!("{key} must be from {} to {}", format_bytes(least), format_bytes(most))))
 }

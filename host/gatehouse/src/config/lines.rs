@@ -13,19 +13,18 @@ impl Config {
     /// Prefixes `why` with the location of the key in a preset or a preset it extends. Returns `why` unchanged if there
     /// is none.
     pub(crate) fn with_line(&self, preset: &str, path: &[&str], why: String) -> String {
-        let Some(content) = &self.text else { return why };
-        let text = ConfigText { file: self.file.clone(), content: content.clone() };
-        match line_of(&text, &self.presets, preset, path) {
-            Some(at) => text.error_at(at, why).to_string(),
-            None => why,
-        }
+        self.with_location(why, |text| line_of(text, &self.presets, preset, path))
     }
 
     /// Prefixes `why` with the location of the key at `path`, if there is one.
     pub(crate) fn with_line_of(&self, path: &[&str], why: String) -> String {
+        self.with_location(why, |text| keys::find(&text.content, path))
+    }
+
+    fn with_location(&self, why: String, find: impl FnOnce(&ConfigText) -> Option<Range<usize>>) -> String {
         let Some(content) = &self.text else { return why };
         let text = ConfigText { file: self.file.clone(), content: content.clone() };
-        match keys::find(content, path) {
+        match find(&text) {
             Some(at) => text.error_at(at, why).to_string(),
             None => why,
         }

@@ -113,14 +113,14 @@ pub(crate) fn read_for_project(
                 let place = file.display().to_string();
                 let message =
                     format!("{why}; read it and run `gatehouse trust {place}`, or name a file with --config");
-                return Err(ConfigError { place, message });
+                return Err(ConfigError::new(place, message));
             }
             Err(_) => {}
         }
     }
     let message = "the project has no presets.toml, which sets the destination of its gate; create one, or name a \
     file with --config";
-    Err(ConfigError { place: folder.display().to_string(), message: message.into() })
+    Err(ConfigError::new(folder.display().to_string(), message))
 }
 
 fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<ConfigText>, ConfigError> {
@@ -155,9 +155,8 @@ fn read_named(path: &Path, who: &str) -> Result<ConfigText, ConfigError> {
     if path == Path::new(BUILT_IN) {
         return Ok(ConfigText { file: None, content: SHIPPED.into() });
     }
-    let failed = |cause: io::Error| ConfigError {
-        place: path.display().to_string(),
-        message: format!("cannot be read: {cause}{who}"),
+    let failed = |cause: io::Error| {
+        ConfigError::new(path.display().to_string(), format!("cannot be read: {cause}{who}"))
     };
     let content = fs::read_to_string(path).map_err(failed)?;
     let file = path.canonicalize().map_err(failed)?;

@@ -2,7 +2,6 @@
 
 pub(crate) mod added;
 mod artifacts;
-mod cache;
 pub(crate) mod checked;
 pub(crate) mod component;
 pub(crate) mod credentials;
@@ -24,14 +23,11 @@ mod limits;
 mod lines;
 pub(crate) mod locate;
 mod lock;
-mod mistakes;
 mod models;
 pub(crate) mod nesting;
+mod parse_errors;
 mod presets;
 pub(crate) mod raw;
-mod raw_artifacts;
-mod raw_documents;
-mod raw_ledger;
 mod raw_presets;
 mod raw_servers;
 pub(crate) mod schema;
@@ -46,7 +42,7 @@ pub(crate) use checked::{Config, GateConfig};
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::Env;
 pub(crate) use error::{ConfigError, ConfigText};
-pub(crate) use intelligence::IntelligenceSettings;
+pub(crate) use intelligence::SummarySettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
@@ -82,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_word_and_no_option() {
+    fn gate_names_are_words_and_not_options() {
         for good in ["weather", "a", "9-lives", "my_gate-2", "wetter\u{fc}"] {
             assert!(is_gate_name(good), "{good}");
         }

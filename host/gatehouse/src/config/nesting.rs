@@ -57,28 +57,28 @@ pub(crate) fn check_nesting(text: &str) -> Result<(), (Range<usize>, String)> {
 mod tests {
     use super::*;
 
-    fn checked(content: String) -> Result<(), String> {
+    fn validate(content: String) -> Result<(), String> {
         check(&ConfigText { file: Some("/p.toml".into()), content }).map_err(|error| error.to_string())
     }
 
     #[test]
     fn brackets_are_counted_as_the_parser_sees_them() {
-        assert_eq!(checked(include_str!("../../../../presets.toml").into()), Ok(()));
+        assert_eq!(validate(include_str!("../../../../presets.toml").into()), Ok(()));
         // Brackets in strings and comments do not count, and a table's heading closes itself.
         let many = "a = \"[[[{{{\" # {{{{{[[[\n[x]\nb = [{ c = [1] }]\n".repeat(100);
-        assert_eq!(checked(many), Ok(()));
-        assert_eq!(checked(format!("a = {}1{}", "[".repeat(60), "]".repeat(60))), Ok(()));
+        assert_eq!(validate(many), Ok(()));
+        assert_eq!(validate(format!("a = {}1{}", "[".repeat(60), "]".repeat(60))), Ok(()));
         for deep in [
             "{ a = ".repeat(5_000),
             "a = [".to_owned() + &"[\n".repeat(5_000),
             "{ a = \"}\", b = ".repeat(5_000),
         ] {
-            let why = checked(deep).expect_err("refused");
+            let why = validate(deep).expect_err("refused");
             assert!(why.contains("more than 64 brackets are open here"), "{why}");
         }
         let stray = format!("a = 1\nb = }}\n{}", "{ a = ] ".repeat(5_000));
         assert_eq!(
-            checked(stray).expect_err("refused"),
+            validate(stray).expect_err("refused"),
             "/p.toml:2:5: this bracket closes nothing that is open here"
         );
     }

@@ -25,7 +25,7 @@ impl Config {
     pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<CompiledPreset, ConfigError> {
         let compile = |place: &str, name: &str| {
             CompiledPreset::compile(&self.presets, name)
-                .map_err(|error| ConfigError { place: place.into(), message: error.to_string() })
+                .map_err(|error| ConfigError::new(place, error.to_string()))
         };
         if let Some(name) = named {
             return compile("--preset", name);
@@ -34,7 +34,7 @@ impl Config {
             return compile("MCP_PRESET", name);
         }
         if let Some(gates) = env.enabled_gates() {
-            let bad = |message| ConfigError { place: "MCP_ENABLED_GATES".into(), message };
+            let bad = |message| ConfigError::new("MCP_ENABLED_GATES", message);
             if gates.is_empty() {
                 return Err(bad("names no gate; unset it, or list gates such as kg,idea".into()));
             }
@@ -93,7 +93,7 @@ pub(super) fn declared(
     let tools = preset.tools.into_iter();
     let mut workflow = Vec::new();
     for (name, steps) in preset.workflow {
-        workflow.extend(workflow::checked(text, &name, steps)?);
+        workflow.extend(workflow::validate(text, &name, steps)?);
     }
     let project = preset.project.map(|project| match base {
         Some(base) => Ok(base.join(project.get_ref())),
@@ -120,8 +120,7 @@ pub(super) fn declared(
 
 fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
-        let effect = [Effect::ReadOnly, Effect::Mutating, Effect::ExternalExec];
-        effect.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
+        Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
             let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
             strongest";
             text.error_at(word.span(), why.to_owned())
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn approvals_say_which_calls_and_how_long_they_hold() {
+    fn approvals_name_calls_and_duration() {
         let rule = |lines: &str| {
             let config = parse(&format!("[presets.a]\ngates = {{}}\n[presets.a.approve]\n{lines}"))?;
             Ok::<_, String>(config.presets["a"].approve.clone())

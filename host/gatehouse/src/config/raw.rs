@@ -10,9 +10,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub(crate) use super::{
-    raw_artifacts::{ArtifactsEngine, RawArtifacts},
-    raw_documents::{DocumentsEngine, RawDocuments, TableOwner},
-    raw_ledger::RawLedger,
+    artifacts::{ArtifactsEngine, RawArtifacts},
+    documents::{DocumentsEngine, RawDocuments},
+    ledger::RawLedger,
     raw_presets::RawPreset,
     raw_servers::{OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
 };

@@ -163,8 +163,8 @@ pub(crate) struct RawProxy {
     /// Maximum connection retries, 3 by default, at most 10.
     #[schemars(with = "Option<u32>")]
     pub(crate) max_connection_retries: Option<Spanned<i64>>,
-    /// Idle time after which a program is stopped until the next call: "10 min" by default, "1 s" to "24 h" in minutes
-    /// or seconds, or "never"; a number is seconds.
+    /// Idle time after which a program is stopped until the next call: "10 min" by default, "1 s" to "1440 min", or
+    /// "never"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
     pub(crate) idle_timeout: Option<Spanned<toml::Value>>,
 }

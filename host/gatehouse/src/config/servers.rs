@@ -4,16 +4,16 @@
 mod names;
 mod oauth;
 mod redaction;
-mod times;
 mod tools;
 mod transport;
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, ops::RangeInclusive, path::Path, time::Duration};
 
 use gatehouse_core::{
     names::quoted,
     ports::{servers::ServerDefinition, tool_index},
 };
+use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
@@ -93,7 +93,7 @@ impl ServersConfig {
     }
 }
 
-pub(super) fn checked(
+pub(super) fn validate(
     text: &ConfigText,
     servers: BTreeMap<Spanned<String>, raw::RawServer>,
     proxy: &raw::RawProxy,
@@ -153,8 +153,7 @@ fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig
     if let Some(time) = &proxy.idle_timeout {
         let never = time.get_ref().as_str() == Some("never");
         let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
-        checked.idle_timeout =
-            (!never).then(|| times::time(text, "idle_timeout", time, range)).transpose()?;
+        checked.idle_timeout = (!never).then(|| duration(text, "idle_timeout", time, range)).transpose()?;
     }
     if let Some(retries) = &proxy.max_connection_retries {
         checked.retries =
@@ -167,7 +166,37 @@ fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig
 }
 
 fn connection_timeout(text: &ConfigText, time: &Spanned<toml::Value>) -> Result<Duration, ConfigError> {
-    times::time(text, "connection_timeout", time, Duration::from_millis(100)..=Duration::from_secs(600))
+    duration(text, "connection_timeout", time, Duration::from_millis(100)..=Duration::from_secs(600))
+}
+
+/// Parses text with a unit, as elsewhere in `presets.toml`, or seconds, as in clients' own files. The error points to
+/// the value and states the range.
+fn duration(
+    text: &ConfigText,
+    key: &str,
+    given: &Spanned<toml::Value>,
+    allowed: RangeInclusive<Duration>,
+) -> Result<Duration, ConfigError> {
+    let bad = |why: String| text.error_at(given.span(), why);
+    let shown = |time: &Duration| match time.as_millis() {
+        millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
+        millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
+        millis => format!("{millis} ms"),
+    };
+    let range = format!("{key} must be {} to {}", shown(allowed.start()), shown(allowed.end()));
+    let time = match given.get_ref() {
+        toml::Value::Integer(seconds) => {
+            Duration::from_secs(u64::try_from(*seconds).map_err(|_| bad(format!("{range}, not {seconds}")))?)
+        }
+        toml::Value::String(time) => parse_duration(time).map_err(|why| bad(format!("{key}: {why}")))?,
+        other => {
+            let kind = other.type_str();
+            return Err(bad(format!(
+                "{key} must be a time such as \"30 s\", or a number of seconds, not a {kind}"
+            )));
+        }
+    };
+    if allowed.contains(&time) { Ok(time) } else { Err(bad(range)) }
 }
 
 fn checked_server(
@@ -180,14 +209,14 @@ fn checked_server(
     check_name(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
     let timeout = server.timeout.as_ref();
-    let timeout = timeout.map(|time| times::time(text, "timeout", time, range)).transpose()?;
+    let timeout = timeout.map(|time| duration(text, "timeout", time, range)).transpose()?;
     let connecting = server.connection_timeout.as_ref();
     let connecting = connecting.map(|time| connection_timeout(text, time)).transpose()?;
     let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
     let (enabled, wants_login) = (server.enabled.unwrap_or(true), server.oauth.is_some());
-    let tools = tools::checked(text, &server.tools)?;
+    let tools = tools::validate(text, &server.tools)?;
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
         name: name.get_ref().as_str().into(),

@@ -56,16 +56,16 @@ impl Config {
     /// Returns the names of presets to serve: those of the file, and the default. The built-in configuration serves
     /// all.
     pub(crate) fn served_presets(&self) -> impl Iterator<Item = &String> {
-        let named = self.default_named || self.own_presets.is_empty();
+        let named = self.sets_default_preset || self.own_presets.is_empty();
         let default = move |name: &str| named && *name == self.default_preset;
         self.presets.keys().filter(move |name| self.is_own(name) || default(name))
     }
 
     pub(crate) fn served_gates(&self) -> BTreeSet<String> {
-        let exposures =
+        let compiled_presets =
             self.served_presets().filter_map(|name| CompiledPreset::compile(&self.presets, name).ok());
-        exposures
-            .flat_map(|exposure| exposure.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
+        compiled_presets
+            .flat_map(|compiled| compiled.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
             .collect()
     }
 
@@ -123,8 +123,8 @@ mod tests {
         let content = "[host]\ndefault_preset = \"documents\"\n[gates.research]\n[presets.proxy]\ngates.kg = {}\n[presets.mine]\nextends = [\"gateway\"]\n[presets.mine.gates]\nkg = { include_content = true }\n";
         let config = parse(content, &Env::default());
         assert_eq!(served(&config), ["documents", "mine", "proxy"]);
-        let exposure = CompiledPreset::compile(&config.presets, "mine").expect("compiled");
-        let gates: Vec<&str> = exposure.gates().map(|gate| &**gate).collect();
+        let compiled = CompiledPreset::compile(&config.presets, "mine").expect("compiled");
+        let gates: Vec<&str> = compiled.gates().map(|gate| &**gate).collect();
         assert!(gates.contains(&"summarizer") && gates.contains(&"kg"), "{gates:?}");
         // The file defines `proxy`, which extends no shipped preset and has kg. It also defines [gates.research].
         assert!(granted(&config, "kg").is_empty() && granted(&config, "research").is_empty());
@@ -137,7 +137,7 @@ mod tests {
         let config = parse("[servers.git]\ncommand = \"git-mcp\"\n", &Env::default());
         assert_eq!(served(&config), ["full"]);
         assert_eq!(
-            config.select(None, &Env::default()).map(|exposure| exposure.preset).as_deref(),
+            config.select(None, &Env::default()).map(|compiled| compiled.preset).as_deref(),
             Ok("full")
         );
         assert_eq!(granted(&config, "kg"), ["knowledge"]);

@@ -29,9 +29,11 @@ impl TrustedFiles {
     }
 
     fn read_from(file: &Path) -> Result<Self, ConfigError> {
-        let bad = |why: String| ConfigError {
-            place: file.display().to_string(),
-            message: format!("the list of trusted files {why}; fix or delete it"),
+        let bad = |why: String| {
+            ConfigError::new(
+                file.display().to_string(),
+                format!("the list of trusted files {why}; fix or delete it"),
+            )
         };
         match fs::read(file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(format!("is damaged: {error}"))),
@@ -51,9 +53,11 @@ pub(crate) fn is_trusted(path: &Path, content: &str) -> bool {
 }
 
 pub(crate) fn add(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
-    let name = path.to_str().ok_or_else(|| ConfigError {
-        place: path.display().to_string(),
-        message: "its path is not UTF-8 and cannot be listed; name the file with --config instead".into(),
+    let name = path.to_str().ok_or_else(|| {
+        ConfigError::new(
+            path.display().to_string(),
+            "its path is not UTF-8 and cannot be listed; name the file with --config instead",
+        )
     })?;
     change(|list| drop(list.files.insert(name.to_owned(), digest(content))))
 }
@@ -75,9 +79,11 @@ pub(crate) fn digest(content: &[u8]) -> String {
 }
 
 fn file() -> Result<PathBuf, ConfigError> {
-    let folder = folder().ok_or_else(|| ConfigError {
-        place: "HOME".into(),
-        message: "there is no home directory, so nothing can be trusted; name the file with --config".into(),
+    let folder = folder().ok_or_else(|| {
+        ConfigError::new(
+            "HOME",
+            "there is no home directory, so nothing can be trusted; name the file with --config",
+        )
     })?;
     Ok(folder.join("trusted.json"))
 }
@@ -85,9 +91,8 @@ fn file() -> Result<PathBuf, ConfigError> {
 /// Edits the list under its lock, so that concurrent commands do not lose changes.
 fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
     let file = file()?;
-    let failed = |error: io::Error| ConfigError {
-        place: file.display().to_string(),
-        message: format!("cannot be written: {error}"),
+    let failed = |error: io::Error| {
+        ConfigError::new(file.display().to_string(), format!("cannot be written: {error}"))
     };
     let _lock = lock::locked(&file).map_err(failed)?;
     let mut list = TrustedFiles::read_from(&file)?;

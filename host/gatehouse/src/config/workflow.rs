@@ -82,7 +82,7 @@ impl<'de> Deserialize<'de> for WorkflowSteps {
 }
 
 /// Validates the steps of one workflow.
-pub(super) fn checked(
+pub(super) fn validate(
     text: &ConfigText,
     name: &Spanned<String>,
     WorkflowSteps(steps): WorkflowSteps,
@@ -178,8 +178,8 @@ mod tests {
             ("[presets.a.workflow.x]\nroots = [\"/w\"]\nproduce = \"x\"", "unknown"),
             ("[presets.a.workflow]\nx = 5", "/p.toml:4:"),
         ] {
-            let told = steps(lines).expect_err(lines);
-            assert!(told.contains(why), "{told}");
+            let message = steps(lines).expect_err(lines);
+            assert!(message.contains(why), "{message}");
         }
     }
 }

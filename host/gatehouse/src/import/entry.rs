@@ -35,17 +35,17 @@ const HANDLED_KEYS: [&str; 24] = [
 /// Returns the keys of `[servers.NAME]`, in output order. The error is the reason that the entry cannot be imported.
 pub(super) fn definition(
     client: ImportClient,
-    place: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     entry: &Value,
     notes: &mut Vec<String>,
 ) -> Result<Map<String, Value>, String> {
     let entry = entry.as_object().ok_or("it is not a table")?;
     let mut made = Map::new();
-    let reader = &mut EntryReader { client, place, entry, notes };
+    let reader = &mut EntryReader { client, context, entry, notes };
     let kind = reader.kind()?;
     match kind {
-        Kind::Program => reader.program(&mut made)?,
-        Kind::Http | Kind::Sse => reader.address(&mut made, kind)?,
+        EntryTransport::Program => reader.program(&mut made)?,
+        EntryTransport::Http | EntryTransport::Sse => reader.address(&mut made, kind)?,
     }
     let off = entry.get("enabled") == Some(&Value::Bool(false))
         || entry.get("disabled") == Some(&Value::Bool(true));
@@ -66,7 +66,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryTransport {
     Program,
     Http,
     Sse,
@@ -74,7 +74,7 @@ enum Kind {
 
 struct EntryReader<'a> {
     client: ImportClient,
-    place: &'a ImportContext<'a>,
+    context: &'a ImportContext<'a>,
     entry: &'a Map<String, Value>,
     notes: &'a mut Vec<String>,
 }
@@ -89,23 +89,23 @@ impl EntryReader<'_> {
     }
 
     fn convert_variables(&mut self, text: &str) -> Result<Value, String> {
-        variables::convert(self.client, self.place, text, self.notes).map(Value::String)
+        variables::convert(self.client, self.context, text, self.notes).map(Value::String)
     }
 
-    fn kind(&self) -> Result<Kind, String> {
-        let told = self.text("type")?.or(self.text("transport")?);
+    fn kind(&self) -> Result<EntryTransport, String> {
+        let declared = self.text("type")?.or(self.text("transport")?);
         let (program, address) = (self.entry.contains_key("command"), self.address_key());
-        Ok(match (told, program, address) {
-            (Some("stdio") | None, true, _) => Kind::Program,
-            (Some("sse"), _, Some(_)) => Kind::Sse,
+        Ok(match (declared, program, address) {
+            (Some("stdio") | None, true, _) => EntryTransport::Program,
+            (Some("sse"), _, Some(_)) => EntryTransport::Sse,
             (Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), _, Some(_)) => {
-                Kind::Http
+                EntryTransport::Http
             }
             // For these clients, `url` alone means the old SSE transport.
             (None, _, Some("url")) if matches!(self.client, ImportClient::Gemini | ImportClient::Cline) => {
-                Kind::Sse
+                EntryTransport::Sse
             }
-            (None, _, Some(_)) => Kind::Http,
+            (None, _, Some(_)) => EntryTransport::Http,
             (Some(other), ..) => {
                 return Err(format!("its type '{other}' is not supported, or a required key is missing"));
             }
@@ -129,17 +129,17 @@ impl EntryReader<'_> {
         for name in self.names("env_vars")? {
             env.insert(name.clone(), format!("${{{name}}}").into());
         }
-        let mut ours = Vec::new();
+        let mut converted = Vec::new();
         for arg in &args {
             let mut arg = self.convert_variables(arg.as_str().ok_or("its args are not all strings")?)?;
             // Variables of its own, which the program fills in from `env` and the host does not.
             for (name, value) in &env {
                 arg = text(&arg).replace(&format!("${{{name}}}"), text(value)).into();
             }
-            ours.push(arg);
+            converted.push(arg);
         }
-        if !ours.is_empty() {
-            made.insert("args".into(), ours.into());
+        if !converted.is_empty() {
+            made.insert("args".into(), converted.into());
         }
         if !env.is_empty() {
             made.insert("env".into(), env.into());
@@ -153,7 +153,7 @@ impl EntryReader<'_> {
         Ok(())
     }
 
-    fn address(&mut self, made: &mut Map<String, Value>, kind: Kind) -> Result<(), String> {
+    fn address(&mut self, made: &mut Map<String, Value>, kind: EntryTransport) -> Result<(), String> {
         let key = self.address_key().ok_or("it has no url")?;
         let url = self.text(key)?.ok_or("it has no url")?.to_owned();
         made.insert("url".into(), self.convert_variables(&url)?);
@@ -168,7 +168,7 @@ impl EntryReader<'_> {
         if !headers.is_empty() {
             made.insert("headers".into(), headers.into());
         }
-        if kind == Kind::Sse {
+        if kind == EntryTransport::Sse {
             made.insert("transport".into(), "sse".into());
         }
         Ok(())
@@ -180,16 +180,16 @@ impl EntryReader<'_> {
             Some(Value::Object(pairs)) => pairs.clone(),
             Some(_) => return Err(format!("its {key} is not a table")),
         };
-        let mut ours = Map::new();
+        let mut converted = Map::new();
         for (name, value) in pairs {
             let text = match value {
                 Value::String(text) => text,
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
                 _ => return Err(format!("{key}.{name} is not a string")),
             };
-            ours.insert(name, self.convert_variables(&text)?);
+            converted.insert(name, self.convert_variables(&text)?);
         }
-        Ok(ours)
+        Ok(converted)
     }
 
     fn names(&self, key: &str) -> Result<Vec<String>, String> {
@@ -215,10 +215,10 @@ impl EntryReader<'_> {
             })
         });
         let start = number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
-        let told = number("timeout").filter(|_| {
+        let ambiguous = number("timeout").filter(|_| {
             !matches!(self.client, ImportClient::Cline | ImportClient::Roo | ImportClient::Gemini)
         });
-        if let Some(timeout) = told.filter(|timeout| *timeout < 1_000.0) {
+        if let Some(timeout) = ambiguous.filter(|timeout| *timeout < 1_000.0) {
             self.notes.push(format!("its timeout of {timeout} is read as seconds"));
         }
         for (key, seconds, most) in [("timeout", call, 3_600.0), ("connection_timeout", start, 600.0)] {

@@ -96,16 +96,16 @@ impl<'a> ServerImporter<'a> {
     pub(crate) fn import_file(
         &mut self,
         client: ImportClient,
-        place: &ImportContext<'_>,
+        context: &ImportContext<'_>,
         text: &str,
     ) -> Result<(), String> {
-        let entries = client.entries(text, place.project)?;
+        let entries = client.entries(text, context.project)?;
         let elsewhere = entries.elsewhere.into_iter();
-        let file = || place.file.to_path_buf();
+        let file = || context.file.to_path_buf();
         self.imported.elsewhere.extend(elsewhere.map(|(directory, servers)| (file(), directory, servers)));
         for (name, entry) in entries.servers {
-            if let Err(why) = self.import_server(client, place, &name, &entry) {
-                self.imported.left_out.push((place.file.to_path_buf(), name, why));
+            if let Err(why) = self.import_server(client, context, &name, &entry) {
+                self.imported.left_out.push((context.file.to_path_buf(), name, why));
             }
         }
         Ok(())
@@ -118,35 +118,35 @@ impl<'a> ServerImporter<'a> {
     fn import_server(
         &mut self,
         client: ImportClient,
-        place: &ImportContext<'_>,
+        context: &ImportContext<'_>,
         name: &str,
         entry: &Value,
     ) -> Result<(), String> {
         let mut notes = Vec::new();
-        let ours = server_name(name).ok_or("its name has no characters that a server name can have")?;
-        if ours != name {
+        let valid_name = server_name(name).ok_or("its name has no characters that a server name can have")?;
+        if valid_name != name {
             notes.push(format!("its original name is '{name}'"));
         }
-        let mut definition = entry::definition(client, place, entry, &mut notes)?;
+        let mut definition = entry::definition(client, context, entry, &mut notes)?;
         if is_gatehouse(&definition) {
             return Err("it is Gatehouse itself".into());
         }
-        if let Some(twin) = self.imported.servers.iter().find(|server| server.name == ours) {
-            let same = if self.taken.get(&ours) == Some(&definition) { "the same" } else { "another" };
-            return Err(format!("{same} '{ours}' comes from {}", twin.file.display()));
+        if let Some(twin) = self.imported.servers.iter().find(|server| server.name == valid_name) {
+            let same = if self.taken.get(&valid_name) == Some(&definition) { "the same" } else { "another" };
+            return Err(format!("{same} '{valid_name}' comes from {}", twin.file.display()));
         }
-        let described = format!("server '{name}' of {}", place.file.display());
-        if let Some((by, present)) = self.present.get(&ours) {
-            SecretVariables::default().take_out(&ours, &described, &mut definition);
-            let checked = config::from_json(self.config, &ours, &definition, self.env);
+        let described = format!("server '{name}' of {}", context.file.display());
+        if let Some((by, present)) = self.present.get(&valid_name) {
+            SecretVariables::default().extract(&valid_name, &described, &mut definition);
+            let checked = config::from_json(self.config, &valid_name, &definition, self.env);
             let same = if checked.as_ref() == Ok(present) { "the same" } else { "another" };
-            return Err(format!("{by} {same} '{ours}'"));
+            return Err(format!("{by} {same} '{valid_name}'"));
         }
-        self.taken.insert(ours.clone(), definition.clone());
-        self.secrets.take_out(&ours, &described, &mut definition);
-        config::from_json(self.config, &ours, &definition, self.env)?;
-        let file = place.file.to_path_buf();
-        self.imported.servers.push(ImportedServer { name: ours, definition, file, notes });
+        self.taken.insert(valid_name.clone(), definition.clone());
+        self.secrets.extract(&valid_name, &described, &mut definition);
+        config::from_json(self.config, &valid_name, &definition, self.env)?;
+        let file = context.file.to_path_buf();
+        self.imported.servers.push(ImportedServer { name: valid_name, definition, file, notes });
         Ok(())
     }
 }
@@ -165,11 +165,11 @@ fn server_name(name: &str) -> Option<String> {
     let fitting = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let words: String = name.chars().map(fitting).collect();
     let words = words.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-    let mut ours = words.trim_matches(['_', '-']).to_owned();
-    while ours.contains("__") {
-        ours = ours.replace("__", "_");
+    let mut valid_name = words.trim_matches(['_', '-']).to_owned();
+    while valid_name.contains("__") {
+        valid_name = valid_name.replace("__", "_");
     }
-    ours.truncate(MAX_SERVER_NAME);
-    let ours = ours.trim_end_matches(['_', '-']).to_owned();
-    is_server_name(&ours).then_some(ours)
+    valid_name.truncate(MAX_SERVER_NAME);
+    let valid_name = valid_name.trim_end_matches(['_', '-']).to_owned();
+    is_server_name(&valid_name).then_some(valid_name)
 }

@@ -18,7 +18,7 @@ struct SecretVariable {
 
 impl SecretVariables {
     /// Replaces the secrets in one server's keys. `described` names the server in locations.
-    pub(crate) fn take_out(&mut self, server: &str, described: &str, definition: &mut Map<String, Value>) {
+    pub(crate) fn extract(&mut self, server: &str, described: &str, definition: &mut Map<String, Value>) {
         let place = |key: String, name: Option<&str>| {
             let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
             format!("{key}{name} of {described}")

@@ -13,9 +13,9 @@ fn import(files: &[(&str, &str)]) -> ImportOutcome {
     let mut import = ServerImporter::new(&config, &BTreeMap::new(), &env);
     let project = ["/no-such/repository/below".into(), "/no-such/repository".into()];
     for (file, text) in files {
-        let place =
+        let context =
             ImportContext { file: Path::new(file), home: Some(Path::new("/home/me")), project: &project };
-        import.import_file(ImportClient::from_file(place.file), &place, text).expect("a client's file");
+        import.import_file(ImportClient::from_file(context.file), &context, text).expect("a client's file");
     }
     import.finish()
 }
@@ -205,35 +205,35 @@ fn two_servers_with_one_variable_and_two_values_get_two_variables() {
 }
 
 #[test]
-fn what_is_no_file_of_a_client_is_an_error_and_other_settings_are_none() {
+fn invalid_files_are_errors_and_other_settings_are_not() {
     let text = ConfigText { file: None, content: String::new() };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
     let mut import = ServerImporter::new(&config, &BTreeMap::new(), &env);
-    let place = ImportContext { file: Path::new("/p/.mcp.json"), home: None, project: &[] };
+    let context = ImportContext { file: Path::new("/p/.mcp.json"), home: None, project: &[] };
     assert!(
         import
-            .import_file(ImportClient::ClaudeCode, &place, "nonsense")
+            .import_file(ImportClient::ClaudeCode, &context, "nonsense")
             .expect_err("refused")
             .starts_with("is not JSON")
     );
     assert!(
         import
-            .import_file(ImportClient::Codex, &place, "x = [")
+            .import_file(ImportClient::Codex, &context, "x = [")
             .expect_err("refused")
             .starts_with("is not TOML")
     );
     let deep = "x = [".to_owned() + &"{ a = [".repeat(50_000);
-    let why = import.import_file(ImportClient::Codex, &place, &deep).expect_err("refused");
+    let why = import.import_file(ImportClient::Codex, &context, &deep).expect_err("refused");
     assert!(why.contains("more than 64 brackets are open"), "{why}");
     import
-        .import_file(ImportClient::ClaudeCode, &place, "{\"theme\": \"dark\"}")
+        .import_file(ImportClient::ClaudeCode, &context, "{\"theme\": \"dark\"}")
         .expect("a file without servers");
     assert!(import.finish().servers.is_empty());
 }
 
 #[test]
-fn names_become_what_a_server_may_be_called() {
+fn names_become_valid_server_names() {
     for (name, wanted) in [
         ("git", Some("git")),
         ("@acme/my server", Some("acme-my-server")),

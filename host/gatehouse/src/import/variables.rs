@@ -6,7 +6,7 @@ use crate::config::credentials::is_variable;
 /// Converts a text. The error names a variable that only the client can fill in; notes describe differences.
 pub(super) fn convert(
     client: ImportClient,
-    place: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     text: &str,
     notes: &mut Vec<String>,
 ) -> Result<String, String> {
@@ -17,7 +17,7 @@ pub(super) fn convert(
         let Some((inside, after)) = after.split_once('}') else {
             return Err(format!("'${{{after}' is not closed"));
         };
-        out.push_str(&resolve(client, place, inside, notes)?);
+        out.push_str(&resolve(client, context, inside, notes)?);
         rest = after;
     }
     out.push_str(&bare(client, rest));
@@ -26,15 +26,15 @@ pub(super) fn convert(
 
 fn resolve(
     client: ImportClient,
-    place: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     inside: &str,
     notes: &mut Vec<String>,
 ) -> Result<String, String> {
     let folder = |path: Option<&std::path::Path>| path.map(|path| path.display().to_string());
     let known = match inside {
-        "workspaceFolder" | "workspaceRoot" => folder(Some(place.workspace())),
-        "workspaceFolderBasename" => folder(place.workspace().file_name().map(std::path::Path::new)),
-        "userHome" => folder(place.home),
+        "workspaceFolder" | "workspaceRoot" => folder(Some(context.workspace())),
+        "workspaceFolderBasename" => folder(context.workspace().file_name().map(std::path::Path::new)),
+        "userHome" => folder(context.home),
         "/" | "pathSeparator" => Some("/".into()),
         _ => None,
     };

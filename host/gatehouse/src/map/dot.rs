@@ -28,8 +28,8 @@ fn graph(text: &mut String, map: &Diagram) -> fmt::Result {
         }
         writeln!(text, "  }}")?;
     }
-    for DiagramEdge { from, to, tone, broken, detail } in &map.lines {
-        let style = if *broken { ", style=dashed" } else { "" };
+    for DiagramEdge { from, to, tone, dashed, detail } in &map.lines {
+        let style = if *dashed { ", style=dashed" } else { "" };
         let (edge, _) = colors(*tone, false);
         writeln!(text, "  n{from} -> n{to} [color=\"{edge}\", tooltip={}{style}];", quoted(detail))?;
     }

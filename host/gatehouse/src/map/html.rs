@@ -77,7 +77,7 @@ fn write(page: &mut String, title: &str, about: &str, maps: &[Diagram]) -> fmt::
         for (tone, words) in &map.legend {
             writeln!(page, "<li><i class=\"{}\"></i>{}</li>", tone.class(), escaped(words))?;
         }
-        if map.lines.iter().any(|line| line.broken && line.tone != Tone::Wrong) {
+        if map.lines.iter().any(|line| line.dashed && line.tone != Tone::Broken) {
             writeln!(page, "<li>dashed: through a gate, or disabled</li>")?;
         }
         writeln!(page, "<li class=\"quiet\">Hover over a box to highlight related ones.</li></ul>")?;

@@ -1,6 +1,6 @@
 //! Deterministic layout of diagrams: columns, rows of one height, and few crossing lines.
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::Diagram;
 
@@ -29,6 +29,7 @@ pub(super) struct PlacedNode {
 
 impl PlacedNode {
     pub(super) const HEIGHT: f64 = BOX;
+    pub(super) const PAD: f64 = PAD;
 
     pub(super) fn middle(&self) -> f64 {
         self.y + BOX / 2.0
@@ -36,10 +37,6 @@ impl PlacedNode {
 
     pub(super) fn right(&self) -> f64 {
         self.x + self.width
-    }
-
-    pub(super) fn pad() -> f64 {
-        PAD
     }
 }
 
@@ -127,7 +124,7 @@ pub(super) fn cut(name: &str) -> String {
     }
     let mut short = String::new();
     for letter in clean.chars() {
-        if short.width() + letter.len_utf8().min(2) >= MAX_CELLS {
+        if short.width() + letter.width().unwrap_or_default() >= MAX_CELLS {
             break;
         }
         short.push(letter);

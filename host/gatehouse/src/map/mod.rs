@@ -3,43 +3,44 @@
 
 use std::collections::HashMap;
 
+mod access;
 mod dot;
 mod html;
 mod layout;
-mod reach;
+
 mod svg;
 #[cfg(test)]
 mod tests;
 mod wiki;
 
+pub(crate) use access::access;
 pub(crate) use dot::dot;
 pub(crate) use html::html;
-pub(crate) use reach::reach;
 pub(crate) use wiki::wiki;
 
 /// Meaning of a box or line, shown as its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Tone {
     Plain,
-    Reads,
+    ReadOnly,
     /// Changes data that this host stores.
-    Changes,
+    Mutating,
     /// Runs programs, or accesses something outside this host's stores.
-    Reaches,
+    External,
     /// Missing or broken.
-    Wrong,
+    Broken,
 }
 
 impl Tone {
-    const ALL: [Self; 5] = [Self::Plain, Self::Reads, Self::Changes, Self::Reaches, Self::Wrong];
+    const ALL: [Self; 5] = [Self::Plain, Self::ReadOnly, Self::Mutating, Self::External, Self::Broken];
 
     fn class(self) -> &'static str {
         match self {
             Self::Plain => "plain",
-            Self::Reads => "reads",
-            Self::Changes => "changes",
-            Self::Reaches => "reaches",
-            Self::Wrong => "wrong",
+            Self::ReadOnly => "reads",
+            Self::Mutating => "changes",
+            Self::External => "reaches",
+            Self::Broken => "wrong",
         }
     }
 }
@@ -60,7 +61,7 @@ pub(crate) struct DiagramEdge {
     pub(crate) to: usize,
     pub(crate) tone: Tone,
     /// True for a dashed line: indirect, or to something that does not exist.
-    pub(crate) broken: bool,
+    pub(crate) dashed: bool,
     pub(crate) detail: String,
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct Diagram {
     pub(crate) notes: Vec<String>,
     pub(crate) tables: Vec<DiagramTable>,
     /// True if hovering over a box highlights everything upstream and downstream.
-    pub(crate) through: bool,
+    pub(crate) highlights_paths: bool,
     places: HashMap<(usize, String, String), usize>,
     between: HashMap<(usize, usize), usize>,
 }
@@ -118,16 +119,16 @@ impl Diagram {
     }
 
     /// Adds a line, or merges it with the existing one: the stronger tone, and the details of both.
-    fn line(&mut self, from: usize, to: usize, tone: Tone, broken: bool, detail: impl Into<String>) {
+    fn line(&mut self, from: usize, to: usize, tone: Tone, dashed: bool, detail: impl Into<String>) {
         let detail = detail.into();
         let known = self.between.get(&(from, to)).and_then(|place| self.lines.get_mut(*place));
         let Some(known) = known else {
             self.between.insert((from, to), self.lines.len());
-            self.lines.push(DiagramEdge { from, to, tone, broken, detail });
+            self.lines.push(DiagramEdge { from, to, tone, dashed, detail });
             return;
         };
         known.tone = known.tone.max(tone);
-        known.broken &= broken;
+        known.dashed &= dashed;
         if !known.detail.split('\n').any(|one| one == detail) {
             known.detail.push('\n');
             known.detail.push_str(&detail);

@@ -38,7 +38,7 @@ fn draw(
     let classes =
         |set: &BTreeSet<usize>| set.iter().map(|one| format!(" {prefix}h{one}")).collect::<String>();
     for (line, belongs) in map.lines.iter().zip(&of_lines) {
-        let broken = if line.broken { " broken" } else { "" };
+        let broken = if line.dashed { " broken" } else { "" };
         writeln!(
             picture,
             "<path class=\"line {}{broken}{}\" d=\"{}\"><title>{}</title></path>",
@@ -63,7 +63,7 @@ fn draw(
             classes(&of_nodes[place]),
             escaped(&format!("{}{detail}", node.name)),
             PlacedNode::HEIGHT,
-            x + PlacedNode::pad(),
+            x + PlacedNode::PAD,
             y + 14.0,
             escaped(label)
         )?;
@@ -115,7 +115,7 @@ fn related_nodes(map: &Diagram) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) 
                 for &(place, there) in &lines[at] {
                     of_lines[place].insert(node);
                     of_nodes[there].insert(node);
-                    if map.through && seen.insert(there) {
+                    if map.highlights_paths && seen.insert(there) {
                         edge.push(there);
                     }
                 }
@@ -129,14 +129,14 @@ fn related_nodes(map: &Diagram) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) 
 pub(super) fn colors(tone: Tone, dark: bool) -> (&'static str, &'static str) {
     match (tone, dark) {
         (Tone::Plain, false) => ("#8a8f98", "#ffffff"),
-        (Tone::Reads, false) => ("#2f6fb5", "#eaf2fb"),
-        (Tone::Changes, false) => ("#a86700", "#fdf3e1"),
-        (Tone::Reaches, false) => ("#7a4fb0", "#f3edfa"),
-        (Tone::Wrong, false) => ("#c0322b", "#fdecea"),
+        (Tone::ReadOnly, false) => ("#2f6fb5", "#eaf2fb"),
+        (Tone::Mutating, false) => ("#a86700", "#fdf3e1"),
+        (Tone::External, false) => ("#7a4fb0", "#f3edfa"),
+        (Tone::Broken, false) => ("#c0322b", "#fdecea"),
         (Tone::Plain, true) => ("#8a8f98", "#1d2026"),
-        (Tone::Reads, true) => ("#6aa7e8", "#17263a"),
-        (Tone::Changes, true) => ("#e0a23c", "#33270f"),
-        (Tone::Reaches, true) => ("#b48be6", "#2a2038"),
-        (Tone::Wrong, true) => ("#f0736b", "#3a1a18"),
+        (Tone::ReadOnly, true) => ("#6aa7e8", "#17263a"),
+        (Tone::Mutating, true) => ("#e0a23c", "#33270f"),
+        (Tone::External, true) => ("#b48be6", "#2a2038"),
+        (Tone::Broken, true) => ("#f0736b", "#3a1a18"),
     }
 }

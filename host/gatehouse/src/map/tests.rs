@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     Diagram, Tone, dot, html,
-    layout::{PlacedNode, layout},
+    layout::{MAX_CELLS, PlacedNode, cut, layout},
     wiki,
 };
 
@@ -26,7 +26,7 @@ fn named(names: &[String]) -> Diagram {
     let mut map = Diagram { title: "t".into(), ..Diagram::default() };
     let nodes: Vec<usize> =
         names.iter().enumerate().map(|(place, name)| map.node(place % 3, "group", name)).collect();
-    nodes.windows(2).for_each(|two| map.line(two[0], two[1], Tone::Reads, false, "to"));
+    nodes.windows(2).for_each(|two| map.line(two[0], two[1], Tone::ReadOnly, false, "to"));
     map
 }
 
@@ -40,9 +40,9 @@ fn orphans_and_links_to_nowhere_are_marked() {
     ];
     let map = wiki(&pages);
     let tone = |name: &str| map.nodes.iter().find(|node| node.name == name).expect("a box").tone;
-    assert_eq!((tone("Alone"), tone("A"), tone("B")), (Tone::Changes, Tone::Plain, Tone::Plain));
-    assert_eq!((tone("Principle/Gone"), tone("odd")), (Tone::Wrong, Tone::Wrong));
-    assert_eq!(map.lines.iter().filter(|line| line.tone == Tone::Wrong && line.broken).count(), 2);
+    assert_eq!((tone("Alone"), tone("A"), tone("B")), (Tone::Mutating, Tone::Plain, Tone::Plain));
+    assert_eq!((tone("Principle/Gone"), tone("odd")), (Tone::Broken, Tone::Broken));
+    assert_eq!(map.lines.iter().filter(|line| line.tone == Tone::Broken && line.dashed).count(), 2);
     let titles: Vec<&str> = map.tables.iter().map(|table| table.title.as_str()).collect();
     assert_eq!(titles, ["Orphans (1)", "Links to pages that do not exist (2)"]);
     assert_eq!(map.tables[0].rows, [["Heuristic/Alone"]]);
@@ -51,7 +51,7 @@ fn orphans_and_links_to_nowhere_are_marked() {
 }
 
 #[test]
-fn what_is_wrong_is_drawn_where_not_all_is() {
+fn broken_links_are_drawn_in_large_diagrams() {
     let mut pages: Vec<_> =
         (0..600).map(|n| page(&format!("Principle/P{n:03}"), &["Principle/P000"], &[])).collect();
     pages.push(page("Principle/Z", &[], &["Principle/Gone"]));
@@ -127,4 +127,12 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn labels_are_cut_by_cells() {
+    let cells = MAX_CELLS;
+    assert_eq!(cut(&"é".repeat(cells)), "é".repeat(cells));
+    assert_eq!(cut(&"é".repeat(cells + 1)), "é".repeat(cells - 1) + "…");
+    assert_eq!(cut(&"数".repeat(cells)), "数".repeat(cells / 2 - 1) + "…");
 }

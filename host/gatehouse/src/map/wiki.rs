@@ -21,9 +21,9 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
             pages.len()
         ),
         legend: vec![
-            (Tone::Reads, "link"),
-            (Tone::Changes, "orphan: no link from or to it"),
-            (Tone::Wrong, "does not exist"),
+            (Tone::ReadOnly, "link"),
+            (Tone::Mutating, "orphan: no link from or to it"),
+            (Tone::Broken, "does not exist"),
         ],
         ..Diagram::default()
     };
@@ -48,7 +48,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
         let node = map.node(column, &kind, &name);
         map.nodes[node].detail.clone_from(&page.id);
         if orphan(page) {
-            map.nodes[node].tone = Tone::Changes;
+            map.nodes[node].tone = Tone::Mutating;
         }
     }
     let mut missing = BTreeSet::new();
@@ -60,7 +60,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
         {
             let (column, kind, name) = place(&link.target);
             let to = map.node(column, &kind, &name);
-            map.line(from, to, Tone::Reads, false, link.edge.clone());
+            map.line(from, to, Tone::ReadOnly, false, link.edge.clone());
         }
         for link in &page.unresolved {
             if missing.len() == MAX_MISSING_PAGES && !missing.contains(link.target.as_str()) {
@@ -68,8 +68,8 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
             }
             missing.insert(link.target.as_str());
             let to = map.node(types.len(), "Pages that do not exist", &link.target);
-            map.nodes[to].tone = Tone::Wrong;
-            map.line(from, to, Tone::Wrong, true, link.edge.clone());
+            map.nodes[to].tone = Tone::Broken;
+            map.line(from, to, Tone::Broken, true, link.edge.clone());
         }
     }
     if pages.is_empty() {

@@ -1,4 +1,4 @@
-//! Changes on disk since the host was composed.
+//! Changes on disk since the host was composed, and gate files that no preset uses.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gatehouse_core::CompiledPreset;
+use gatehouse_core::{CompiledPreset, SourceId};
 use gatehouse_sandbox::FileStamp;
 use tokio::time::Instant;
 
@@ -67,16 +67,16 @@ impl Reloader {
 
     /// Returns all directories to watch.
     pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
-        let configs = [Some(&self.current.config), self.wanted.as_ref()];
+        let configs = [Some(&self.current.config), self.pending_config.as_ref()];
         let mut folders: BTreeSet<_> = trust::folder().filter(|_| self.origin.by_trust).into_iter().collect();
         for config in configs.into_iter().flatten() {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
-            let files = files.chain(config.inserted.keys());
+            let files = files.chain(config.param_files.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
             // The default directory counts once it exists. The configuration's own directory, also watched, reports its
             // creation.
             let there = |folder: &&PathBuf| {
-                config.default_gate_folder.as_ref() != Some(*folder) && config.gates_named || folder.is_dir()
+                config.default_gate_folder.as_ref() != Some(*folder) && config.lists_gates || folder.is_dir()
             };
             let there = |folder: &&PathBuf| !built_in::is_folder(folder) && there(folder);
             folders.extend(config.gate_folders.iter().filter(there).cloned());
@@ -87,7 +87,7 @@ impl Reloader {
 
     /// Compares files and configuration with the current composition.
     pub(super) async fn changes(&mut self) -> ChangeSet {
-        let mut change = ChangeSet { configuration: self.wanted.clone(), ..ChangeSet::default() };
+        let mut change = ChangeSet { configuration: self.pending_config.clone(), ..ChangeSet::default() };
         let loaded = self.current.gates.loaded().await;
         let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
         for name in names.chain(self.gates_of_failing_presets()).collect::<BTreeSet<_>>() {
@@ -121,10 +121,40 @@ impl Reloader {
     /// Returns gates of failing presets, because their files may have appeared or been fixed.
     fn gates_of_failing_presets(&self) -> Vec<String> {
         let config = &self.current.config;
-        let exposures =
+        let compiled_presets =
             self.failing.iter().filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
-        exposures
-            .flat_map(|exposure| exposure.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
+        compiled_presets
+            .flat_map(|compiled| compiled.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
             .collect()
+    }
+
+    /// Logs each gate in the directories that is not in any preset once: the user may expect its tools.
+    pub(super) async fn log_idle_gates(&mut self) {
+        let config = &self.current.config;
+        let loaded = self.current.gates.loaded().await;
+        let is_served = |name: &str| {
+            let has = |source: &SourceId| matches!(source, SourceId::Gate(gate) if **gate == *name);
+            let mut presets = config.served_presets().filter_map(|name| config.presets.get(name));
+            loaded.contains_key(name)
+                || presets.any(|preset| preset.sources.iter().any(|(source, _)| has(source)))
+        };
+        let mut idle = BTreeSet::new();
+        for name in self.current.gates.names().into_iter().filter(|name| !is_served(name)) {
+            // Shipped gates are expected to be idle.
+            let folders = config.gate_folders.iter().filter(|folder| !built_in::is_folder(folder));
+            let mut files = folders.map(|folder| folder.join(format!("{name}.wasm")));
+            let Some(file) = files.find(|file| file.is_file()) else {
+                continue;
+            };
+            if !self.idle.contains(&name) {
+                let key = toml_edit::Key::new(&name);
+                tracing::warn!(
+                    "{} is not in any preset; to serve it, add to a preset: gates.{key} = {{}}",
+                    file.display()
+                );
+            }
+            idle.insert(name);
+        }
+        self.idle = idle;
     }
 }

@@ -61,7 +61,9 @@ impl Reloader {
     ) -> Result<Vec<RolledBack>, String> {
         let mut put_back = Vec::new();
         for name in change.reread.keys() {
-            let (Some(unfit), Ok(gate)) = (self.unfit.get(name), next.gate(name).await) else { continue };
+            let (Some(unfit), Ok(gate)) = (self.unfit.get(name), next.gates.get(name).await) else {
+                continue;
+            };
             let digest = &gate.info().digest;
             if !unfit.contains(digest) {
                 continue;
@@ -99,7 +101,8 @@ impl Reloader {
         let bad = self.current.gates.loaded().await.remove(&name);
         let Some(bad) = bad.filter(|bad| bad.info().digest == digest) else { return };
         let config = Arc::clone(&self.current.config);
-        let next = self.current.next(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
+        let next =
+            self.current.with_config(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
         // Apply the current settings, not those from the time when the version was served.
         let back = match next.gates.restore(&before).await {
             Ok(()) => self.views(&next).await,

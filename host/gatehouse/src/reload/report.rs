@@ -79,7 +79,7 @@ impl ReloadReporter {
     }
 
     /// Clears the problem of a gate whose file is the served version again.
-    pub(super) fn gate_settled(&self, gate: &str) {
+    pub(super) fn gate_in_sync(&self, gate: &str) {
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
@@ -123,11 +123,11 @@ impl ReloadReporter {
         *known = warnings;
     }
 
-    pub(super) fn swapped(&self, told: &[Option<String>]) {
+    pub(super) fn swapped(&self, notified: &[Option<String>]) {
         self.set(|health| health.reloads += 1);
-        if !told.is_empty() {
+        if !notified.is_empty() {
             let presets: Vec<&str> =
-                told.iter().map(|preset| preset.as_deref().unwrap_or("(served)")).collect();
+                notified.iter().map(|preset| preset.as_deref().unwrap_or("(served)")).collect();
             tracing::info!("lists changed in {}; connected clients are notified", presets.join(", "));
         }
     }

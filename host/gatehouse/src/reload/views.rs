@@ -42,13 +42,13 @@ impl Reloader {
         let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
         let others = config.served_presets().filter(|_| self.origin.all);
         let others = others.filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
-        let reaches_servers = |exposure: &CompiledPreset| self.current.reaches_servers(exposure);
-        let exposures: Vec<CompiledPreset> =
+        let reaches_servers = |compiled: &CompiledPreset| self.current.reaches_servers(compiled);
+        let compiled_presets: Vec<CompiledPreset> =
             chosen.into_iter().chain(others).filter(reaches_servers).collect();
         let wanted = live.ask_unlisted(|server| {
-            exposures.iter().any(|exposure| exposure.allows_server(&server.name, &server.tags))
+            compiled_presets.iter().any(|compiled| compiled.allows_server(&server.name, &server.tags))
         });
-        self.wanted_listings = wanted.await;
+        self.listing_guards = wanted.await;
     }
 
     /// Rebuilds views for changed server listings. Clients are notified if their lists changed.
@@ -57,20 +57,20 @@ impl Reloader {
         tokio::time::sleep_until(self.relisted + MIN_RELIST_INTERVAL).await;
         self.relisted = Instant::now();
         match self.checked_views(&self.current).await {
-            Ok(views) => {
-                self.report_unmatched_patterns(&self.current, &views).await;
-                self.failing = views.failing().into_keys().collect();
-                let told = self.presets.swap(views.default, views.presets);
-                self.report.swapped(&told);
-            }
+            Ok(views) => self.swap_views(views).await,
             Err(why) => tracing::warn!("a server changed its tools, but they cannot be shown: {why}"),
         }
     }
 
-    pub(super) async fn report_unmatched_patterns(&self, composition: &Composition, views: &PresetViews) {
-        if let Ok(chosen) = composition.config.select(self.origin.preset.as_deref(), &self.origin.env) {
-            self.report.unmatched_patterns(composition.unmatched_in_views(views, &chosen).await);
+    /// Swaps the pointer of each preset to views of the current composition.
+    pub(super) async fn swap_views(&mut self, views: PresetViews) {
+        let current = &self.current;
+        if let Ok(chosen) = current.config.select(self.origin.preset.as_deref(), &self.origin.env) {
+            self.report.unmatched_patterns(current.unmatched_in_views(&views, &chosen).await);
         }
+        self.failing = views.failing().into_keys().collect();
+        let notified = self.presets.swap(views.default, views.presets);
+        self.report.swapped(&notified);
     }
 
     pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, String> {

@@ -46,7 +46,7 @@ pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8
     command.args(["-Wl,--strip-debug", "-I.", "-I", GENERATED, "-o"]).arg(output);
     command.args(sources(&project.folder)?).args(bindings);
     if let Err(why) = program::run(&mut command, INSTALL).await {
-        let whole = why.contains(INSTALL) || is_whole(clang, &project.folder, output).await;
+        let whole = why.contains(INSTALL) || has_complete_toolchain(clang, &project.folder, output).await;
         return Err(if whole {
             why
         } else {
@@ -58,7 +58,7 @@ pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8
 }
 
 /// Returns whether clang has a linker and library, by compiling an empty program.
-async fn is_whole(clang: &str, folder: &Path, output: &Path) -> bool {
+async fn has_complete_toolchain(clang: &str, folder: &Path, output: &Path) -> bool {
     let mut command = program::command(clang, folder);
     command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-include", "stdlib.h", "-x", "c"]);
     command.args(["/dev/null", "-o"]).arg(output);

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_block_grants_what_is_asked_for_and_no_more() {
+    fn the_block_grants_only_requested_capabilities() {
         let capabilities = vec![Capability::Context, Capability::Knowledge, Capability::Http];
         let ask = RequestedCapabilities { capabilities, others: vec![] };
         let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_component_is_refused() {
+    fn files_that_are_not_components_are_refused() {
         assert!(BuiltComponent::read(b"garbage".to_vec()).is_err());
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_new_project_is_known_for_what_it_is() {
+    fn new_projects_have_the_mark_of_their_language() {
         for language in Language::ALL {
             let folder = tempfile::tempdir().expect("a folder");
             let made = create("weather", language, folder.path()).expect("made");

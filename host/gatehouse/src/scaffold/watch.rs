@@ -46,21 +46,24 @@ pub(crate) struct ProjectWatcher {
 struct SourceFilter {
     folder: PathBuf,
     /// Directories that hosts write to.
-    others: Vec<PathBuf>,
+    excluded: Vec<PathBuf>,
 }
 
 impl ProjectWatcher {
-    /// Starts to watch a directory. `others` are excluded.
-    pub(crate) fn start(folder: &Path, others: Vec<PathBuf>) -> Result<Self, String> {
+    /// Starts to watch a directory. `excluded` are excluded.
+    pub(crate) fn start(folder: &Path, excluded: Vec<PathBuf>) -> Result<Self, String> {
         let (sender, events) = mpsc::unbounded_channel();
         // Event paths have links resolved.
-        let others = others.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
-        let project = SourceFilter { folder: folder.to_owned(), others };
-        let of = project.clone();
+        let excluded = excluded.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
+        let project = SourceFilter { folder: folder.to_owned(), excluded };
+        let filter = project.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let paths = event.ok().filter(is_change).map(|event| event.paths).unwrap_or_default();
             // A created or removed directory may contain sources.
-            if paths.iter().any(|path| of.is_source(path) || (of.may_hold(path) && !path.is_file())) {
+            if paths
+                .iter()
+                .any(|path| filter.is_source(path) || (filter.may_contain_sources(path) && !path.is_file()))
+            {
                 // The receiver is gone if the command has ended.
                 let _ended = sender.send(());
             }
@@ -107,7 +110,7 @@ impl ProjectWatcher {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = entry.path();
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    if self.project.may_hold(&path) {
+                    if self.project.may_contain_sources(&path) {
                         folders.push(path);
                     }
                 } else if self.project.is_source(&path)
@@ -132,7 +135,7 @@ fn is_change(event: &Event) -> bool {
 
 impl SourceFilter {
     /// Returns whether a path, or a path below it, can be a source.
-    fn may_hold(&self, path: &Path) -> bool {
+    fn may_contain_sources(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
         let no_source = |name: &str| {
             name.starts_with('.')
@@ -142,10 +145,10 @@ impl SourceFilter {
         };
         let mut names = inside.iter().map(|name| name.to_string_lossy());
         // A directory that contains the whole project does not exclude it.
-        let others = self.others.iter().filter(|other| !self.folder.starts_with(other));
+        let excluded = self.excluded.iter().filter(|other| !self.folder.starts_with(other));
         inside.iter().next().is_some()
             && !names.any(|name| no_source(&name))
-            && !others.into_iter().any(|other| path.starts_with(other))
+            && !excluded.into_iter().any(|other| path.starts_with(other))
     }
 
     fn is_source(&self, path: &Path) -> bool {
@@ -154,7 +157,7 @@ impl SourceFilter {
         let kind = path.extension().map(|kind| kind.to_string_lossy().to_ascii_lowercase());
         let known = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind.as_str()));
         let named = ["Makefile", "requirements.txt"].iter().any(|name| inside == Path::new(name));
-        self.may_hold(path) && (known || named || SOURCE_FOLDERS.iter().any(within))
+        self.may_contain_sources(path) && (known || named || SOURCE_FOLDERS.iter().any(within))
     }
 }
 
@@ -163,9 +166,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_noted_or_a_hosts_own_is_no_source() {
+    fn build_output_notes_and_host_files_are_not_sources() {
         let root = Path::new("/p");
-        let project = SourceFilter { folder: root.into(), others: vec!["/p/state".into(), "/".into()] };
+        let project = SourceFilter { folder: root.into(), excluded: vec!["/p/state".into(), "/".into()] };
         for source in
             ["gate.py", "src/lib.rs", "src/prompt.txt", "wit/world.wit", "data/places.json", "Makefile"]
         {

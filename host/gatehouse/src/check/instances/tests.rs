@@ -61,7 +61,7 @@ fn bounds_are_reached_and_not_crossed() {
 }
 
 #[test]
-fn what_lies_deeper_is_reached_too() {
+fn nested_values_are_generated() {
     let instances = made(json!({
         "type": "object", "required": ["updates"],
         "properties": {"updates": {"$ref": "#/$defs/Updates"}, "pages": {"type": "array", "items": {"type": "object",

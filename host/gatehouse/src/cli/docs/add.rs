@@ -1,6 +1,6 @@
 //! `gatehouse docs add`, `refresh` and `guide`: the commands that read directories and write guides.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 use gatehouse_core::ports::{DocumentReader, DocumentStore};
 use gatehouse_documents::{
@@ -8,12 +8,11 @@ use gatehouse_documents::{
 };
 use gatehouse_models::ConfiguredModels;
 use gatehouse_stores::DocumentLibrary;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{AddRepositoryArgs, CommandError, MAX_VECTOR_WAIT, find_repository};
-use crate::out;
+use crate::{out, progress};
 
 const MAX_NAMED_FILES: usize = 10;
 
@@ -53,17 +52,17 @@ pub(super) async fn refresh(
     if names.is_empty() {
         wanted = library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
     }
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     for name in wanted {
         let source = source_of(library, &name).await?;
         let report = run(library, models, source, GuidePolicy::WhenDue).await?;
-        told.push(json_of(&name, &report));
+        reports.push(json_of(&name, &report));
         if !json {
             print_report(&name, &report);
         }
     }
     if json {
-        out::json(&told);
+        out::json(&reports);
     }
     Ok(())
 }
@@ -123,14 +122,15 @@ async fn run(
     source: IndexSource,
     guide: GuidePolicy,
 ) -> Result<IndexRunReport, CommandError> {
-    let bar = progress_bar(&source.name);
-    let progress = |IndexProgress { done, total }| {
+    let name = source.name.replace(['{', '}'], "");
+    let bar = progress::bar(0, &format!("indexing {name} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}"));
+    let on_progress = |IndexProgress { done, total }| {
         bar.set_length(total as u64);
         bar.set_position(done as u64);
     };
     let cancel = CancellationToken::new();
     let options = Options { guide, llm: Some(Arc::clone(&models.llm)) };
-    let indexing = index(library, source, options, &progress, cancel.clone());
+    let indexing = index(library, source, options, &on_progress, cancel.clone());
     tokio::pin!(indexing);
     let report = tokio::select! {
         report = &mut indexing => report,
@@ -146,7 +146,7 @@ async fn run(
             "interrupted; stored documents stay, and the next run continues there".into(),
         ));
     }
-    if !wait_for_vectors(library).await {
+    if !progress::wait_for_vectors(library.wait_for_vectors(MAX_VECTOR_WAIT)).await {
         out::note("Some parts have no vector yet; `gatehouse status` shows how many.");
     }
     Ok(report)
@@ -188,23 +188,4 @@ fn print_report(name: &str, report: &IndexRunReport) {
     if let GuideOutcome::Written { by } = &report.guide {
         out::note(format!("The guide: {by}"));
     }
-}
-
-fn progress_bar(name: &str) -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let template =
-        format!("indexing {} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}", name.replace(['{', '}'], ""));
-    if let Ok(style) = ProgressStyle::with_template(&template) {
-        bar.set_style(style);
-    }
-    bar
-}
-
-/// Waits for the vectors of the new documents, because the process that computes them ends with this command.
-async fn wait_for_vectors(library: &DocumentLibrary) -> bool {
-    let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
-    bar.enable_steady_tick(Duration::from_millis(100));
-    let settled = library.wait_for_vectors(MAX_VECTOR_WAIT).await;
-    bar.finish_and_clear();
-    settled
 }

@@ -26,7 +26,7 @@ type PresetCatalog<'a> = (&'a str, Result<Catalog, String>);
 /// If the name cannot mean a server's tool, the error is a note about the servers that were never listed.
 pub(super) async fn explain(
     composition: &Composition,
-    exposure: &CompiledPreset,
+    compiled: &CompiledPreset,
     (catalog, presets): (&Catalog, &[PresetCatalog<'_>]),
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
@@ -42,7 +42,7 @@ pub(super) async fn explain(
         return Ok(Explanation { exposed: true, through: None, why: shown.join("; ") });
     }
     let mut meant: Vec<ToolCandidate> =
-        servers.iter().flat_map(|(name, server)| tool_candidates(exposure, name, server, tool)).collect();
+        servers.iter().flat_map(|(name, server)| tool_candidates(compiled, name, server, tool)).collect();
     // If a server lists the tool, drop servers whose name only precedes it.
     if meant.iter().any(|one| one.tool.is_some()) {
         meant.retain(|one| one.tool.is_some());
@@ -51,7 +51,7 @@ pub(super) async fn explain(
     let mut through = composition.server_tool_caller(catalog).await;
     let mut verdicts = Vec::new();
     for one in meant.iter().take(MAX_NAMED) {
-        let verdict = verdict(composition, exposure, catalog, &servers[&one.server], one, through.as_deref());
+        let verdict = verdict(composition, compiled, catalog, &servers[&one.server], one, through.as_deref());
         verdicts.push(verdict);
     }
     if verdicts.iter().all(Result::is_err) {
@@ -89,7 +89,7 @@ fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
 }
 
 fn tool_candidates(
-    exposure: &CompiledPreset,
+    compiled: &CompiledPreset,
     name: &str,
     server: &KnownServer,
     tool: &str,
@@ -98,7 +98,7 @@ fn tool_candidates(
     let is = |own: &str| {
         let exposed = source.exposed_name(own).ok();
         let exposed = exposed.as_ref().map(|exposed| exposed.as_str());
-        let renamed = exposed.and_then(|exposed| exposure.tools.get(exposed)?.name.as_deref());
+        let renamed = exposed.and_then(|exposed| compiled.tools.get(exposed)?.name.as_deref());
         let qualified = tool.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
         own == tool || exposed == Some(tool) || renamed == Some(tool) || qualified == Some(own)
     };
@@ -116,13 +116,13 @@ fn tool_candidates(
 /// Returns how to call the tool, or the first obstacle.
 fn verdict(
     composition: &Composition,
-    exposure: &CompiledPreset,
+    compiled: &CompiledPreset,
     catalog: &Catalog,
     server: &KnownServer,
     meant: &ToolCandidate,
     through: Option<&str>,
 ) -> Result<String, String> {
-    let (preset, name) = (&exposure.preset, meant.server.as_str());
+    let (preset, name) = (&compiled.preset, meant.server.as_str());
     if !server.config.enabled {
         return Err(format!("server '{name}' is disabled; set enabled = true under [servers.{name}]"));
     }
@@ -149,12 +149,12 @@ fn verdict(
     };
     let id = ToolId { source, name: tool.as_str().into() };
     let exposed = id.source.exposed_name(tool).map(|name| name.to_string()).unwrap_or_default();
-    let change = exposure.tools.get(&exposed);
+    let change = compiled.tools.get(&exposed);
     if change.is_some_and(|change| change.hidden) {
         return Err(format!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]"));
     }
     let shown = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
-    if let Some(glob) = exposure.denied_by(&shown) {
+    if let Some(glob) = compiled.denied_by(&shown) {
         return Err(format!("preset '{preset}' denies '{shown}' by \"{glob}\""));
     }
     let Some(through) = through else {
@@ -187,7 +187,7 @@ async fn callable_in<'a>(
 ) -> Vec<&'a str> {
     let mut callable = Vec::new();
     for (name, catalog) in presets {
-        let (Ok(catalog), Ok(exposure)) =
+        let (Ok(catalog), Ok(compiled)) =
             (catalog, CompiledPreset::compile(&composition.config.presets, name))
         else {
             continue;
@@ -199,7 +199,7 @@ async fn callable_in<'a>(
                     && matches!(&entry.id.source, SourceId::Server(name) if **name == *one.server)
             };
             let server = &servers[&one.server];
-            verdict(composition, &exposure, catalog, server, one, through.as_deref()).is_ok()
+            verdict(composition, &compiled, catalog, server, one, through.as_deref()).is_ok()
                 || catalog.entries().iter().any(|entry| shows(entry))
         };
         if meant.iter().any(can) {

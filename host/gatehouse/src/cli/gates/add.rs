@@ -3,18 +3,19 @@
 
 use clap::Args;
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
-use gatehouse_wire::registry::{OciReference, PublishedArtifact, RegistryAccess, RegistryClient};
-use indicatif::{ProgressBar, ProgressStyle};
+use gatehouse_wire::registry::{
+    Credentials, OciReference, PublishedArtifact, RegistryAccess, RegistryClient, RegistryError,
+};
 use serde_json::json;
 
 use super::{
     super::{CommandError, GlobalArgs},
     install::{Installer, NewGate, installed},
-    local, remote,
+    local,
 };
 use crate::{
-    config::{Env, GateConfig, component},
-    out,
+    config::{Env, GateConfig, component, docker},
+    out, progress,
 };
 
 #[derive(Args)]
@@ -43,8 +44,8 @@ fn digest(text: &str) -> Result<String, String> {
     }
 }
 
-pub(super) async fn run(arguments: AddGateArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let installer = Installer::open(place, env)?;
+pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let installer = Installer::open(global, env)?;
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
         None => install_missing(&installer, &arguments).await,
@@ -87,8 +88,8 @@ async fn fetch(
     pin: Option<&str>,
     insecure: bool,
 ) -> Result<FetchedComponent, CommandError> {
-    let mut registry = remote::registry(reference, RegistryAccess::Pull, named, insecure, installer.env)?;
-    let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
+    let mut registry = registry(reference, RegistryAccess::Pull, named, insecure, installer.env)?;
+    let published = registry.resolve(MAX_FILE).await.map_err(registry_failure)?;
     fetch_component(installer, &mut registry, reference, published, pin).await
 }
 
@@ -109,13 +110,10 @@ pub(super) async fn fetch_component(
     {
         return Ok(FetchedComponent { digest: published.digest, info, wasm });
     }
-    let bar = ProgressBar::new(layer.size);
-    if let Ok(style) = ProgressStyle::with_template("fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}") {
-        bar.set_style(style);
-    }
-    let fetched = registry.fetch(layer, &|bytes| bar.set_position(bytes)).await;
+    let bar = progress::bar(layer.size, "fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}");
+    let fetched = registry.download(layer, &|bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
-    let wasm = fetched.map_err(remote::failed)?;
+    let wasm = fetched.map_err(registry_failure)?;
     let info =
         ComponentInfo::read(&wasm).map_err(|why| CommandError::Failed(format!("{reference} {why}")))?;
     Ok(FetchedComponent { digest: published.digest, info, wasm })
@@ -123,7 +121,7 @@ pub(super) async fn fetch_component(
 
 /// Installs the gates that `presets.toml` names and that are missing, for users who share that file.
 async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> Result<(), CommandError> {
-    let (mut told, mut failed) = (Vec::new(), 0);
+    let (mut lines, mut failed) = (Vec::new(), 0);
     for (name, gate) in &installer.config.gates {
         let (Some(origin), Some(file), Some(pin)) = (&gate.origin, &gate.component, &gate.settings.sha256)
         else {
@@ -150,15 +148,44 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
                 _ => format!("gate '{name}' is installed"),
             });
         }
-        told.push(line);
+        lines.push(line);
     }
     if arguments.json {
-        out::json(&told);
-    } else if told.is_empty() {
+        out::json(&lines);
+    } else if lines.is_empty() {
         out::line(format!("{} names no gate from a registry", installer.text.name()));
     }
     match failed {
         0 => Ok(()),
-        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be installed", told.len()))),
+        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be installed", lines.len()))),
     }
+}
+
+/// Returns a client for the registry of a reference.
+///
+/// The password from the environment is sent only to a registry that the user `named` in this command. Docker's
+/// credentials already belong to one registry.
+pub(super) fn registry(
+    reference: &OciReference,
+    purpose: RegistryAccess,
+    named: bool,
+    insecure: bool,
+    env: &Env,
+) -> Result<RegistryClient, CommandError> {
+    let credentials = match env.registry()?.filter(|_| named) {
+        Some((user, password)) => Some(Credentials { user: user.into(), password: password.into() }),
+        None => docker::credentials(&reference.registry)?,
+    };
+    RegistryClient::new(reference, purpose, credentials, insecure).map_err(registry_failure)
+}
+
+pub(super) fn registry_failure(error: RegistryError) -> CommandError {
+    let hint = match error.needs_credentials {
+        true => {
+            "; name the reference in the command and set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD, or \
+            let `docker login` write them to ~/.docker/config.json (its credential helpers are not used)"
+        }
+        false => "",
+    };
+    CommandError::Failed(format!("{error}{hint}"))
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::CommandError;
+use super::{CommandError, install::listed};
 use crate::{
     config::keys,
     out,
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let stop = signals::stop();
+    let stop = signals::shutdown_token(None);
     tokio::select! {
         done = build(arguments) => done,
         () = stop.cancelled() => Err(CommandError::Failed("interrupted; nothing was replaced".into())),
@@ -49,12 +49,11 @@ async fn build(arguments: &Arguments) -> Result<(), CommandError> {
                           "asks": asks, "imports": info.ask.others, "presets": presets}));
         return Ok(());
     }
-    let list = |names: &[String]| if names.is_empty() { "nothing".into() } else { names.join(", ") };
     let seconds = start.elapsed().as_secs_f64();
     // The output is TOML, so that users can paste it or append it with `>>`.
     out::line(format!("# built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
-    out::line(format!("# asks for     {}", list(&asks)));
-    out::line(format!("# imports      {}", list(&info.ask.others)));
+    out::line(format!("# asks for     {}", listed(&asks)));
+    out::line(format!("# imports      {}", listed(&info.ask.others)));
     out::line(format!("# sha256       {digest}"));
     out::line("#");
     if project.is_configured() {

@@ -24,8 +24,8 @@ pub(crate) struct Arguments {
 
 /// Checks the gate without `presets.toml` and grants, and with default limits.
 pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> {
-    let composition = Composition::new(Config::bare(env)?, env)?;
-    let lines = match composition.gate_at(&arguments.file).await {
+    let composition = Composition::new(Config::empty(env)?, env)?;
+    let lines = match composition.gates.load_granted(&arguments.file).await {
         Ok(gate) => check::run(&gate).await,
         Err(why) => vec![CheckLine::failed(check::IS_A_GATE, why)],
     };

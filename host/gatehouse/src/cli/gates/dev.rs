@@ -1,12 +1,11 @@
 //! `gatehouse gates dev`: builds a gate at each save, and puts it where a host serves it.
 
-mod hosts;
-
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use clap::Args;
@@ -18,13 +17,15 @@ use crate::{
     built_in,
     compose::Composition,
     config::{Config, Env},
-    out,
+    out, presence,
     progress::ProgressTicker,
     reload::short_digest,
     scaffold::{self, GateProject, ProjectWatcher, changes},
     signals,
 };
-use hosts::HostWatcher;
+
+/// Interval of checks whether hosts refuse a build, or rolled it back.
+const HOST_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -34,24 +35,24 @@ pub(crate) struct Arguments {
 }
 
 /// Runs until Ctrl-C, which also ends a running build.
-pub(super) async fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let stop = signals::stop();
+pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let stop = signals::shutdown_token(None);
     tokio::select! {
-        done = watch(arguments, place, env) => done,
+        done = watch(arguments, global, env) => done,
         () = stop.cancelled() => Ok(()),
     }
 }
 
-async fn watch(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let project = GateProject::find(&arguments.dir).map_err(CommandError::Usage)?;
-    let composition = place.compose_project(&project.folder, env)?;
+    let composition = global.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
     // Before the first build, to see every save during it.
     let config = &composition.config;
     let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
     let mut watch = ProjectWatcher::start(&project.folder, others).map_err(CommandError::Failed)?;
     out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
-    tokio::task::block_in_place(|| composition.gates.keep_functions());
+    tokio::task::block_in_place(|| composition.gates.enable_function_cache());
     let mut hosts = HostWatcher::new(&config.state, &project.name);
     let mut known = None;
     loop {
@@ -137,7 +138,7 @@ async fn build(
     let gate = {
         let _compiling =
             ProgressTicker::start(format!("compiling {name}.wasm ({} bytes)", component.bytes.len()));
-        composition.gate_at(&staged).await?
+        composition.gates.load_granted(&staged).await?
     };
     let compiling = start.elapsed().as_secs_f64();
     let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
@@ -155,4 +156,37 @@ fn print_changes(before: Option<&Listing>, now: &Listing) {
         out::line("  the tools are unchanged");
     }
     changes.iter().for_each(|change| out::line(format!("  {change}")));
+}
+
+/// Reports of running hosts about one gate.
+struct HostWatcher {
+    state: PathBuf,
+    gate: String,
+    known: BTreeMap<u32, String>,
+}
+
+impl HostWatcher {
+    fn new(state: &Path, gate: &str) -> Self {
+        Self { state: state.to_owned(), gate: gate.to_owned(), known: BTreeMap::new() }
+    }
+
+    async fn next_reports(&mut self) -> Vec<String> {
+        loop {
+            let now = tokio::task::block_in_place(|| self.current_reports());
+            let news = now.iter().filter(|(process, why)| self.known.get(process) != Some(why));
+            let lines: Vec<String> = news
+                .map(|(process, why)| format!("host of process {process}: gate '{}': {why}", self.gate))
+                .collect();
+            self.known = now;
+            if !lines.is_empty() {
+                return lines;
+            }
+            tokio::time::sleep(HOST_POLL_INTERVAL).await;
+        }
+    }
+
+    fn current_reports(&self) -> BTreeMap<u32, String> {
+        let hosts = presence::running(&self.state).into_iter();
+        hosts.filter_map(|mut host| Some((host.facts.pid, host.health.gates.remove(&self.gate)?))).collect()
+    }
 }

@@ -1,4 +1,4 @@
-//! `gatehouse gates inspect`: shows the requirements, grants and tools of a gate.
+//! `gatehouse gates inspect` and `list`: show the requirements, grants and tools of one gate or of all gates.
 
 use std::path::Path;
 
@@ -10,28 +10,57 @@ use gatehouse_core::{
 use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
 
-use super::CommandError;
+use super::{CommandError, install::listed};
 use crate::{built_in, compose::Composition, out};
 
 pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), CommandError> {
-    let told = if built_in::is_built_in(gate) || gate.exists() {
-        inspect(&composition.gate_at(gate).await.map_err(CommandError::Failed)?).await
+    let report = if built_in::is_built_in(gate) || gate.exists() {
+        inspect(&composition.gates.load_granted(gate).await.map_err(CommandError::Failed)?).await
     } else {
         let name = gate.to_string_lossy();
-        inspect(&*composition.gate(&name).await.map_err(CommandError::Failed)?).await
+        inspect(&*composition.gates.get(&name).await.map_err(CommandError::Failed)?).await
     };
     if json {
-        out::json(&told)
+        out::json(&report)
     } else {
-        print(&told)
+        print(&report)
     }
-    match told["error"].as_str() {
+    match report["error"].as_str() {
         Some(why) => Err(CommandError::Failed(why.to_owned())),
         None => Ok(()),
     }
 }
 
-pub(super) async fn inspect(gate: &Gate) -> Value {
+pub(super) async fn list(json: bool, composition: &Composition) -> Result<(), CommandError> {
+    let mut rows =
+        vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
+    let mut reports = Vec::new();
+    let mut broken = false;
+    for name in composition.gates.names() {
+        match composition.gates.get(&name).await {
+            Ok(gate) => {
+                let report = inspect(&gate).await;
+                broken |= report.get("error").is_some();
+                rows.push(row(&report));
+                reports.push(report);
+            }
+            Err(why) => {
+                broken = true;
+                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.clone()]);
+                reports.push(json!({"name": name, "error": why}));
+            }
+        }
+    }
+    if json {
+        out::json(&reports)
+    } else {
+        out::table(&rows)
+    }
+    composition.gates.misnamed().iter().for_each(out::note);
+    if broken { Err(CommandError::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
+}
+
+async fn inspect(gate: &Gate) -> Value {
     let info = gate.info();
     let missing: Vec<&str> = info
         .ask
@@ -42,7 +71,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
         .collect();
     let asked: Vec<&str> =
         info.ask.capabilities.iter().map(|capability: &Capability| capability.as_str()).collect();
-    let mut told = json!({
+    let mut report = json!({
         "name": info.name,
         "file": info.file,
         "built_in": built_in::is_built_in(&info.file),
@@ -58,12 +87,12 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
     });
     match gate.list(&Map::new()).await {
         Ok(listing) => {
-            told["version"] = json!(listing.version);
-            told["summary"] = json!(listing.summary);
-            told["removed_characters"] = json!(listing.removed);
-            told["exports"] = json!(exports(&listing));
-            told["params"] = Value::Object((*listing.params_schema).clone());
-            told["tools"] = listing
+            report["version"] = json!(listing.version);
+            report["summary"] = json!(listing.summary);
+            report["removed_characters"] = json!(listing.removed);
+            report["exports"] = json!(exports(&listing));
+            report["params"] = Value::Object((*listing.params_schema).clone());
+            report["tools"] = listing
                 .tools
                 .iter()
                 .map(
@@ -71,9 +100,9 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
                 )
                 .collect();
         }
-        Err(fault) => told["error"] = json!(fault.in_one_line()),
+        Err(fault) => report["error"] = json!(fault.in_one_line()),
     }
-    told
+    report
 }
 
 fn exports(listing: &Listing) -> Vec<&'static str> {
@@ -85,17 +114,17 @@ fn exports(listing: &Listing) -> Vec<&'static str> {
     all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
 }
 
-fn print(told: &Value) {
-    let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
+fn print(report: &Value) {
+    let text = |key: &str| report[key].as_str().unwrap_or("-").to_owned();
     out::line(format!("{} {}: {}", text("name"), text("version"), text("summary")));
-    out::line(format!("file         {} ({} bytes)", component_location(told), told["bytes"]));
+    out::line(format!("file         {} ({} bytes)", component_location(report), report["bytes"]));
     out::line(format!("sha256       {}", text("sha256")));
-    out::line(format!("asks for     {}", strings(&told["asks"])));
-    out::line(format!("granted      {}", strings(&told["granted"])));
-    if told["http"].as_array().is_some_and(|hosts| !hosts.is_empty()) {
-        out::line(format!("http         {}", strings(&told["http"])));
+    out::line(format!("asks for     {}", strings(&report["asks"])));
+    out::line(format!("granted      {}", strings(&report["granted"])));
+    if report["http"].as_array().is_some_and(|hosts| !hosts.is_empty()) {
+        out::line(format!("http         {}", strings(&report["http"])));
     }
-    let missing = told["not_granted"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing = report["not_granted"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let block = |name: &&str| Capability::ALL.iter().any(|c| c.as_str() == *name && c.granted_by_block());
     let (blocks, entries): (Vec<&str>, Vec<&str>) = missing.partition(block);
     if !entries.is_empty() {
@@ -109,29 +138,29 @@ fn print(told: &Value) {
         let name = text("name");
         out::line(format!("not granted  {block} (write a block [gates.{name}.{block}] in presets.toml)"));
     }
-    out::line(format!("imports      {}", strings(&told["imports"])));
-    if told["exports"].as_array().is_some_and(|exports| !exports.is_empty()) {
-        out::line(format!("exports      {}", strings(&told["exports"])));
+    out::line(format!("imports      {}", strings(&report["imports"])));
+    if report["exports"].as_array().is_some_and(|exports| !exports.is_empty()) {
+        out::line(format!("exports      {}", strings(&report["exports"])));
     }
     out::line(format!("instance     {}", text("instance")));
-    for folder in told["folders"].as_array().into_iter().flatten() {
+    for folder in report["folders"].as_array().into_iter().flatten() {
         let text = |key: &str| folder[key].as_str().unwrap_or_default();
         let access = if folder["private"] == true { "private, read and write" } else { "read-only" };
         out::line(format!("folder       {} is {} ({access})", text("guest"), text("host")));
     }
-    for (tool, count) in told["removed_characters"].as_object().into_iter().flatten() {
+    for (tool, count) in report["removed_characters"].as_object().into_iter().flatten() {
         let whose = if tool.is_empty() { "the gate".into() } else { format!("tool '{tool}'") };
         out::line(format!(
             "WARNING      {count} invisible characters were removed from the texts of {whose}"
         ));
     }
     out::line("parameters");
-    for (name, member) in told["params"]["properties"].as_object().into_iter().flatten() {
+    for (name, member) in report["params"]["properties"].as_object().into_iter().flatten() {
         let describe = member["description"].as_str().unwrap_or_default();
         out::line(format!("  {name} = {}  {describe}", member["default"]));
     }
     out::line("tools");
-    for tool in told["tools"].as_array().into_iter().flatten() {
+    for tool in report["tools"].as_array().into_iter().flatten() {
         let first = tool["description"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
         out::line(format!(
             "  {} ({})  {first}",
@@ -141,13 +170,38 @@ fn print(told: &Value) {
     }
 }
 
-pub(super) fn component_location(told: &Value) -> String {
-    let file = told["file"].as_str().filter(|_| told["built_in"] != true);
+fn component_location(report: &Value) -> String {
+    let file = report["file"].as_str().filter(|_| report["built_in"] != true);
     file.unwrap_or("built in").to_owned()
 }
 
-pub(super) fn strings(list: &Value) -> String {
-    let joined =
-        list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
-    if joined.is_empty() { "nothing".into() } else { joined }
+fn strings(list: &Value) -> String {
+    let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    listed(&names.map(str::to_owned).collect::<Vec<_>>())
+}
+
+fn row(report: &Value) -> Vec<String> {
+    let text = |key: &str| report[key].as_str().unwrap_or("-").to_owned();
+    let tools = match report["error"].as_str() {
+        Some(why) => format!("broken: {why}"),
+        None => names(&report["tools"]),
+    };
+    vec![
+        text("name"),
+        text("version"),
+        tools,
+        strings(&report["granted"]),
+        relative_to_cwd(component_location(report)),
+    ]
+}
+
+fn relative_to_cwd(path: String) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| Some(Path::new(&path).strip_prefix(here).ok()?.display().to_string()));
+    below.unwrap_or(path)
+}
+
+fn names(tools: &Value) -> String {
+    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.collect::<Vec<_>>().join(", ")
 }

@@ -16,13 +16,7 @@ use serde_json::json;
 use super::super::{CommandError, GlobalArgs};
 use crate::{
     built_in,
-    config::{
-        Config, Env, GateConfig, check_gate_name,
-        edit::{self, ConfigEdit},
-        error::ConfigText,
-        locate::LocatedConfig,
-        trust,
-    },
+    config::{Config, Env, GateConfig, check_gate_name, edit, error::ConfigText, locate::LocatedConfig},
     out,
 };
 
@@ -44,14 +38,14 @@ pub(super) struct NewGate {
 
 impl<'a> Installer<'a> {
     /// Reads the `presets.toml` of a command. Fails if there is no file to write.
-    pub(super) fn open(place: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
-        let LocatedConfig { text, choice } = place.locate_config(env)?;
+    pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
+        let LocatedConfig { text, choice } = global.locate_config(env)?;
         if text.file.is_none() {
             let message = "there is no presets.toml to write into; name one with --config FILE";
             return Err(CommandError::Usage(message.into()));
         }
         let mut config = Config::parse(&text, env)?;
-        if let Some(folder) = &place.gates {
+        if let Some(folder) = &global.gates {
             config.gate_folders = vec![std::path::absolute(folder).unwrap_or_else(|_| folder.clone())];
         }
         config.choice = choice;
@@ -93,21 +87,21 @@ impl Installer<'_> {
     pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), CommandError> {
         let NewGate { name, component, file, info, wasm, in_place } = gate;
         let change = edit::set_component(&self.text, &name, &component, &info.digest, self.env)?;
-        let changed = change.is_one();
+        let changed = change.has_changes();
         if !in_place && installed(&file, &info.digest).is_none() {
             self.store(&file, &wasm)?;
         }
-        self.write(change)?;
+        change.write_trusted(&self.config)?;
         let block = self.config.gates.get(&name).filter(|gate| !gate.shipped);
         let settings = block.map(|gate| gate.settings.clone()).unwrap_or_default();
-        let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&info.digest));
+        let old_digest = settings.sha256.filter(|old| !old.eq_ignore_ascii_case(&info.digest));
         let granted = settings.grants.entries();
         if json {
             out::json(&json!({
                 "name": name,
                 "component": component,
                 "sha256": info.digest,
-                "replaced_sha256": was,
+                "replaced_sha256": old_digest,
                 "file": file,
                 "bytes": wasm.len(),
                 "asks": info.ask.capabilities,
@@ -117,8 +111,8 @@ impl Installer<'_> {
             }));
             return Ok(());
         }
-        out::line(match &was {
-            Some(was) => format!("updated gate '{name}': SHA-256 {was} -> {}", info.digest),
+        out::line(match &old_digest {
+            Some(old) => format!("updated gate '{name}': SHA-256 {old} -> {}", info.digest),
             None if changed => format!("installed gate '{name}'"),
             None => format!("gate '{name}' is already installed"),
         });
@@ -130,15 +124,6 @@ impl Installer<'_> {
         out::line(format!("imports      {}", listed(&info.ask.others)));
         out::line(format!("granted      {}", listed(&granted)));
         next_steps(&name, &info.ask.capabilities, &settings.grants);
-        Ok(())
-    }
-
-    /// Writes a change of `presets.toml`. A trusted file stays trusted.
-    pub(super) fn write(&self, change: ConfigEdit<'_>) -> Result<(), CommandError> {
-        let written = change.write()?;
-        if let (true, Some(path)) = (self.config.choice.by_trust, &self.text.file) {
-            trust::add(path, written.as_bytes())?;
-        }
         Ok(())
     }
 

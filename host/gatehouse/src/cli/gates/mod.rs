@@ -6,11 +6,9 @@ mod check;
 mod dev;
 mod inspect;
 mod install;
-mod list;
 mod local;
 mod new;
 mod push;
-mod remote;
 mod remove;
 mod update;
 
@@ -55,17 +53,17 @@ pub(super) enum Command {
     Dev(dev::Arguments),
 }
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
-        Command::List { json } => list::run(json, &place.compose(env)?).await,
-        Command::Inspect { gate, json } => inspect::run(&gate, json, &place.compose(env)?).await,
-        Command::Add(arguments) => add::run(arguments, place, env).await,
-        Command::Update(arguments) => update::run(&arguments, place, env).await,
-        Command::Remove(arguments) => remove::run(&arguments, place, env).await,
-        Command::Push(arguments) => push::run(arguments, place, env).await,
+        Command::List { json } => inspect::list(json, &global.compose(env)?).await,
+        Command::Inspect { gate, json } => inspect::run(&gate, json, &global.compose(env)?).await,
+        Command::Add(arguments) => add::run(arguments, global, env).await,
+        Command::Update(arguments) => update::run(&arguments, global, env).await,
+        Command::Remove(arguments) => remove::run(&arguments, global, env).await,
+        Command::Push(arguments) => push::run(arguments, global, env).await,
         Command::New(arguments) => new::run(&arguments),
         Command::Build(arguments) => build::run(&arguments).await,
         Command::Check(arguments) => check::run(&arguments, env).await,
-        Command::Dev(arguments) => dev::run(&arguments, place, env).await,
+        Command::Dev(arguments) => dev::run(&arguments, global, env).await,
     }
 }

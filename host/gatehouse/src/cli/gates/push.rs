@@ -10,7 +10,7 @@ use serde_json::{Map, json};
 
 use super::{
     super::{CommandError, GlobalArgs},
-    remote,
+    add::{registry, registry_failure},
 };
 use crate::{config::Env, out};
 
@@ -28,17 +28,21 @@ pub(in crate::cli) struct PushGateArgs {
     json: bool,
 }
 
-pub(super) async fn run(arguments: PushGateArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: PushGateArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let reference: OciReference =
         arguments.reference.parse().map_err(|error| CommandError::Usage(format!("{error}")))?;
     if reference.digest.is_some() {
         let message = "the registry computes the digest; remove @sha256:… from the reference";
         return Err(CommandError::Usage(message.into()));
     }
-    let composition = place.compose(env)?;
+    let composition = global.compose(env)?;
     // List it in the sandbox without grants. A gate that fails here would fail for every user.
     let file = &arguments.file;
-    let gate = composition.bare_gate(reference.short_name(), file).await.map_err(CommandError::Failed)?;
+    let gate = composition
+        .gates
+        .load_without_grants(reference.short_name(), file)
+        .await
+        .map_err(CommandError::Failed)?;
     let listing = gate.list(&Map::new()).await?;
     let failed = |why: String| CommandError::Failed(format!("{}: {why}", file.display()));
     let wasm = fs::read(file).map_err(|error| failed(error.to_string()))?;
@@ -55,8 +59,8 @@ pub(super) async fn run(arguments: PushGateArgs, place: &GlobalArgs, env: &Env) 
         version: listing.version.clone(),
         description: listing.summary.clone(),
     };
-    let mut registry = remote::registry(&reference, RegistryAccess::Push, true, arguments.insecure, env)?;
-    let digest = registry.publish(&package).await.map_err(remote::failed)?;
+    let mut registry = registry(&reference, RegistryAccess::Push, true, arguments.insecure, env)?;
+    let digest = registry.publish(&package).await.map_err(registry_failure)?;
     let pinned = reference.pinned(&digest);
     let tag = reference.tag.as_deref().unwrap_or("latest");
     if arguments.json {

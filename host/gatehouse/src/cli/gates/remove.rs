@@ -35,10 +35,10 @@ pub(in crate::cli) struct RemoveGateArgs {
 
 pub(super) async fn run(
     arguments: &RemoveGateArgs,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
 ) -> Result<(), CommandError> {
-    let installer = Installer::open(place, env)?;
+    let installer = Installer::open(global, env)?;
     let name = &arguments.gate;
     let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
     let file = file_of(&installer, name);
@@ -58,7 +58,7 @@ pub(super) async fn run(
         return Err(CommandError::Failed(format!("gate '{name}' was not removed; add --yes to remove it")));
     }
     // The file last: hosts need it while `presets.toml` names it.
-    installer.write(change)?;
+    change.write_trusted(&installer.config)?;
     if let Some(file) = &file {
         fs::remove_file(file).map_err(|error| {
             CommandError::Failed(format!("{} cannot be deleted: {error}", file.display()))

@@ -15,9 +15,8 @@ use serde_json::{Value, json};
 
 use super::{
     super::{CommandError, GlobalArgs, confirm},
-    add::fetch_component,
+    add::{fetch_component, registry, registry_failure},
     install::{Installer, installed, listed},
-    remote,
 };
 use crate::{
     config::{Env, component, edit},
@@ -50,14 +49,14 @@ struct TaggedGate {
 
 pub(super) async fn run(
     arguments: &UpdateGateArgs,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
 ) -> Result<(), CommandError> {
-    let origins = origins(&Installer::open(place, env)?, arguments)?;
-    let (mut told, mut failed) = (Vec::new(), 0);
+    let origins = origins(&Installer::open(global, env)?, arguments)?;
+    let (mut lines, mut failed) = (Vec::new(), 0);
     for origin in origins {
         // Open again for each gate: the previous update may have written the file.
-        let installer = Installer::open(place, env)?;
+        let installer = Installer::open(global, env)?;
         let line = match update(&installer, &origin, arguments).await {
             Ok(line) => line,
             Err(why) if arguments.gate.is_some() => return Err(why),
@@ -69,16 +68,16 @@ pub(super) async fn run(
                 json!({"name": origin.name, "changed": false, "error": why.message()})
             }
         };
-        told.push(line);
+        lines.push(line);
     }
     if arguments.json {
-        out::json(&told);
-    } else if told.is_empty() {
+        out::json(&lines);
+    } else if lines.is_empty() {
         out::line("no gate was added by a registry tag, so there is nothing to update");
     }
     match failed {
         0 => Ok(()),
-        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be updated", told.len()))),
+        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be updated", lines.len()))),
     }
 }
 
@@ -117,52 +116,56 @@ async fn update(
 ) -> Result<Value, CommandError> {
     let TaggedGate { name, pinned, tagged } = origin;
     // Another user may have chosen the registry in `presets.toml`, so it gets no password from the environment.
-    let mut registry =
-        remote::registry(tagged, RegistryAccess::Pull, false, arguments.insecure, installer.env)?;
-    let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
+    let mut registry = registry(tagged, RegistryAccess::Pull, false, arguments.insecure, installer.env)?;
+    let published = registry.resolve(MAX_FILE).await.map_err(registry_failure)?;
     let tag = tagged.tag.as_deref().unwrap_or_default();
     let version = published.version.clone();
-    let mut told = json!({"name": name, "tag": tag, "version": version, "changed": false});
+    let mut line = json!({"name": name, "tag": tag, "version": version, "changed": false});
     let component = tagged.with_digest(&published.digest).to_string();
     if component == pinned.to_string() {
         if !arguments.json {
             let version = version.map(|version| format!(" ({version})")).unwrap_or_default();
             out::line(format!("gate '{name}' is up to date with the tag {tag}{version}"));
         }
-        return Ok(told);
+        return Ok(line);
     }
     let before = current_version(installer, pinned, arguments.insecure).await;
     let fetched = fetch_component(installer, &mut registry, tagged, published, None).await?;
     let settings = installer.config.gates.get(name).map(|gate| gate.settings.clone()).unwrap_or_default();
-    let was = settings.sha256.clone().unwrap_or_default().to_ascii_lowercase();
-    let old = installed(&component::installed(&installer.config.state, &was), &was).map(|(_, info)| info);
+    let old_digest = settings.sha256.clone().unwrap_or_default().to_ascii_lowercase();
+    let old = installed(&component::installed(&installer.config.state, &old_digest), &old_digest)
+        .map(|(_, info)| info);
     let asked: BTreeSet<Capability> =
         old.iter().flat_map(|info| info.ask.capabilities.iter().copied()).collect();
-    let more: Vec<Capability> =
+    let added: Vec<Capability> =
         fetched.info.ask.capabilities.iter().copied().filter(|new| !asked.contains(new)).collect();
     let granted = |capability: &Capability| {
         capability.always_granted() || settings.grants.require(name, *capability, AccessLevel::Read).is_ok()
     };
-    let (at_once, denied): (Vec<&Capability>, Vec<&Capability>) = more.iter().partition(|more| granted(more));
+    let (granted_now, denied): (Vec<&Capability>, Vec<&Capability>) =
+        added.iter().partition(|new| granted(new));
     let names = |all: &[&Capability]| all.iter().map(ToString::to_string).collect::<Vec<String>>();
-    let (at_once, denied) = (names(&at_once), names(&denied));
-    told["was"] = json!({"version": before, "sha256": was});
-    told["sha256"] = json!(fetched.info.digest);
-    told["asks_more"] = json!({"granted": at_once, "not_granted": denied});
+    let (granted_now, denied) = (names(&granted_now), names(&denied));
+    line["was"] = json!({"version": before, "sha256": old_digest});
+    line["sha256"] = json!(fetched.info.digest);
+    line["asks_more"] = json!({"granted": granted_now, "not_granted": denied});
     if !arguments.json {
         let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "?".into());
         out::line(format!("gate '{name}': {} -> {}", known(&before), known(&version)));
-        out::line(format!("sha256       {was} -> {}", fetched.info.digest));
+        out::line(format!("sha256       {old_digest} -> {}", fetched.info.digest));
         out::line(format!(
             "asks for     {}",
-            if more.is_empty() {
+            if added.is_empty() {
                 "no more than before".into()
             } else {
-                format!("more: {}", listed(&names(&more.iter().collect::<Vec<_>>())))
+                format!("more: {}", listed(&names(&added.iter().collect::<Vec<_>>())))
             }
         ));
-        if !at_once.is_empty() {
-            out::line(format!("granted      {} already, so it can use that immediately", listed(&at_once)));
+        if !granted_now.is_empty() {
+            out::line(format!(
+                "granted      {} already, so it can use that immediately",
+                listed(&granted_now)
+            ));
         }
         if !denied.is_empty() {
             out::line(format!(
@@ -171,25 +174,25 @@ async fn update(
             ));
         }
     }
-    if !more.is_empty() && !confirm(arguments.yes, arguments.json, "Install it? [y/N] ").await? {
-        let more = listed(&names(&more.iter().collect::<Vec<_>>()));
+    if !added.is_empty() && !confirm(arguments.yes, arguments.json, "Install it? [y/N] ").await? {
+        let added = listed(&names(&added.iter().collect::<Vec<_>>()));
         return Err(CommandError::Failed(format!(
-            "gate '{name}' asks for more than before ({more}) and was not updated; add --yes to install it"
+            "gate '{name}' asks for more than before ({added}) and was not updated; add --yes to install it"
         )));
     }
     let change = edit::set_component(&installer.text, name, &component, &fetched.info.digest, installer.env)?;
     installer.store(&component::installed(&installer.config.state, &fetched.info.digest), &fetched.wasm)?;
-    installer.write(change)?;
-    told["changed"] = json!(true);
+    change.write_trusted(&installer.config)?;
+    line["changed"] = json!(true);
     if !arguments.json {
         out::line(format!("updated gate '{name}' to {component}"));
     }
-    Ok(told)
+    Ok(line)
 }
 
 /// Returns the version in use. `None` if its registry no longer has it.
 async fn current_version(installer: &Installer<'_>, pinned: &OciReference, insecure: bool) -> Option<String> {
-    let mut registry = remote::registry(pinned, RegistryAccess::Pull, false, insecure, installer.env).ok()?;
-    let PublishedArtifact { version, .. } = registry.find(MAX_FILE).await.ok()?;
+    let mut registry = registry(pinned, RegistryAccess::Pull, false, insecure, installer.env).ok()?;
+    let PublishedArtifact { version, .. } = registry.resolve(MAX_FILE).await.ok()?;
     version
 }

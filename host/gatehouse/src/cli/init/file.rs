@@ -72,7 +72,7 @@ impl ProjectFile {
 }
 
 impl FileChange {
-    pub(super) fn is_one(&self) -> bool {
+    pub(super) fn has_effect(&self) -> bool {
         match &self.after {
             PlannedContent::Text(text) => self.file.text.as_ref() != Some(text),
             PlannedContent::Removed { .. } => self.file.text.is_some(),
@@ -105,7 +105,7 @@ impl FileChange {
         Ok(())
     }
 
-    pub(super) fn make(&self) -> Result<(), String> {
+    pub(super) fn apply(&self) -> Result<(), String> {
         let ProjectFile { path, name, text, .. } = &self.file;
         if !self.file.is_unchanged() {
             return Err(format!("{name}: changed during the command and was not written; run it again"));

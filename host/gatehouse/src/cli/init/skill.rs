@@ -52,39 +52,39 @@ impl SectionContext<'_> {
         let mut text = self.section();
         if let Some(run) = self.exposed_name("run_code") {
             text.push_str(&scripts(&run));
-            let told = self.render_tools(&SCRIPT_TOOLS);
-            if !told.is_empty() {
-                let _ = write!(text, "\n\n{told}");
+            let lines = self.render_tools(&SCRIPT_TOOLS);
+            if !lines.is_empty() {
+                let _ = write!(text, "\n\n{lines}");
             }
         }
-        let told = self.render_tools(&STORED_RESULT_TOOLS);
-        if !told.is_empty() {
+        let lines = self.render_tools(&STORED_RESULT_TOOLS);
+        if !lines.is_empty() {
             let _ = write!(
                 text,
                 "\n\n### Shortened results\n\nA large result arrives shortened, with `metadata.artifactId`. The full \
                 result is stored for some hours, and costs nothing until you read it: never repeat a call to see \
-                more.\n\n{told}"
+                more.\n\n{lines}"
             );
         }
-        let told = self.render_tools(&SEARCH_TOOLS);
-        if !told.is_empty() {
+        let lines = self.render_tools(&SEARCH_TOOLS);
+        if !lines.is_empty() {
             let _ = write!(
                 text,
                 "\n\n### Tools that are not listed\n\nThe gateway has more MCP servers. Their tools cost nothing \
-                until you find them:\n\n{told}"
+                until you find them:\n\n{lines}"
             );
         }
         text.trim_end().to_owned()
     }
 
     fn render_tools(&self, tools: &[(&str, &str)]) -> String {
-        let mut told = String::new();
+        let mut lines = String::new();
         for (declared, what) in tools {
             let mut entries = self.catalog.in_gate_order().into_iter();
             if let Some(entry) = entries.find(|entry| entry.listed && *entry.id.name == **declared) {
-                let _ = writeln!(told, "- `{}` {what}", entry.name);
+                let _ = writeln!(lines, "- `{}` {what}", entry.name);
             }
         }
-        told.trim_end().to_owned()
+        lines.trim_end().to_owned()
     }
 }

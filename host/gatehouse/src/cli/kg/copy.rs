@@ -52,10 +52,10 @@ pub(super) async fn run(
     };
     let copied = from.copy_to(&to, arguments.replace, &step).await;
     bar.finish_and_clear();
-    let told = print_copied(&arguments, (&from, &to), copied).await;
+    let printed = print_copied(&arguments, (&from, &to), copied).await;
     from.close().await;
     to.close().await;
-    told
+    printed
 }
 
 async fn print_copied(

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_type_is_an_address() {
+    fn common_notations_are_addresses() {
         for typed in [
             "127.0.0.1:8720",
             "localhost:8720",

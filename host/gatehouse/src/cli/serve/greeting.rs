@@ -15,15 +15,16 @@ pub(super) struct Greeting(Vec<(String, Option<Value>)>);
 
 impl Greeting {
     pub(super) fn from_views(views: &PresetViews) -> Self {
-        let person = out::is_read_by_a_person();
-        let tools = |view: &PresetView| if person { json!(serve::tools(&view.catalog)) } else { Value::Null };
+        let interactive = out::is_interactive();
+        let tools =
+            |view: &PresetView| if interactive { json!(serve::tools(&view.catalog)) } else { Value::Null };
         Self(views.presets.iter().map(|(name, view)| (name.clone(), view.as_ref().ok().map(tools))).collect())
     }
 
     /// Prints the addresses over HTTP. The table, which takes longer, comes after the first line.
     pub(super) async fn over_http(self, address: SocketAddr, preset: &str, token: bool) {
         out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
-        if !out::is_read_by_a_person() {
+        if !out::is_interactive() {
             let names: Vec<String> = self.0.into_iter().map(|(name, _)| name).collect();
             return out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", names.join("|")));
         }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_preset_is_told_with_its_tools_their_cost_and_its_address() {
+    fn rows_name_tools_tokens_and_address() {
         let tools = json!([{"name": "search", "description": "Searches."}]);
         let greeting = Greeting(vec![("broken".into(), None), ("one".into(), Some(tools))]);
         let rows = greeting.rows(([127, 0, 0, 1], 8642).into());

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{CommandError, GlobalArgs, note_missing_variables, write};
+use super::{CommandError, GlobalArgs, note_missing_variables};
 use crate::{
     config::{Config, Env, added::FileServerStore, edit},
     import, out,
@@ -56,17 +56,17 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub(super) fn add(arguments: AddServerArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let found = place.locate_config(env)?;
-    let config = place.config(env)?;
+pub(super) fn add(arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let found = global.locate_config(env)?;
+    let config = global.config(env)?;
     let (name, as_json) = (arguments.name.clone(), arguments.json);
     let mut definition = definition(arguments);
     let mut secrets = import::SecretVariables::default();
-    secrets.take_out(&name, "the command line", &mut definition);
+    secrets.extract(&name, "the command line", &mut definition);
     crate::config::from_json(&config, &name, &definition, env).map_err(CommandError::Usage)?;
     let file = if found.text.file.is_some() {
         let change = edit::add_servers(&found.text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
-        write(&config, &found.text, change)?;
+        change.write_trusted(&config)?;
         found.text.name()
     } else {
         let added = added_servers(config, env);
@@ -74,7 +74,7 @@ pub(super) fn add(arguments: AddServerArgs, place: &GlobalArgs, env: &Env) -> Re
             return Err(CommandError::Usage(format!("server '{name}' already exists")));
         }
         added.store(&name, &definition)?;
-        added.place()
+        added.file_name()
     };
     if as_json {
         out::json(&json!({"name": name, "file": file, "definition": definition}));
@@ -112,12 +112,12 @@ fn definition(arguments: AddServerArgs) -> Map<String, Value> {
     keys.into_iter().filter(|(_, value)| !empty(value)).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-pub(super) fn remove(server: &str, place: &GlobalArgs, env: &Env, json: bool) -> Result<(), CommandError> {
-    let found = place.locate_config(env)?;
-    let config = place.config(env)?;
+pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, json: bool) -> Result<(), CommandError> {
+    let found = global.locate_config(env)?;
+    let config = global.config(env)?;
     let file = if config.servers.declared.contains_key(server) {
         let change = edit::remove_server(&found.text, server, env)?;
-        write(&config, &found.text, change)?;
+        change.write_trusted(&config)?;
         found.text.name()
     } else {
         let known: Vec<String> = config.servers.declared.keys().cloned().collect();
@@ -128,7 +128,7 @@ pub(super) fn remove(server: &str, place: &GlobalArgs, env: &Env, json: bool) ->
             let near = gatehouse_core::names::did_you_mean(server, known.iter().copied());
             return Err(CommandError::Usage(format!("there is no server '{server}'.{near}")));
         }
-        added.place()
+        added.file_name()
     };
     if json {
         out::json(&json!({"name": server, "file": file, "removed": true}));

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs, note_missing_variables, write};
+use super::{CommandError, GlobalArgs, note_missing_variables};
 use crate::{
     config::{Env, added::FileServerStore, edit, locate},
     import::{ImportClient, ImportContext as Source, ImportOutcome, ServerImporter},
@@ -33,9 +33,9 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let found = place.locate_config(env)?;
-    let config = Arc::new(place.config(env)?);
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let found = global.locate_config(env)?;
+    let config = Arc::new(global.config(env)?);
     let added = FileServerStore::new(Arc::clone(&config), env.clone());
     let files = files(arguments)?;
     let present = added.snapshot();
@@ -58,11 +58,12 @@ pub(super) fn run(arguments: &Arguments, place: &GlobalArgs, env: &Env) -> Resul
         let servers: BTreeMap<&str, _> =
             imported.servers.iter().map(|server| (server.name.as_str(), &server.definition)).collect();
         match found.text.file {
-            Some(_) => write(&config, &found.text, edit::add_servers(&found.text, &servers, env)?)?,
+            Some(_) => edit::add_servers(&found.text, &servers, env)?.write_trusted(&config)?,
             None => added.store_all(&servers)?,
         }
     }
-    let target = || found.text.file.as_ref().map_or_else(|| added.place(), |file| file.display().to_string());
+    let target =
+        || found.text.file.as_ref().map_or_else(|| added.file_name(), |file| file.display().to_string());
     let written = arguments.write.then(target);
     if arguments.json {
         out::json(&to_json(&imported, written))

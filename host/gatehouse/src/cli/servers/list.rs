@@ -16,13 +16,13 @@ pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandE
     let added = FileServerStore::new(Arc::clone(&config), env.clone()).snapshot();
     let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
     let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
-    let told: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
+    let servers: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
     added.problems.iter().for_each(out::error);
     if json {
-        out::json(&told);
+        out::json(&servers);
         return Ok(());
     }
-    if told.is_empty() {
+    if servers.is_empty() {
         out::line(
             "No servers yet. Add one with `gatehouse servers add`, or import those of other clients with `gatehouse \
             servers import`.",
@@ -31,7 +31,7 @@ pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandE
     }
     let mut rows: Vec<Vec<String>> =
         vec![["SERVER", "TRANSPORT", "STATE", "FROM", "TAGS", "REACHED BY"].map(str::to_owned).into()];
-    for server in &told {
+    for server in &servers {
         let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
         let list = |key: &str| {
             let words = server[key].as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -32,8 +32,12 @@ pub(in crate::cli) struct LoginArgs {
     json: bool,
 }
 
-pub(super) async fn log_in(arguments: &LoginArgs, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let (config, name) = (Arc::new(place.config(env)?), arguments.server.as_str());
+pub(super) async fn log_in(
+    arguments: &LoginArgs,
+    global: &GlobalArgs,
+    env: &Env,
+) -> Result<(), CommandError> {
+    let (config, name) = (Arc::new(global.config(env)?), arguments.server.as_str());
     let server = declared(&config, name, env)?;
     let url = address(name, &server)?;
     let mut settings = server.login;
@@ -80,12 +84,12 @@ impl LoginDialog for TerminalDialog<'_> {
 
 pub(super) async fn log_out(
     name: &str,
-    place: &GlobalArgs,
+    global: &GlobalArgs,
     env: &Env,
     json: bool,
 ) -> Result<(), CommandError> {
     // The server may no longer be declared.
-    let logins = logins(&place.config(env)?);
+    let logins = logins(&global.config(env)?);
     let (revoked, why) = match logins.log_out(name).await? {
         LogoutOutcome::NoLogin => return Err(CommandError::Failed(format!("there is no login to '{name}'"))),
         LogoutOutcome::Revoked => (true, None),
@@ -111,7 +115,7 @@ pub(super) struct LoginReport {
 
 impl LoginReport {
     /// Describes the login, with the command to run if one is needed.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let server = &self.server;
         match &self.state {
             Err(why) => why.clone(),
@@ -124,7 +128,7 @@ impl LoginReport {
     }
 
     /// Returns the members of the JSON output. `state` is `none`, `valid`, `ended`, `elsewhere` or `unknown`.
-    pub(super) fn fields(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         match &self.state {
             Err(why) => json!({"state": "unknown", "error": why}),
             Ok(LoginState::None) => json!({"state": "none"}),
@@ -140,8 +144,7 @@ impl LoginReport {
 /// Returns all logins to declared servers, including missing ones that a server's block requires.
 pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let logins = logins(config);
-    let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).snapshot().servers;
-    servers.extend(config.servers.declared.clone());
+    let servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
@@ -172,8 +175,7 @@ fn describe_login(state: &LoginState, now: u64) -> String {
 }
 
 fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig, CommandError> {
-    let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).snapshot().servers;
-    servers.extend(config.servers.declared.clone());
+    let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     servers.remove(name).ok_or_else(|| {
         let near = did_you_mean(name, servers.keys().map(String::as_str));
         CommandError::Usage(format!("there is no server '{name}'.{near}"))

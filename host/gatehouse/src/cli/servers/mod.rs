@@ -13,10 +13,7 @@ pub(super) use status::states;
 use clap::Subcommand;
 
 use super::{CommandError, GlobalArgs};
-use crate::{
-    config::{Config, ConfigText, Env, edit, trust},
-    out,
-};
+use crate::{config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -69,34 +66,25 @@ pub(super) enum Command {
     },
 }
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
-        Command::List { json } => list::list(place.config(env)?, env, json)?,
-        Command::Status { json } => status::status(&place.compose(env)?, env, json).await,
+        Command::List { json } => list::list(global.config(env)?, env, json)?,
+        Command::Status { json } => status::status(&global.compose(env)?, env, json).await,
         Command::Refresh { server, force, json } => {
-            return status::refresh(&place.compose(env)?, server.as_deref(), force, json).await;
+            return status::refresh(&global.compose(env)?, server.as_deref(), force, json).await;
         }
-        Command::Review(asked) => review::review(asked, &place.compose(env)?).await?,
-        Command::Add(arguments) => add::add(arguments, place, env)?,
-        Command::Remove { server, json } => add::remove(&server, place, env, json)?,
-        Command::Import(arguments) => import::run(&arguments, place, env)?,
-        Command::Login(arguments) => login::log_in(&arguments, place, env).await?,
-        Command::Logout { server, json } => login::log_out(&server, place, env, json).await?,
-    }
-    Ok(())
-}
-
-/// Writes `presets.toml`. A trusted file stays trusted.
-fn write(config: &Config, text: &ConfigText, change: edit::ConfigEdit<'_>) -> Result<(), CommandError> {
-    let written = change.write()?;
-    if let (true, Some(path)) = (config.choice.by_trust, &text.file) {
-        trust::add(path, written.as_bytes())?;
+        Command::Review(asked) => review::review(asked, &global.compose(env)?).await?,
+        Command::Add(arguments) => add::add(arguments, global, env)?,
+        Command::Remove { server, json } => add::remove(&server, global, env, json)?,
+        Command::Import(arguments) => import::run(&arguments, global, env)?,
+        Command::Login(arguments) => login::log_in(&arguments, global, env).await?,
+        Command::Logout { server, json } => login::log_out(&server, global, env, json).await?,
     }
     Ok(())
 }
 
 fn note_missing_variables(variables: &[(String, String)]) {
-    for (variable, stands) in variables {
-        out::note(format!("Set {variable} in the environment of the host: its value is {stands}."));
+    for (variable, value) in variables {
+        out::note(format!("Set {variable} in the environment of the host: its value is {value}."));
     }
 }

@@ -54,7 +54,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
             approve(&**index, server, label, digest).await?;
         }
         if !asked.approve.is_empty()
-            && let Err(error) = tokio::task::block_in_place(|| HostServers::wake_hosts(&composition.config))
+            && let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config))
         {
             out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
         }
@@ -62,7 +62,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
     let mut held = index.pending_changes().await?;
     held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
     if asked.json {
-        let told = held.iter().map(|held| {
+        let rows = held.iter().map(|held| {
             let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
             json!({"server": held.server, "kind": held.kind, "name": held.name, "digest": held.digest,
                 "tool": (held.kind == DefinitionKind::Tool).then_some(&held.name),
@@ -70,7 +70,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
                 "before": held.before.as_deref().map(parsed), "now": parsed(&held.now),
                 "held_back": held.held_back, "counts_as": held.counts_as, "says": held.says})
         });
-        out::json(&told.collect::<Vec<_>>());
+        out::json(&rows.collect::<Vec<_>>());
         return Ok(());
     }
     if held.is_empty() && asked.approve.is_empty() {

@@ -17,11 +17,11 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     let hosts = presence::running(&composition.config.state);
     let logins = login::all(&composition.config, env).await;
     if json {
-        let told = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
+        let to_json = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
         return out::json(&json!({
             "configured": composition.stores.servers.status(),
-            "hosts": hosts.iter().map(told).collect::<Vec<_>>(),
-            "logins": logins.iter().map(|login| (login.server.clone(), login.fields())).collect::<Map<_, _>>(),
+            "hosts": hosts.iter().map(to_json).collect::<Vec<_>>(),
+            "logins": logins.iter().map(|login| (login.server.clone(), login.to_json())).collect::<Map<_, _>>(),
         }));
     }
     if hosts.is_empty() {
@@ -29,7 +29,7 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     }
     states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
     for login in &logins {
-        out::line(format!("login to '{}': {}", login.server, login.words()));
+        out::line(format!("login to '{}': {}", login.server, login.describe()));
     }
 }
 
@@ -37,13 +37,13 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
 pub(in crate::cli) fn states(hosts: &[RunningHost], configured: &[Value]) -> Vec<String> {
     let head = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"].map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![head.into()];
-    let of_nobody = hosts.is_empty().then(|| row("-", configured)).into_iter().flatten();
-    let of_hosts = hosts.iter().flat_map(|host| row(&host.facts.pid.to_string(), &host.servers));
-    rows.extend(of_nobody.chain(of_hosts));
+    let configured_rows = hosts.is_empty().then(|| rows_of("-", configured)).into_iter().flatten();
+    let host_rows = hosts.iter().flat_map(|host| rows_of(&host.facts.pid.to_string(), &host.servers));
+    rows.extend(configured_rows.chain(host_rows));
     out::columns(&rows)
 }
 
-fn row(host: &str, servers: &[Value]) -> Vec<Vec<String>> {
+fn rows_of(host: &str, servers: &[Value]) -> Vec<Vec<String>> {
     let cells = |server: &Value| {
         let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
         let state = ["name", "transport", "state", "circuit", "last_error"].map(text);

@@ -5,10 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::ports::{
-    CallLedger as _,
-    ledger::{MetricsFilter, ToolMetrics},
-};
+use gatehouse_core::ports::ledger::{MetricsFilter, ToolMetrics};
 
 use crate::{
     cli::{CommandError, servers, tools},
@@ -26,7 +23,7 @@ pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(),
         let why = "--watch requires a terminal; `gatehouse status --json` prints the state once";
         return Err(CommandError::Usage(why.into()));
     }
-    let stop = signals::stop();
+    let stop = signals::shutdown_token(None);
     let mut ticks = tokio::time::interval(Duration::from_secs(seconds.into()));
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -68,14 +65,11 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
 
 /// Returns today's metrics, busiest tool first, or the reason why they are unavailable.
 async fn today(composition: &Composition) -> Result<Vec<ToolMetrics>, String> {
-    let Some(ledger) = &composition.stores.ledger else {
+    if composition.stores.ledger.is_none() {
         return Err("Calls are not recorded: enabled = false under [ledger] in presets.toml.".into());
-    };
-    if !ledger.path().exists() {
-        return Ok(Vec::new());
     }
     let filter = MetricsFilter { days: Some(1), ..MetricsFilter::default() };
-    let mut metrics = ledger.metrics(&filter).await.map_err(|fault| fault.in_one_line())?;
+    let mut metrics = composition.stores.metrics(&filter).await.map_err(|fault| fault.in_one_line())?;
     metrics.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
     Ok(metrics)
 }

@@ -3,20 +3,22 @@
 use std::{
     collections::BTreeSet,
     io::{self, IsTerminal as _},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use gatehouse_core::{
     names,
     ports::{
-        CallLedger as _,
+        Clock as _,
         ledger::{MetricsFilter, ToolMetrics},
     },
 };
 use serde_json::{Value, json};
 
 use super::{CommandError, object, shape};
-use crate::{compose::Composition, out};
+use crate::{
+    compose::{Composition, SystemClock},
+    out,
+};
 
 const WIDTH: usize = 80;
 
@@ -40,7 +42,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Result<(), CommandError> {
-    let Some(ledger) = &composition.stores.ledger else {
+    if composition.stores.ledger.is_none() {
         if arguments.json {
             out::json(&json!({"enabled": false, "metrics": [], "total_calls": 0}));
         } else {
@@ -50,10 +52,9 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Res
             );
         }
         return Ok(());
-    };
+    }
     let filter = MetricsFilter { source: None, tool: arguments.tool.clone(), days: arguments.days };
-    // Reading metrics must not create the database.
-    let all = if ledger.path().exists() { ledger.metrics(&filter).await? } else { Vec::new() };
+    let all = composition.stores.metrics(&filter).await?;
     let chosen: Vec<&ToolMetrics> = all
         .iter()
         .filter(|one| arguments.source.as_deref().is_none_or(|name| **one.source.name() == *name))
@@ -69,12 +70,8 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Res
         return Ok(());
     }
     let within = io::stdout().is_terminal().then_some(WIDTH);
-    table(&chosen, now(), within).iter().for_each(out::line);
+    table(&chosen, SystemClock.now_ms(), within).iter().for_each(out::line);
     Ok(())
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Returns a table of these tools, in this order, for a display that is refreshed.
@@ -82,7 +79,7 @@ pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
     let head = ["TOOL", "OF", "CALLS", "ERRS", "LOST", "P50", "P95", "LAST"].map(str::to_owned);
     let mut rows = vec![Vec::from(head)];
     rows.extend(metrics.iter().map(|one| {
-        let [_, calls, _, errors, lost, p50, p95, _, _, last, _] = row(one, now());
+        let [_, calls, _, errors, lost, p50, p95, _, _, last, _] = row(one, SystemClock.now_ms());
         let name = cut(&one.tool, 40);
         vec![name, cut(one.source.name(), 24), calls, errors, lost, p50, p95, last]
     }));
@@ -220,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_fits_a_terminal_whatever_was_called() {
+    fn the_table_fits_a_terminal() {
         let (long, short) = (much(&"name_of_a_tool_".repeat(4)), much("short"));
         let metrics = [&long, &short];
         let lines = table(&metrics, 86_400_000 * 99, Some(WIDTH));

@@ -9,15 +9,11 @@ pub(super) use metrics::busiest;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use gatehouse_core::{Call, CallContext, Catalog, ContentPart, SourceId};
+use gatehouse_core::{Catalog, SourceId};
 use serde_json::{Map, Value, json};
 
 use super::{CommandError, GlobalArgs, call};
-use crate::{
-    compose::{AnonymousCallers, Composition},
-    config::Env,
-    out,
-};
+use crate::{compose::Composition, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -96,9 +92,9 @@ pub(super) struct ToolCommandArgs {
     json: bool,
 }
 
-pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let (tool, arguments, how) = match command {
-        Command::Metrics(arguments) => return metrics::run(&arguments, &place.compose(env)?).await,
+        Command::Metrics(arguments) => return metrics::run(&arguments, &global.compose(env)?).await,
         Command::Search { query, server, top_k, how } => {
             ("search_tools", json!({"query": query, "server": server, "top_k": top_k}), how)
         }
@@ -116,33 +112,24 @@ pub(super) async fn run(command: Command, place: &GlobalArgs, env: &Env) -> Resu
         Command::Call { server, tool, arguments, how } => {
             let given = call::arguments(&arguments)?;
             let arguments = json!({"server": server, "tool": tool, "arguments": given});
-            return ProxyTools::open(place, env, how.preset.as_deref(), "call_tool")
+            return ProxyTools::open(global, env, how.preset.as_deref(), "call_tool")
                 .await?
                 .call("call_tool", arguments, how.json)
                 .await;
         }
     };
-    let through = ProxyTools::open(place, env, how.preset.as_deref(), tool).await?;
+    let through = ProxyTools::open(global, env, how.preset.as_deref(), tool).await?;
     if !how.json {
         return through.call(tool, without_nulls(arguments), false).await;
     }
     let name = through.name(tool)?;
-    let pipeline = Arc::new(through.composition.stages(&AnonymousCallers::Commands));
-    let mut context = CallContext::new(&pipeline, Arc::clone(&through.catalog), name);
-    context.working_directory = std::env::current_dir().ok();
-    let reply = Call::new(context, without_nulls(arguments)).run().await?;
+    let catalog = Arc::clone(&through.catalog);
+    let reply = call::run_tool(&through.composition, catalog, &name, without_nulls(arguments)).await?;
     match &reply.structured {
         Some(data) => out::json(data),
-        None => out::json(&reply.content.iter().filter_map(text).collect::<Vec<_>>()),
+        None => out::json(&reply.content.iter().filter_map(call::text_of).collect::<Vec<_>>()),
     }
     if reply.is_error { Err(CommandError::Failed(format!("{tool} reported an error"))) } else { Ok(()) }
-}
-
-fn text(block: &ContentPart) -> Option<&str> {
-    match block {
-        ContentPart::Text(text) => Some(text),
-        _ => None,
-    }
 }
 
 fn without_nulls(mut arguments: Value) -> Value {
@@ -161,21 +148,21 @@ impl ProxyTools {
     /// Opens the named preset. Without a name, opens the one that `serve` would choose, if it has the tool, else
     /// another preset that has it.
     async fn open(
-        place: &GlobalArgs,
+        global: &GlobalArgs,
         env: &Env,
         named: Option<&str>,
         tool: &str,
     ) -> Result<Self, CommandError> {
-        let composition = place.compose(env)?;
-        let exposure = composition.config.select(named, env)?;
-        let catalog = composition.catalog(&exposure).await.map_err(CommandError::Failed)?;
+        let composition = global.compose(env)?;
+        let compiled = composition.config.select(named, env)?;
+        let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
         let mut through = Self { catalog: Arc::new(catalog), composition };
         if named.is_some() || through.find(tool).is_some() {
             return Ok(through);
         }
         for other in through.presets_with_proxy() {
-            let exposure = through.composition.config.select(Some(&other), env)?;
-            let Ok(catalog) = through.composition.catalog(&exposure).await else { continue };
+            let compiled = through.composition.config.select(Some(&other), env)?;
+            let Ok(catalog) = through.composition.catalog(&compiled).await else { continue };
             let chosen = std::mem::replace(&mut through.catalog, Arc::new(catalog));
             if through.find(tool).is_some() {
                 let chosen = &chosen.preset;
@@ -192,7 +179,7 @@ impl ProxyTools {
         let config = &self.composition.config;
         let has = |name: &&String| {
             gatehouse_core::CompiledPreset::compile(&config.presets, name)
-                .is_ok_and(|exposure| exposure.gates().any(|gate| **gate == *"proxy"))
+                .is_ok_and(|compiled| compiled.gates().any(|gate| **gate == *"proxy"))
         };
         let mut others: Vec<String> = config.presets.keys().filter(has).cloned().collect();
         others.sort_by_key(|name| (!config.is_own(name), name != "proxy", name.clone()));

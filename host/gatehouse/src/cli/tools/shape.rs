@@ -70,13 +70,13 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let counts = [0, 9_999, 10_000, 12_345, 999_999, 4_000_000, 123_456_789, u64::MAX];
-        let told: Vec<String> = counts.into_iter().map(count).collect();
-        assert_eq!(told, ["0", "9999", "10.0k", "12.3k", "999k", "4.0M", "123M", "18446744T"]);
+        let shown: Vec<String> = counts.into_iter().map(count).collect();
+        assert_eq!(shown, ["0", "9999", "10.0k", "12.3k", "999k", "4.0M", "123M", "18446744T"]);
         let times = [0.04, 9.94, 9.96, 999.4, 999.6, 99_940.0, 99_960.0, 86_400_000.0];
-        let told: Vec<String> = times.into_iter().map(|ms| time(Some(ms))).collect();
-        assert_eq!(told, ["0.0ms", "9.9ms", "10ms", "999ms", "1.0s", "99.9s", "100s", "86400s"]);
-        let told: Vec<String> = [0, 59_999, 60_000, 7_200_000, 864_000_000].into_iter().map(ago).collect();
-        assert_eq!(told, ["0s", "59s", "1m", "2h", "10d"]);
+        let shown: Vec<String> = times.into_iter().map(|ms| time(Some(ms))).collect();
+        assert_eq!(shown, ["0.0ms", "9.9ms", "10ms", "999ms", "1.0s", "99.9s", "100s", "86400s"]);
+        let shown: Vec<String> = [0, 59_999, 60_000, 7_200_000, 864_000_000].into_iter().map(ago).collect();
+        assert_eq!(shown, ["0s", "59s", "1m", "2h", "10d"]);
         let shares = [None, Some(0.0), Some(0.9999), Some(1.0)];
         assert_eq!(shares.map(percent), ["-", "0", "99", "100"]);
     }

@@ -2,7 +2,7 @@
 
 use toml_edit::{DocumentMut, Item};
 
-use super::{ConfigEdit, ConfigError, ConfigText, Env, servers};
+use super::{ConfigEdit, ConfigError, ConfigText, Env, parse, validate};
 use crate::config::keys::dotted;
 
 /// Returns the edit and the removed keys, in dotted form. Fails if the rest is not a valid configuration.
@@ -11,7 +11,7 @@ pub(crate) fn remove_gate<'a>(
     name: &str,
     env: &Env,
 ) -> Result<(ConfigEdit<'a>, Vec<String>), ConfigError> {
-    let mut document = servers::parsed(text)?;
+    let mut document = parse(text)?;
     let presets: Vec<String> = document
         .get("presets")
         .and_then(Item::as_table_like)
@@ -22,13 +22,13 @@ pub(crate) fn remove_gate<'a>(
         paths.push(vec!["presets", preset, "gates", name]);
         paths.push(vec!["presets", preset, "filters", name]);
     }
-    paths.retain(|path| take_out(&mut document, path));
-    let (change, _) = servers::checked(text, &document, env)?;
+    paths.retain(|path| remove_item(&mut document, path));
+    let (change, _) = validate(text, &document, env)?;
     Ok((change, paths.iter().map(|path| dotted(path)).collect()))
 }
 
 /// Removes the item at `path`. Returns whether it existed.
-fn take_out(document: &mut DocumentMut, path: &[&str]) -> bool {
+fn remove_item(document: &mut DocumentMut, path: &[&str]) -> bool {
     let Some((name, above)) = path.split_last() else { return false };
     let mut item = document.as_item_mut();
     for step in above {
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_goes_with_every_line_that_names_it_and_nothing_else() {
+    fn removing_a_gate_removes_each_line_that_names_it() {
         let before = "# top\n[host]\ngates = [\"g\"] # odd\n\n";
         let block = "[gates.weather]\ngrants = []\n\n[gates.weather.http]\n\"a.example\" = {}\n\n";
         let after = "[gates.kg]\n\n[presets.full]\ndescription = \"x\" # mine\ngates.kg = {}\n";
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_it_is_understood() {
+    fn every_table_syntax_is_understood() {
         for text in [
             "gates = { weather = {}, kg = {} }\n",
             "gates.weather.grants = []\n",

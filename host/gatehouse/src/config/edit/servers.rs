@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Map;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::{super::nesting, Config, ConfigEdit, ConfigError, ConfigText, Env};
+use super::{ConfigEdit, ConfigError, ConfigText, Env, implicit_table, parse, validate};
 
 const KEYS: [&str; 14] = [
     "command",
@@ -31,16 +31,17 @@ pub(crate) fn add_servers<'a>(
     servers: &BTreeMap<&str, &Map<String, serde_json::Value>>,
     env: &Env,
 ) -> Result<ConfigEdit<'a>, ConfigError> {
-    let mut document = parsed(text)?;
+    let mut document = parse(text)?;
     let shape = || text.error("was not changed: its structure does not allow adding [servers]");
-    let all = document.entry("servers").or_insert_with(implicit).as_table_like_mut().ok_or_else(shape)?;
+    let all =
+        document.entry("servers").or_insert_with(implicit_table).as_table_like_mut().ok_or_else(shape)?;
     for (name, definition) in servers {
         if all.contains_key(name) {
             return Err(text.error(format!("was not changed: it already has a server '{name}'")));
         }
         all.insert(name, Item::Table(table(definition)));
     }
-    let change = checked(text, &document, env)?;
+    let change = validate(text, &document, env)?;
     let missing = servers.keys().find(|name| !change.1.servers.declared.contains_key(**name));
     if missing.is_some() {
         return Err(shape());
@@ -54,7 +55,7 @@ pub(crate) fn remove_server<'a>(
     name: &str,
     env: &Env,
 ) -> Result<ConfigEdit<'a>, ConfigError> {
-    let mut document = parsed(text)?;
+    let mut document = parse(text)?;
     let servers = document.get_mut("servers").and_then(Item::as_table_like_mut);
     servers
         .and_then(|servers| servers.remove(name))
@@ -62,46 +63,16 @@ pub(crate) fn remove_server<'a>(
     if document.get("servers").and_then(Item::as_table_like).is_some_and(|servers| servers.is_empty()) {
         document.remove("servers");
     }
-    Ok(checked(text, &document, env)?.0)
+    Ok(validate(text, &document, env)?.0)
 }
 
 /// Formats the block of one server, as in `presets.toml`.
 pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Value>) -> String {
     let mut document = DocumentMut::new();
-    let mut servers = Table::new();
-    servers.set_implicit(true);
-    servers.insert(name, Item::Table(table(definition)));
-    document.insert("servers", Item::Table(servers));
+    let mut servers = implicit_table();
+    servers[name] = Item::Table(table(definition));
+    document.insert("servers", servers);
     document.to_string()
-}
-
-pub(super) fn parsed(text: &ConfigText) -> Result<DocumentMut, ConfigError> {
-    nesting::check(text)?;
-    text.content.parse().map_err(|error: toml_edit::TomlError| {
-        match toml::from_str::<toml::Table>(&text.content) {
-            Err(error) => text.parse_error(&error),
-            Ok(_) => text.error(error.to_string()),
-        }
-    })
-}
-
-pub(super) fn checked<'a>(
-    text: &'a ConfigText,
-    document: &DocumentMut,
-    env: &Env,
-) -> Result<(ConfigEdit<'a>, Config), ConfigError> {
-    let content = document.to_string();
-    let changed = ConfigText { file: text.file.clone(), content };
-    let config = Config::parse(&changed, env).map_err(|error| {
-        text.error(format!("was not changed, because the result would be invalid: {error}"))
-    })?;
-    Ok((ConfigEdit { text, content: changed.content }, config))
-}
-
-fn implicit() -> Item {
-    let mut table = Table::new();
-    table.set_implicit(true);
-    Item::Table(table)
 }
 
 fn table(definition: &Map<String, serde_json::Value>) -> Table {
@@ -158,7 +129,7 @@ mod tests {
     const BLOCK: &str = "[servers.git]\ncommand = \"npx\"\nargs = [\"-y\", \"git\"]\nenv = { T = \"${T}\" }\ntimeout = \"5 s\"\n";
 
     #[test]
-    fn a_server_is_added_and_taken_out_and_nothing_else_changes() {
+    fn adding_and_removing_a_server_changes_nothing_else() {
         assert_eq!(server_block("git", &git()), BLOCK);
         let before = "# top\n[host]\ngates = [ \"gates\" ]   # odd  spacing\n\n[servers.web] # mine\nurl = \"https://a.example\"\n\n[presets.full]\ngates.kg = {}\n# end\n";
         let was = text(before);
@@ -171,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_do_changes_nothing() {
+    fn invalid_edits_change_nothing() {
         let (git, env) = (git(), Env::default());
         let servers = BTreeMap::from([("git", &git)]);
         let why =

@@ -117,11 +117,11 @@ fn the_proxy_says_how_servers_are_connected() {
 fn presets_show_servers_reach_them_and_change_their_tools() {
     let content = "[servers.git]\ncommand = \"x\"\n[presets.base]\nservers = [\"git\"]\nproxied = [\"tag:work\"]\n[presets.base.tools.git__log]\nname = \"history\"\nfixed = { limit = 5 }\n[presets.base.tools.git__push]\nhide = true\n[presets.more]\nextends = [\"base\"]\ngates.kg = {}\n";
     let config = parse(content).expect("valid");
-    let exposure = gatehouse_core::CompiledPreset::compile(&config.presets, "more").expect("compiled");
-    let sources: Vec<_> = exposure.sources.iter().map(|(source, _)| source.clone()).collect();
+    let compiled = gatehouse_core::CompiledPreset::compile(&config.presets, "more").expect("compiled");
+    let sources: Vec<_> = compiled.sources.iter().map(|(source, _)| source.clone()).collect();
     assert_eq!(sources, [SourceId::Server("git".into()), SourceId::Gate("kg".into())]);
-    assert_eq!(exposure.tools["git__log"].name.as_deref(), Some("history"));
-    assert!(exposure.tools["git__push"].hidden);
+    assert_eq!(compiled.tools["git__log"].name.as_deref(), Some("history"));
+    assert!(compiled.tools["git__push"].hidden);
 }
 
 #[test]

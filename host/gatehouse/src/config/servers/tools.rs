@@ -10,7 +10,7 @@ use crate::config::{ConfigError, error::ConfigText, raw_servers::ToolRule};
 /// Maximum tools in one block, which equals the maximum that a server may list.
 const MAX_TOOLS: usize = gatehouse_core::source::MAX_TOOLS;
 
-pub(super) fn checked(
+pub(super) fn validate(
     text: &ConfigText,
     tools: &BTreeMap<Spanned<String>, ToolRule>,
 ) -> Result<BTreeMap<String, ToolPolicy>, ConfigError> {

@@ -28,7 +28,7 @@ const PEOPLE: &str = "At the client";
 const SECRETS: &str = "Secrets";
 
 /// Creates the diagram for these presets, or for all if the list is empty.
-pub(crate) async fn reach(
+pub(crate) async fn access(
     composition: &Composition,
     presets: &[String],
     servers: &[(&str, &ServerConfig)],
@@ -40,12 +40,12 @@ pub(crate) async fn reach(
         have access to."
             .into(),
         legend: vec![
-            (Tone::Reads, "only reads"),
-            (Tone::Changes, "changes data of this host"),
-            (Tone::Reaches, "runs programs or contacts others"),
-            (Tone::Wrong, "does not work"),
+            (Tone::ReadOnly, "only reads"),
+            (Tone::Mutating, "changes data of this host"),
+            (Tone::External, "runs programs or contacts others"),
+            (Tone::Broken, "does not work"),
         ],
-        through: true,
+        highlights_paths: true,
         ..Diagram::default()
     };
     let config = &composition.config;
@@ -69,15 +69,15 @@ pub(crate) async fn reach(
             Err(why) => {
                 let node = map.node(0, "Presets", &format!("{name}{default}: does not work"));
                 map.nodes[node].detail.clone_from(why);
-                map.nodes[node].tone = Tone::Wrong;
+                map.nodes[node].tone = Tone::Broken;
                 continue;
             }
         };
         let count = catalog.entries().len();
         let node = map.node(0, "Presets", &format!("{name}{default}: {count} tools"));
-        if let Ok(exposure) = CompiledPreset::compile(&config.presets, name) {
-            map.nodes[node].detail = exposure.description.clone().unwrap_or_default();
-            add_proxied_servers(&mut map, node, composition, &exposure, servers);
+        if let Ok(compiled) = CompiledPreset::compile(&config.presets, name) {
+            map.nodes[node].detail = compiled.description.clone().unwrap_or_default();
+            add_proxied_servers(&mut map, node, composition, &compiled, servers);
         }
         add_listed_tools(&mut map, node, catalog);
         map.tables.push(table(name, catalog));
@@ -103,9 +103,9 @@ pub(crate) async fn reach(
 
 fn tone(effect: Effect) -> Tone {
     match effect {
-        Effect::ReadOnly => Tone::Reads,
-        Effect::Mutating => Tone::Changes,
-        Effect::ExternalExec => Tone::Reaches,
+        Effect::ReadOnly => Tone::ReadOnly,
+        Effect::Mutating => Tone::Mutating,
+        Effect::ExternalExec => Tone::External,
     }
 }
 
@@ -135,9 +135,9 @@ fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
     }
     for (id, why) in &catalog.problems {
         let node = source(map, id);
-        map.nodes[node].tone = Tone::Wrong;
+        map.nodes[node].tone = Tone::Broken;
         map.nodes[node].detail.clone_from(why);
-        map.line(preset, node, Tone::Wrong, false, why.clone());
+        map.line(preset, node, Tone::Broken, false, why.clone());
     }
 }
 
@@ -146,25 +146,25 @@ fn add_proxied_servers(
     map: &mut Diagram,
     preset: usize,
     composition: &Composition,
-    exposure: &CompiledPreset,
+    compiled: &CompiledPreset,
     servers: &[(&str, &ServerConfig)],
 ) {
-    for (id, _) in &exposure.sources {
+    for (id, _) in &compiled.sources {
         let SourceId::Gate(gate) = id else { continue };
         if !composition.gate_reaches_servers(gate) {
             continue;
         }
         for (name, server) in servers.iter().filter(|(_, server)| server.enabled) {
-            if exposure.allows_server(name, &server.definition.tags) {
+            if compiled.allows_server(name, &server.definition.tags) {
                 let node = map.node(1, SERVERS, name);
-                map.line(preset, node, Tone::Reaches, true, format!("through gate {gate}"));
+                map.line(preset, node, Tone::External, true, format!("through gate {gate}"));
             }
         }
     }
 }
 
 fn add_unserved_gates(map: &mut Diagram, composition: &Composition, all: bool) {
-    for gate in composition.gate_names().iter().filter(|_| all) {
+    for gate in composition.gates.names().iter().filter(|_| all) {
         let before = map.nodes.len();
         let node = map.node(1, GATES, gate);
         if map.nodes.len() > before {
@@ -177,23 +177,23 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
     let models = &composition.models;
     for capability in Capability::ALL {
         let Some(access) = settings.grants.access(capability) else { continue };
-        let kept = if access == AccessLevel::Full { Tone::Changes } else { Tone::Reads };
+        let kept = if access == AccessLevel::Full { Tone::Mutating } else { Tone::ReadOnly };
         let (group, names, tone) = match capability {
             Capability::Knowledge => (STORES, vec!["knowledge graph".to_owned()], kept),
-            Capability::Documents => (STORES, vec!["documents".into()], Tone::Reads),
+            Capability::Documents => (STORES, vec!["documents".into()], Tone::ReadOnly),
             Capability::Artifacts => (STORES, vec!["artifacts".into()], kept),
             Capability::Kv => (STORES, vec!["its own keys".into()], kept),
-            Capability::ServersAdmin => (STORES, vec!["the list of MCP servers".into()], Tone::Reaches),
-            Capability::Catalog => (STORES, vec!["other tools of the preset".into()], Tone::Reaches),
-            Capability::Elicitation => (PEOPLE, vec!["the user".into()], Tone::Reaches),
-            Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::Reaches),
+            Capability::ServersAdmin => (STORES, vec!["the list of MCP servers".into()], Tone::External),
+            Capability::Catalog => (STORES, vec!["other tools of the preset".into()], Tone::External),
+            Capability::Elicitation => (PEOPLE, vec!["the user".into()], Tone::External),
+            Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::External),
             Capability::Models => {
                 let asked =
                     [models.llm.model(), models.llm.web_model()].into_iter().flatten().map(str::to_owned);
                 let mut names: Vec<String> = asked.collect();
                 names.dedup();
                 names.push(format!("{} (vectors)", models.embedder.model()));
-                (MODELS, names, Tone::Reaches)
+                (MODELS, names, Tone::External)
             }
             // Always granted, or shown elsewhere.
             Capability::Context | Capability::Text | Capability::Http | Capability::Servers => continue,
@@ -206,7 +206,7 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
     for rule in settings.http.iter().flat_map(|rules| rules.rules()) {
         let node = map.node(2, HOSTS, &rule.key.to_string());
         let private = if rule.private { ", including non-public addresses" } else { "" };
-        map.line(gate, node, Tone::Reaches, false, format!("requests{private}"));
+        map.line(gate, node, Tone::External, false, format!("requests{private}"));
         for header in &rule.headers {
             for variable in &header.variables {
                 secret(map, gate, variable, &format!("header {} to {}", header.name, rule.key), env);
@@ -215,7 +215,8 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
     }
     for folder in &settings.folders {
         let node = map.node(2, FOLDERS, &folder.host.display().to_string());
-        let (tone, how) = if folder.private { (Tone::Changes, "its own") } else { (Tone::Reads, "to read") };
+        let (tone, how) =
+            if folder.private { (Tone::Mutating, "its own") } else { (Tone::ReadOnly, "to read") };
         map.line(gate, node, tone, false, format!("{}, as {}", how, folder.guest));
     }
 }
@@ -233,7 +234,7 @@ fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
         map.nodes[node].detail = "Not enabled.".into();
     }
     let reached = map.node(2, group, &name);
-    map.line(node, reached, Tone::Reaches, !server.enabled, definition.transport.as_str());
+    map.line(node, reached, Tone::External, !server.enabled, definition.transport.as_str());
     for variable in &server.variables {
         secret(map, node, variable, "passed to the server", env);
     }
@@ -247,7 +248,7 @@ fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
 fn secret(map: &mut Diagram, whose: usize, variable: &str, how: &str, env: &Env) {
     let node = map.node(2, SECRETS, variable);
     if env.secret(variable).is_none() {
-        map.nodes[node].tone = Tone::Wrong;
+        map.nodes[node].tone = Tone::Broken;
         map.nodes[node].detail = "This variable is not set.".into();
     }
     map.line(whose, node, Tone::Plain, false, how);
@@ -255,10 +256,10 @@ fn secret(map: &mut Diagram, whose: usize, variable: &str, how: &str, env: &Env)
 
 fn table(preset: &str, catalog: &Catalog) -> DiagramTable {
     let rows = catalog.entries().iter().map(|entry| {
-        let told = names::quoted(entry.spec.description.lines().next().unwrap_or_default(), 160);
+        let summary = names::quoted(entry.spec.description.lines().next().unwrap_or_default(), 160);
         let asked = entry.approval().map_or("-".to_owned(), |often| often.to_string());
         let (name, source) = (entry.name.to_string(), entry.id.source.name().to_string());
-        vec![name, source, entry.spec.effect.as_str().into(), asked, told]
+        vec![name, source, entry.spec.effect.as_str().into(), asked, summary]
     });
     DiagramTable {
         title: format!("Tools of preset {preset}"),

@@ -1,0 +1,165 @@
+//! Creates the stores for the configured engines. The stores of ports open on first use.
+
+use std::{future::pending, path::PathBuf, sync::Arc, time::Duration};
+
+use gatehouse_core::{
+    Fault,
+    ports::{
+        CallLedger as _, Clock, Embedder,
+        ledger::{MetricsFilter, ToolMetrics},
+    },
+};
+use gatehouse_stores::{
+    ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteLedger, WikiKnowledge, WikiRoots,
+};
+use gatehouse_wire::login::Logins;
+use tokio::sync::watch;
+
+use super::{
+    HostStores, SystemClock,
+    lazy_port::{LazyGraph, LazyLibrary, LazyWorkspace},
+};
+use crate::config::{ArtifactsEngineConfig, Config, ConfigError, DocumentsEngineConfig, EngineConfig};
+
+/// Delay of the first sweep, to keep it out of the host's startup.
+const FIRST_SWEEP: Duration = Duration::from_secs(60);
+
+const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
+
+pub(super) fn lazy_knowledge(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyGraph {
+    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
+    LazyGraph::new("the knowledge graph is", move || {
+        let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
+        knowledge(config.knowledge.chosen()?, roots, &embedder)
+    })
+}
+
+pub(super) fn lazy_documents(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyLibrary {
+    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
+    LazyLibrary::new("the document repositories are", move || documents(&config, &embedder))
+}
+
+pub(super) fn lazy_artifacts(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyWorkspace {
+    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
+    LazyWorkspace::new("the artifacts are", move || artifacts(&config, &embedder).map(Arc::new))
+}
+
+/// Creates the knowledge graph of an engine, with an optional default wiki. `roots` are the directories it may access.
+pub(crate) fn knowledge(
+    (engine, wiki): (EngineConfig, Option<PathBuf>),
+    roots: WikiRoots,
+    embedder: &Arc<dyn Embedder>,
+) -> Result<WikiKnowledge, ConfigError> {
+    let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
+    Ok(match engine {
+        EngineConfig::Sqlite { database } => {
+            WikiKnowledge::sqlite(KnowledgeConfig { database, roots, default_root: wiki }, clock, embedder)
+        }
+        #[cfg(feature = "postgres")]
+        EngineConfig::Postgres(server) => WikiKnowledge::postgres(*server, roots, wiki, clock, embedder),
+        #[cfg(feature = "weaviate-neo4j")]
+        EngineConfig::WeaviateNeo4j(servers) => {
+            WikiKnowledge::weaviate_neo4j(&servers, roots, wiki, clock, embedder)
+                .map_err(|fault| ConfigError::new("knowledge.engine", fault.in_one_line()))?
+        }
+    })
+}
+
+pub(crate) fn documents(
+    config: &Config,
+    embedder: &Arc<dyn Embedder>,
+) -> Result<DocumentLibrary, ConfigError> {
+    let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
+    Ok(match config.documents.chosen()? {
+        DocumentsEngineConfig::Sqlite { database } => DocumentLibrary::sqlite(database, clock, embedder),
+        #[cfg(feature = "postgres")]
+        DocumentsEngineConfig::Postgres { server, tables } => {
+            let tokens = Arc::new(gatehouse_text::BpeTokenCounter);
+            let config = gatehouse_stores::PostgresDocumentsConfig { server: *server, tables, tokens };
+            DocumentLibrary::postgres(config, clock, embedder)
+        }
+    })
+}
+
+fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactStore, ConfigError> {
+    let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
+    let limits = config.artifacts.limits();
+    let store = match config.artifacts.chosen()? {
+        ArtifactsEngineConfig::Sqlite { database } => {
+            ArtifactStore::sqlite(database, limits, clock, embedder)
+        }
+        #[cfg(feature = "postgres")]
+        ArtifactsEngineConfig::Postgres(server) => ArtifactStore::postgres(*server, limits, clock, embedder),
+    };
+    #[cfg(feature = "chroma")]
+    if let Some(chroma) = config.artifacts.chroma()? {
+        return Ok(store.with_chroma(chroma));
+    }
+    Ok(store)
+}
+
+/// Creates the ledger, which opens its database on first use. `None` if it is disabled.
+pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<SqliteLedger>> {
+    let path = config.state.join("ledger.db");
+    let retention_days = config.ledger.enabled.then_some(config.ledger.retention_days)?;
+    Some(Arc::new(SqliteLedger::new(path, retention_days, Arc::clone(clock))))
+}
+
+/// Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again
+/// ends the login.
+pub(crate) fn logins(config: &Config) -> Logins {
+    Logins::new(config.state.join("logins"), Arc::new(SystemClock))
+}
+
+impl HostStores {
+    /// Returns metrics of the ledger. Empty if the ledger is disabled or has no database, which reading would create.
+    pub(crate) async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
+        match &self.ledger {
+            Some(ledger) if ledger.path().exists() => ledger.metrics(filter).await,
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the health of the ledger, which never changes if the ledger is disabled.
+    pub(crate) fn ledger_health(&self) -> watch::Receiver<LedgerHealth> {
+        match &self.ledger {
+            Some(ledger) => ledger.health(),
+            None => watch::channel(LedgerHealth::default()).1,
+        }
+    }
+
+    /// Deletes expired artifacts every few minutes while the future is polled.
+    pub(crate) async fn sweep(self) {
+        tokio::time::sleep(FIRST_SWEEP).await;
+        // Callers that need artifacts report configuration errors.
+        let Ok(store) = self.artifacts.get() else { return };
+        let _sweeper = store.start_sweeping(SWEEP_INTERVAL);
+        pending::<()>().await;
+    }
+}
+
+#[cfg(all(test, feature = "weaviate-neo4j"))]
+mod tests {
+    use super::*;
+    use crate::config::{ConfigText, Env};
+
+    #[test]
+    fn addresses_of_weaviate_and_neo4j_hold_no_credentials() {
+        let error = |variable: &'static str, value: &str| {
+            let env = Env::from_pairs([("NEO4J_PASSWORD", "s3cret"), (variable, value)]);
+            let content = "[knowledge]\nengine = \"weaviate-neo4j\"".into();
+            let config = Config::parse(&ConfigText { file: None, content }, &env);
+            let config = config.unwrap_or_else(|error| panic!("{error}"));
+            let embedder: Arc<dyn Embedder> = Arc::new(gatehouse_text::LocalEmbedder);
+            let made =
+                config.knowledge.chosen().and_then(|chosen| knowledge(chosen, WikiRoots::Any, &embedder));
+            made.err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let wrong = error("WEAVIATE_URL", "http://me:s3cret@h");
+        assert!(
+            wrong.contains("WEAVIATE_URL must not contain credentials") && !wrong.contains("s3cret"),
+            "{wrong}"
+        );
+        assert!(error("NEO4J_URI", "http://h").contains("NEO4J_URI 'http://h'"));
+    }
+}
