@@ -10,7 +10,6 @@ mod pointer;
 mod reading;
 pub(crate) mod row;
 mod search;
-mod sweep;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -26,8 +25,8 @@ use gatehouse_core::{
         },
     },
 };
+use tokio::{task::JoinHandle, time::sleep};
 
-pub use self::sweep::Sweeper;
 use self::{
     engine::{ArtifactEngine, ArtifactEngineHealth, NewArtifact, OwnerScope, PackedText, StorageLimit},
     row::ArtifactRow,
@@ -56,7 +55,7 @@ pub struct ArtifactLimits {
 pub struct ArtifactStore {
     engine: Arc<dyn ArtifactEngine>,
     embedder: Option<Arc<dyn Embedder>>,
-    embedding: Option<EmbeddingTask>,
+    embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
     ttl: Duration,
     cap: StorageLimit,
@@ -98,7 +97,7 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let embedding = embedder.clone().map(|embedder| embedding(embedder, &engine));
+        let embedding = embedding(embedder.clone(), &engine);
         let cap = StorageLimit { bytes: limits.cap, setting: limits.cap_setting };
         Self { engine, embedder, embedding, clock, ttl: limits.ttl, cap }
     }
@@ -109,19 +108,14 @@ impl ArtifactStore {
     #[must_use]
     pub fn with_chroma(self, config: ChromaConfig) -> Self {
         let engine: Arc<dyn ArtifactEngine> = Arc::new(ArtifactsInChroma::new(self.engine, config));
-        let embedding = self.embedder.clone().map(|embedder| embedding(embedder, &engine));
+        let embedding = embedding(self.embedder.clone(), &engine);
         Self { engine, embedding, ..self }
     }
 
     /// Checks the connection and returns the schema version and counts. Changes nothing.
     pub async fn health(&self) -> Result<ArtifactHealth, Fault> {
-        let model = self.embedding.as_ref().map(EmbeddingTask::vectors);
-        let store = self.engine.health(model.as_ref()).await?;
-        let embedding = self.embedding.as_ref().map(|embedding| EmbeddingHealth {
-            model: embedding.model().to_owned(),
-            waiting: store.waiting,
-            failing: store.no_vectors.clone().or_else(|| embedding.failing()),
-        });
+        let store = self.engine.health(self.embedding.model().as_ref()).await?;
+        let embedding = self.embedding.health(store.waiting, store.no_vectors.clone());
         Ok(ArtifactHealth { store, embedding })
     }
 
@@ -142,17 +136,12 @@ impl ArtifactStore {
 
     /// Waits until all stored summaries have vectors. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
-        match &self.embedding {
-            Some(embedding) => embedding.wait_for_vectors(limit).await,
-            None => true,
-        }
+        self.embedding.wait_for_vectors(limit).await
     }
 
     /// Closes the store permanently and checkpoints a database file.
     pub async fn close(&self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.stop();
-        }
+        self.embedding.stop();
         self.engine.close().await;
     }
 
@@ -168,28 +157,22 @@ impl ArtifactStore {
         };
         OwnerScope { owner, now: self.now() }
     }
-
-    fn wake_embedding(&self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.wake();
-        }
-    }
 }
 
 #[async_trait]
 impl ArtifactService for ArtifactStore {
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
-        let asker = self.owner_scope(owner);
+        let scope = self.owner_scope(owner);
         let ttl = draft.ttl.unwrap_or(self.ttl).as_millis();
-        let (now, ttl) = (asker.now, i64::try_from(ttl).unwrap_or(i64::MAX));
+        let (now, ttl) = (scope.now, i64::try_from(ttl).unwrap_or(i64::MAX));
         let work = move || {
             let text = PackedText::from_text(&draft.text)?;
             let row = ArtifactRow::new(draft, &text.digest, now, ttl)?;
             Ok((text, row))
         };
         let (text, row) = cpu(work).await?;
-        let artifact = self.engine.put(NewArtifact { asker, text, row }, &self.cap).await?;
-        self.wake_embedding();
+        let artifact = self.engine.put(NewArtifact { scope, text, row }, &self.cap).await?;
+        self.embedding.wake();
         Ok(artifact)
     }
 
@@ -216,11 +199,11 @@ impl ArtifactService for ArtifactStore {
     }
 
     async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault> {
-        let asker = self.owner_scope(owner);
-        let now = asker.now;
+        let scope = self.owner_scope(owner);
+        let now = scope.now;
         let edit = Box::new(move |row: &mut ArtifactRow| row.change(changes, now));
-        let changed = self.engine.change(&asker, id, edit).await?.ok_or_else(|| unknown_artifact(id))?;
-        self.wake_embedding();
+        let changed = self.engine.change(&scope, id, edit).await?.ok_or_else(|| unknown_artifact(id))?;
+        self.embedding.wake();
         Ok(changed)
     }
 
@@ -229,7 +212,36 @@ impl ArtifactService for ArtifactStore {
     }
 }
 
-fn embedding(embedder: Arc<dyn Embedder>, engine: &Arc<dyn ArtifactEngine>) -> EmbeddingTask {
+/// Task that deletes expired artifacts until it is dropped.
+pub struct Sweeper(JoinHandle<()>);
+
+impl ArtifactStore {
+    /// Deletes expired artifacts now and after each `pause`. Must be called inside a Tokio runtime.
+    #[must_use = "the task ends when its handle is dropped"]
+    pub fn start_sweeping(self: &Arc<Self>, pause: Duration) -> Sweeper {
+        let store = Arc::clone(self);
+        Sweeper(tokio::spawn(async move {
+            loop {
+                match store.sweep().await {
+                    Ok(0) => {}
+                    Ok(swept) => {
+                        tracing::debug!(swept, "deleted expired artifacts")
+                    }
+                    Err(fault) => tracing::warn!("cannot delete expired artifacts: {}", fault.message),
+                }
+                sleep(pause).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn embedding(embedder: Option<Arc<dyn Embedder>>, engine: &Arc<dyn ArtifactEngine>) -> EmbeddingTask {
     EmbeddingTask::new(embedder, engine.vectors(), Arc::new(SummaryTexts(Arc::clone(engine))))
 }
 

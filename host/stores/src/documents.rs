@@ -39,7 +39,7 @@ use crate::{
 
 pub struct DocumentLibrary {
     engine: Arc<dyn DocumentEngine>,
-    embedding: Option<EmbeddingTask>,
+    embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
 }
 
@@ -72,30 +72,21 @@ impl DocumentLibrary {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let embedding = embedder.map(|embedder| {
-            let store = engine.vectors().unwrap_or_else(|| Arc::new(ForeignVectors));
-            EmbeddingTask::new(embedder, store, Arc::new(ChunkTexts(Arc::clone(&engine))))
-        });
+        let store = engine.vectors().unwrap_or_else(|| Arc::new(ForeignVectors));
+        let embedding = EmbeddingTask::new(embedder, store, Arc::new(ChunkTexts(Arc::clone(&engine))));
         Self { engine, embedding, clock }
     }
 
     /// Checks the connection and returns the schema version and counts. Changes nothing.
     pub async fn health(&self) -> Result<LibraryHealth, Fault> {
-        let model = self.embedding.as_ref().map(EmbeddingTask::vectors);
-        let store = self.engine.health(model.as_ref()).await?;
-        let embedding = self.embedding.as_ref().map(|embedding| EmbeddingHealth {
-            model: embedding.model().to_owned(),
-            waiting: store.waiting,
-            failing: store.no_vectors.clone().or_else(|| embedding.failing()),
-        });
+        let store = self.engine.health(self.embedding.model().as_ref()).await?;
+        let embedding = self.embedding.health(store.waiting, store.no_vectors.clone());
         Ok(LibraryHealth { store, embedding })
     }
 
     /// Closes the library permanently and checkpoints a database file.
     pub async fn close(&self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.stop();
-        }
+        self.embedding.stop();
         self.engine.close().await;
     }
 
@@ -171,9 +162,7 @@ impl DocumentStore for DocumentLibrary {
     async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
         let name = self.resolve_name(repository).await?;
         self.engine.change(&name, put, remove).await?;
-        if let Some(embedding) = &self.embedding {
-            embedding.wake();
-        }
+        self.embedding.wake();
         Ok(())
     }
 
@@ -185,10 +174,7 @@ impl DocumentStore for DocumentLibrary {
     }
 
     async fn wait_for_vectors(&self, limit: Duration) -> bool {
-        match &self.embedding {
-            Some(embedding) => embedding.wait_for_vectors(limit).await,
-            None => true,
-        }
+        self.embedding.wait_for_vectors(limit).await
     }
 }
 
@@ -217,7 +203,7 @@ impl VectorStore for ForeignVectors {
         Ok(Vec::new())
     }
 
-    async fn store(&self, _model: &VectorModel, _vectors: Vec<NewVector>) -> Result<(), Fault> {
+    async fn put(&self, _model: &VectorModel, _vectors: Vec<NewVector>) -> Result<(), Fault> {
         Ok(())
     }
 }

@@ -152,7 +152,7 @@ impl PageQuestion {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct QueryVector {
     pub(crate) model: String,
     /// Normalized to length 1.

@@ -1,9 +1,8 @@
 //! The knowledge graph: a wiki on an engine. Checks paths, reads directories and makes edits.
 
 mod changed_files;
-mod copy;
+mod export;
 mod index;
-mod linked;
 mod patch;
 mod plan;
 mod replace;
@@ -32,14 +31,14 @@ use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     embedding::EmbeddingTask,
-    engine::{EmbeddingHealth, EngineHealth, KnowledgeHealth, PageEngine, PageScope},
+    engine::{EngineHealth, KnowledgeHealth, PageEngine, PageScope},
     nearest::nearest,
     sqlite::knowledge::SqliteEngine,
     wiki::{WikiRoots, ids, stamp},
 };
 
 use changed_files::FileChangeTracker;
-pub use linked::LinkedPage;
+pub use export::LinkedPage;
 use search::PageTexts;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +59,7 @@ pub struct KnowledgeConfig {
 
 pub struct WikiKnowledge {
     engine: Arc<dyn PageEngine>,
-    embedding: Option<EmbeddingTask>,
+    embedding: EmbeddingTask,
     roots: WikiRoots,
     default_root: Option<PathBuf>,
     clock: Arc<dyn Clock>,
@@ -114,23 +113,15 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let roots = roots.with_root(default_root.as_deref());
-        let embedding = embedder.map(|embedder| {
-            let texts = Arc::new(PageTexts(Arc::clone(&engine)));
-            EmbeddingTask::new(embedder, engine.vectors(), texts)
-        });
+        let texts = Arc::new(PageTexts(Arc::clone(&engine)));
+        let embedding = EmbeddingTask::new(embedder, engine.vectors(), texts);
         Self { engine, embedding, roots, default_root, clock, newer: Arc::default() }
     }
 
     /// Checks the connection and returns the schema version and counts. Changes nothing.
     pub async fn health(&self) -> Result<KnowledgeHealth, Fault> {
-        let embedding = self.embedding.as_ref();
-        let model = embedding.map(EmbeddingTask::vectors);
-        let engine = self.engine.health(model.as_ref()).await?;
-        let embedding = embedding.map(|embedding| EmbeddingHealth {
-            model: embedding.model().to_owned(),
-            waiting: engine.without_vector,
-            failing: engine.no_vectors.or_else(|| embedding.failing()),
-        });
+        let engine = self.engine.health(self.embedding.model().as_ref()).await?;
+        let embedding = self.embedding.health(engine.without_vector, engine.no_vectors);
         let EngineHealth { address, schema, pages, waiting, .. } = engine;
         Ok(KnowledgeHealth { engine: self.engine.name(), address, schema, pages, waiting, embedding })
     }
@@ -142,19 +133,12 @@ impl WikiKnowledge {
 
     /// Waits until every stored page has a vector and is searchable. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
-        match &self.embedding {
-            Some(embedding) => {
-                embedding.wait_for_vectors(limit).await && self.engine.wait_until_searchable(limit).await
-            }
-            None => self.engine.wait_until_searchable(limit).await,
-        }
+        self.embedding.wait_for_vectors(limit).await && self.engine.wait_until_searchable(limit).await
     }
 
     /// Closes the graph permanently and checkpoints a database file.
     pub async fn close(&self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.stop();
-        }
+        self.embedding.stop();
         self.engine.close().await;
     }
 

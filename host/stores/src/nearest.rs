@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use crate::{engine::PageHead, wiki::ids};
 
-const MAX_SUGGESTIONS: usize = 3;
+pub(crate) const MAX_SUGGESTIONS: usize = 3;
 
 /// Comparing takes time proportional to the product of both lengths.
-const MAX_COMPARED_CHARS: usize = 120;
+pub(crate) const MAX_COMPARED_CHARS: usize = 120;
 
 /// Returns the nearest titles, nearest first: equal except for case or a missing prefix, then those that contain the
 /// text or vice versa, then by spelling.

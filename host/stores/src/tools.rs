@@ -30,8 +30,8 @@ use gatehouse_core::{
 
 use self::listing_cache::ListingCache;
 use crate::{
-    embedding::{EmbeddingTask, TextSource, VectorItem},
-    sqlite::tools::{SqliteTools, TOOLS},
+    embedding::{EmbeddingTask, TextSource},
+    sqlite::tools::SqliteTools,
 };
 
 /// Returns the key of a tool. Server names contain no line feed, so keys are unique.
@@ -41,21 +41,21 @@ pub(crate) fn key(server: &str, tool: &str) -> String {
 
 pub struct ToolCatalogStore {
     store: Arc<SqliteTools>,
-    embedding: Option<EmbeddingTask>,
+    embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
-    held: Mutex<Option<Arc<ToolSnapshot>>>,
-    known: ListingCache,
+    snapshot: Mutex<Option<Arc<ToolSnapshot>>>,
+    cache: ListingCache,
 }
 
 /// All tools at one generation of the store.
 struct ToolSnapshot {
     generation: i64,
     segments: Vec<ToolSegment>,
-    /// Row number of each tool, by its place in the snapshot.
-    numbers: Vec<i64>,
-    places: HashMap<i64, usize>,
+    /// Row number of each tool, by its position in the snapshot.
+    rows: Vec<i64>,
+    positions: HashMap<i64, usize>,
     /// Places of quarantined tools.
-    held_back: RowSet,
+    quarantined: RowSet,
 }
 
 impl ToolCatalogStore {
@@ -64,79 +64,73 @@ impl ToolCatalogStore {
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         let store = Arc::new(SqliteTools::new(database));
         let texts = Arc::new(ToolTexts(Arc::clone(&store)));
-        let embedding = embedder.map(|embedder| EmbeddingTask::new(embedder, store.vectors(), texts));
-        Self { store, embedding, clock, held: Mutex::default(), known: ListingCache::default() }
+        let embedding = EmbeddingTask::new(embedder, store.vectors(), texts);
+        Self { store, embedding, clock, snapshot: Mutex::default(), cache: ListingCache::default() }
     }
 
     /// Waits until all stored tools have vectors. Returns false on failure or timeout, and true without an embedder.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
-        match &self.embedding {
-            Some(embedding) => embedding.wait_for_vectors(limit).await,
-            None => true,
-        }
+        self.embedding.wait_for_vectors(limit).await
     }
 
     pub async fn close(&self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.stop();
-        }
+        self.embedding.stop();
         self.store.close().await;
     }
 
     async fn tools(&self) -> Result<Arc<ToolSnapshot>, Fault> {
         let generation = self.store.generation().await?;
-        let held = lock(&self.held).clone();
-        if let Some(held) = held.filter(|held| held.generation == generation) {
-            return Ok(held);
+        let snapshot = lock(&self.snapshot).clone();
+        if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.generation == generation) {
+            return Ok(snapshot);
         }
         let (generation, servers) = self.store.all().await?;
         let read = move || {
-            let mut held = ToolSnapshot {
+            let mut snapshot = ToolSnapshot {
                 generation,
                 segments: Vec::new(),
-                numbers: Vec::new(),
-                places: HashMap::new(),
-                held_back: RowSet::default(),
+                rows: Vec::new(),
+                positions: HashMap::new(),
+                quarantined: RowSet::default(),
             };
             for server in servers {
                 for tool in &server.tools {
-                    let place = held.numbers.len();
-                    held.numbers.push(tool.number);
-                    held.places.insert(tool.number, place);
-                    if tool.held {
-                        held.held_back.insert(place);
+                    let position = snapshot.rows.len();
+                    snapshot.rows.push(tool.number);
+                    snapshot.positions.insert(tool.number, position);
+                    if tool.quarantined {
+                        snapshot.quarantined.insert(position);
                     }
                 }
                 let specs: Vec<_> = server.tools.into_iter().map(|tool| tool.spec).collect();
-                held.segments.push(ToolSegment::new(&server.server, &specs));
+                snapshot.segments.push(ToolSegment::new(&server.server, &specs));
             }
-            Arc::new(held)
+            Arc::new(snapshot)
         };
         let read = tokio::task::spawn_blocking(read).await;
-        let held = read.map_err(|_| Fault::internal("tool catalog task ended unexpectedly"))?;
-        *lock(&self.held) = Some(Arc::clone(&held));
-        Ok(held)
+        let snapshot = read.map_err(|_| Fault::internal("tool catalog task ended unexpectedly"))?;
+        *lock(&self.snapshot) = Some(Arc::clone(&snapshot));
+        Ok(snapshot)
     }
 
-    /// Returns the similarity of each tool to a question, by place, and a note if the model failed.
+    /// Returns the similarity of each tool to a question, by position, and a note if the model failed.
     async fn cosines(
         &self,
-        held: &ToolSnapshot,
+        snapshot: &ToolSnapshot,
         question: &str,
     ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
-        let Some(embedding) = &self.embedding else { return Ok((Vec::new(), None)) };
-        let (vector, why) = embedding.embed_question(question).await;
+        let (vector, why) = self.embedding.embed_question(question).await;
         let Some(vector) = vector else { return Ok((Vec::new(), why)) };
-        let (near, without) = self.store.cosines(&embedding.vectors().name, vector).await?;
-        let mut cosines = vec![None; held.numbers.len()];
+        let (near, without) = self.store.cosines(vector).await?;
+        let mut cosines = vec![None; snapshot.rows.len()];
         for (number, cosine) in near {
-            if let Some(place) = held.places.get(&number) {
-                cosines[*place] = Some(cosine);
+            if let Some(position) = snapshot.positions.get(&number) {
+                cosines[*position] = Some(cosine);
             }
         }
         if without > 0 {
             // Another process may have stored these tools.
-            embedding.wake();
+            self.embedding.wake();
         }
         Ok((cosines, why))
     }
@@ -147,21 +141,21 @@ impl ToolIndex for ToolCatalogStore {
     async fn put(&self, listing: IndexedListing, force: bool) -> Result<RefreshReport, Fault> {
         let now = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
         let report = self.store.put(listing, now, force).await;
-        self.known.changed();
+        self.cache.changed();
         let report = report?;
-        if let Some(embedding) = self.embedding.as_ref().filter(|_| report.embeddings > 0) {
-            embedding.wake();
+        if report.embeddings > 0 {
+            self.embedding.wake();
         }
         Ok(report)
     }
 
     async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
-        self.known.get(&self.store, server).await
+        self.cache.get(&self.store, server).await
     }
 
     async fn forget(&self, server: &str) -> Result<(), Fault> {
         let forgotten = self.store.forget(server).await;
-        self.known.changed();
+        self.cache.changed();
         forgotten
     }
 
@@ -170,11 +164,11 @@ impl ToolIndex for ToolCatalogStore {
         question: &ToolSearchRequest,
         may_find: ToolFilter<'_>,
     ) -> Result<ToolSearchResult, Fault> {
-        let held = self.tools().await?;
+        let snapshot = self.tools().await?;
         let mut texts = Vec::new();
         let mut note = None;
         for text in query_parts(&question.query) {
-            let (cosines, why) = self.cosines(&held, text).await?;
+            let (cosines, why) = self.cosines(&snapshot, text).await?;
             texts.push(ToolQuery { text, cosines });
             if why.is_some() {
                 // The model failed, so do not call it for the other parts.
@@ -183,10 +177,10 @@ impl ToolIndex for ToolCatalogStore {
                 break;
             }
         }
-        let tools = ToolSegments::new(held.segments.iter().collect());
+        let tools = ToolSegments::new(snapshot.segments.iter().collect());
         let all: Vec<_> = tools.iter().collect();
         let allowed: RowSet = (0..all.len())
-            .filter(|place| !held.held_back.contains(*place) && may_find(&all[*place].id))
+            .filter(|position| !snapshot.quarantined.contains(*position) && may_find(&all[*position].id))
             .collect();
         let found = tools.search(&ToolSearch {
             queries: &texts,
@@ -207,12 +201,12 @@ impl ToolIndex for ToolCatalogStore {
 
     async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
         let approved = self.store.approve(server, tool, digest).await;
-        self.known.changed();
+        self.cache.changed();
         approved
     }
 
     async fn generation(&self) -> Result<i64, Fault> {
-        self.known.generation(&self.store).await
+        self.cache.generation(&self.store).await
     }
 }
 
@@ -220,13 +214,8 @@ struct ToolTexts(Arc<SqliteTools>);
 
 #[async_trait]
 impl TextSource for ToolTexts {
-    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
-        let of_tools = items.iter().filter(|item| item.corpus == TOOLS);
-        let keys: Vec<String> = of_tools.map(|item| item.key.clone()).collect();
-        let mut specs = self.0.specs(&keys).await?.into_iter();
-        let mut text = |item: &VectorItem| {
-            if item.corpus == TOOLS { specs.next().flatten().map(|spec| embedded_tool(&spec)) } else { None }
-        };
-        Ok(items.iter().map(&mut text).collect())
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        let specs = self.0.specs(keys).await?;
+        Ok(specs.into_iter().map(|spec| spec.map(|spec| embedded_tool(&spec))).collect())
     }
 }

@@ -56,7 +56,7 @@ impl PassResult {
 }
 
 struct PassRequests {
-    asked: AtomicU64,
+    requested: AtomicU64,
     wake: Notify,
     finished: watch::Sender<PassResult>,
 }
@@ -71,7 +71,7 @@ impl<W: WorkerJob> Worker<W> {
     /// Creates a worker without starting its task.
     pub(crate) fn new(work: W) -> Self {
         let finished = watch::Sender::new(PassResult::default());
-        let requests = PassRequests { asked: AtomicU64::new(0), wake: Notify::new(), finished };
+        let requests = PassRequests { requested: AtomicU64::new(0), wake: Notify::new(), finished };
         Self { work: Arc::new(work), requests: Arc::new(requests), task: Mutex::default() }
     }
 
@@ -81,7 +81,7 @@ impl<W: WorkerJob> Worker<W> {
 
     /// Requests a pass that begins after this call, and returns the number of the request.
     pub(crate) fn request_pass(&self) -> u64 {
-        let number = self.requests.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = self.requests.requested.fetch_add(1, Ordering::SeqCst) + 1;
         let mut task = lock(&self.task);
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
             *task = Some(tokio::spawn(run(Arc::clone(&self.work), Arc::clone(&self.requests))));
@@ -136,7 +136,7 @@ async fn run<W: WorkerJob>(work: Arc<W>, requests: Arc<PassRequests>) {
             Some(pause) if W::KEEPS_PAUSE => sleep(pause).await,
             Some(pause) => _ = timeout(pause, requests.wake.notified()).await,
         }
-        let number = requests.asked.load(Ordering::SeqCst);
+        let number = requests.requested.load(Ordering::SeqCst);
         let result = work.pass().await;
         pause = match &result {
             Ok(PassOutcome::Complete) => None,

@@ -4,7 +4,7 @@ use gatehouse_core::outcome::Fault;
 use memchr::memchr_iter;
 use sha2::{Digest as _, Sha256};
 
-use super::engine::{BlockStart, PackedText, StoredText};
+use super::engine::{BlockStart, PackedText};
 
 /// Bytes in a block, before compression. A block that would split a character is up to 3 bytes longer.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ impl PackedText {
     pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
         let mut whole = Sha256::new();
         let mut packer = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|error| zstd_fault(&error))?;
-        let mut start = BlockStart { characters: 0, feeds: 0 };
+        let mut start = BlockStart { characters: 0, line_feeds: 0 };
         let mut blocks = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
@@ -36,13 +36,13 @@ impl PackedText {
             let digest = Sha256::digest(block).to_vec();
             blocks.push(TextBlock { start, size: block.len() as i64, digest, packed });
             start.characters += block.chars().count() as i64;
-            start.feeds += memchr_iter(b'\n', block.as_bytes()).count() as i64;
+            start.line_feeds += memchr_iter(b'\n', block.as_bytes()).count() as i64;
         }
         let open = !text.is_empty() && !text.ends_with('\n');
         Ok(Self {
             digest: whole.finalize().to_vec(),
             size: text.len() as i64,
-            lines: start.feeds + i64::from(open),
+            lines: start.line_feeds + i64::from(open),
             characters: start.characters,
             blocks,
         })
@@ -80,7 +80,7 @@ impl TextBlock {
     }
 }
 
-impl StoredText {
+impl PackedText {
     /// Decompresses and verifies the whole text. All blocks must be present.
     pub(super) fn full_text(&self) -> Result<String, Fault> {
         let lengths = self.blocks.iter().map(TextBlock::length).collect::<Result<Vec<_>, _>>()?;
@@ -118,11 +118,11 @@ impl StoredText {
         let mut piece = String::new();
         for block in &self.blocks {
             let text = block.text()?;
-            let begin = match from - block.start.feeds {
+            let begin = match from - block.start.line_feeds {
                 ..=0 => 0,
                 feeds => feed(&text, feeds).map_or(text.len(), |at| at + 1),
             };
-            let Some(end) = feed(&text, to - block.start.feeds) else {
+            let Some(end) = feed(&text, to - block.start.line_feeds) else {
                 piece.push_str(&text[begin..]);
                 continue;
             };
@@ -162,12 +162,12 @@ mod tests {
 
     use super::{super::engine::ArtifactSpan, *};
 
-    fn stored(text: &str, span: ArtifactSpan) -> StoredText {
+    fn stored(text: &str, span: ArtifactSpan) -> PackedText {
         let PackedText { digest, size, lines, characters, blocks } =
             PackedText::from_text(text).expect("packed");
         let starts: Vec<BlockStart> = blocks.iter().map(|block| block.start).collect();
         let blocks = blocks[span.blocks(&starts)].to_vec();
-        StoredText { digest, size, lines, characters, blocks }
+        PackedText { digest, size, lines, characters, blocks }
     }
 
     /// Returns over two blocks, with varied characters and line ends at their boundaries.
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_piece_is_what_the_text_has_there() {
+    fn every_slice_equals_that_part_of_the_text() {
         for turn in 0..5 {
             let text = long(turn);
             let lines: Vec<&str> = text.lines().collect();
@@ -189,7 +189,15 @@ mod tests {
             assert_eq!((whole.lines, whole.characters), (lines.len() as i64, text.chars().count() as i64));
             assert!(whole.full_text().expect("whole") == text);
             let cut = PackedText::from_text(&text).expect("packed").blocks[1].start;
-            for from in [0, 1, cut.feeds - 2, cut.feeds - 1, cut.feeds, cut.feeds + 1, whole.lines - 1] {
+            for from in [
+                0,
+                1,
+                cut.line_feeds - 2,
+                cut.line_feeds - 1,
+                cut.line_feeds,
+                cut.line_feeds + 1,
+                whole.lines - 1,
+            ] {
                 for count in [1, 2, 5] {
                     let to = (from + count).min(whole.lines);
                     let piece = stored(&text, ArtifactSpan::Lines(from, to)).lines(from, to).expect("lines");

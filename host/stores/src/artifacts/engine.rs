@@ -26,12 +26,13 @@ pub(crate) struct OwnerScope {
 }
 
 pub(crate) struct NewArtifact {
-    pub(crate) asker: OwnerScope,
+    pub(crate) scope: OwnerScope,
     pub(crate) text: PackedText,
     /// Row to insert if the text is new to its owner, with its shortest id.
     pub(crate) row: ArtifactRow,
 }
 
+/// A compressed text, or the requested blocks of one.
 pub(crate) struct PackedText {
     /// SHA-256.
     pub(crate) digest: Vec<u8>,
@@ -65,7 +66,7 @@ impl StorageLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockStart {
     pub(crate) characters: i64,
-    pub(crate) feeds: i64,
+    pub(crate) line_feeds: i64,
 }
 
 /// Part of a text that the loaded blocks must cover.
@@ -87,26 +88,17 @@ impl ArtifactSpan {
                 starts.partition_point(|start| start.characters < to),
             ),
             Self::Lines(from, to) => (
-                starts.partition_point(|start| start.feeds < from).saturating_sub(1),
-                starts.partition_point(|start| start.feeds < to),
+                starts.partition_point(|start| start.line_feeds < from).saturating_sub(1),
+                starts.partition_point(|start| start.line_feeds < to),
             ),
         };
         first..end.max(first)
     }
 }
 
-pub(crate) struct StoredText {
-    pub(crate) digest: Vec<u8>,
-    pub(crate) size: i64,
-    pub(crate) lines: i64,
-    pub(crate) characters: i64,
-    /// The requested blocks, in order.
-    pub(crate) blocks: Vec<TextBlock>,
-}
-
 #[derive(Debug)]
 pub(crate) struct ArtifactQuestion {
-    pub(crate) asker: OwnerScope,
+    pub(crate) scope: OwnerScope,
     pub(crate) query: SearchQuery,
     /// `None` if the search uses words only, or if another store searches the vectors.
     pub(crate) vector: Option<QueryVector>,
@@ -127,7 +119,7 @@ pub(crate) struct NearestItem {
 
 impl NearestItem {
     /// Returns the similarity. `None` if the summary has changed since it was embedded.
-    pub(crate) fn cosine_of(&self, row: &ArtifactRow) -> Option<f32> {
+    pub(crate) fn cosine_if_current(&self, row: &ArtifactRow) -> Option<f32> {
         (row.version_to_embed().as_ref() == Some(&self.version)).then_some(self.cosine)
     }
 }
@@ -155,7 +147,7 @@ pub(crate) struct ArtifactCandidates {
     /// Number of artifacts with a summary but no vector of the question's model.
     pub(crate) without_vector: usize,
     /// Reason that the engine searched by words only.
-    pub(crate) words_alone: Option<String>,
+    pub(crate) words_only_reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -186,20 +178,20 @@ pub(crate) trait ArtifactEngine: Send + Sync {
     /// `exhausted` if the text still does not fit, or the disk is full.
     async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault>;
 
-    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
+    async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
 
     async fn read(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         id: &str,
         span: ArtifactSpan,
-    ) -> Result<Option<StoredText>, Fault>;
+    ) -> Result<Option<PackedText>, Fault>;
 
     /// Returns matching artifacts, newest first. The filter's words are lowercase and compare with
     /// [`ArtifactRow::words`].
     async fn recent(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault>;
@@ -207,9 +199,9 @@ pub(crate) trait ArtifactEngine: Send + Sync {
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault>;
 
     /// Changes the row of an artifact. `None` if it does not exist. A new summary loses its vectors.
-    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault>;
+    async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault>;
 
-    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault>;
+    async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault>;
 
     /// Deletes some expired artifacts and returns their number. Does not create a database.
     async fn sweep(&self, now: i64) -> Result<u64, Fault>;
@@ -236,9 +228,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_held_by_the_blocks_that_it_touches_and_no_others() {
-        let starts =
-            [(0, 0), (10, 2), (20, 2), (30, 5)].map(|(characters, feeds)| BlockStart { characters, feeds });
+    fn a_span_needs_only_the_blocks_that_it_touches() {
+        let starts = [(0, 0), (10, 2), (20, 2), (30, 5)]
+            .map(|(characters, line_feeds)| BlockStart { characters, line_feeds });
         for (span, blocks) in [
             (ArtifactSpan::Whole, 0..4),
             (ArtifactSpan::Characters(0, 10), 0..1),

@@ -7,26 +7,26 @@ use gatehouse_core::{
 
 use super::{
     ArtifactStore, cpu,
-    engine::{ArtifactSpan, OwnerScope, StoredText},
+    engine::{ArtifactSpan, OwnerScope, PackedText},
     pointer, unknown_artifact,
 };
 
 impl ArtifactStore {
     pub(super) async fn part(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         id: &str,
         part: &ArtifactPart,
     ) -> Result<ArtifactSlice, Fault> {
         let pointer = match part {
             ArtifactPart::Characters(window) => {
-                return self.window(asker, id, *window, WindowUnit::Characters).await;
+                return self.window(scope, id, *window, WindowUnit::Characters).await;
             }
-            ArtifactPart::Lines(window) => return self.window(asker, id, *window, WindowUnit::Lines).await,
+            ArtifactPart::Lines(window) => return self.window(scope, id, *window, WindowUnit::Lines).await,
             ArtifactPart::Whole => None,
             ArtifactPart::Pointer(pointer) => Some(pointer.clone()),
         };
-        let stored = self.load_text(asker, id, ArtifactSpan::Whole).await?;
+        let stored = self.load_text(scope, id, ArtifactSpan::Whole).await?;
         let work = move || {
             let mut text = stored.full_text()?;
             if let Some(pointer) = pointer {
@@ -40,20 +40,20 @@ impl ArtifactStore {
         cpu(work).await
     }
 
-    async fn load_text(&self, asker: &OwnerScope, id: &str, span: ArtifactSpan) -> Result<StoredText, Fault> {
-        self.engine.read(asker, id, span).await?.ok_or_else(|| unknown_artifact(id))
+    async fn load_text(&self, scope: &OwnerScope, id: &str, span: ArtifactSpan) -> Result<PackedText, Fault> {
+        self.engine.read(scope, id, span).await?.ok_or_else(|| unknown_artifact(id))
     }
 
     async fn window(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         id: &str,
         window: TextRange,
         unit: WindowUnit,
     ) -> Result<ArtifactSlice, Fault> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let (from, to) = (number(window.offset), number(window.offset.saturating_add(window.count)));
-        let stored = self.load_text(asker, id, unit.span(from, to)).await?;
+        let stored = self.load_text(scope, id, unit.span(from, to)).await?;
         let total = unit.total(&stored);
         let (from, to) = (from.min(total), to.min(total));
         let text =
@@ -77,14 +77,14 @@ impl WindowUnit {
         }
     }
 
-    fn total(self, text: &StoredText) -> i64 {
+    fn total(self, text: &PackedText) -> i64 {
         match self {
             Self::Characters => text.characters,
             Self::Lines => text.lines,
         }
     }
 
-    fn cut(self, text: &StoredText, from: i64, to: i64) -> Result<String, Fault> {
+    fn cut(self, text: &PackedText, from: i64, to: i64) -> Result<String, Fault> {
         match self {
             Self::Characters => text.characters(from, to),
             Self::Lines => text.lines(from, to),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_again_keeps_what_is_not_given_anew() {
+    fn a_renewed_artifact_keeps_values_that_are_not_given() {
         let draft = ArtifactDraft {
             tool: Some("fetch".into()),
             summary: Some("old".into()),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_no_tag_is_refused() {
+    fn long_values_and_invalid_tags_are_refused() {
         let draft = |tags: Vec<String>| ArtifactDraft { tags, ..ArtifactDraft::default() };
         for tags in [
             vec![" ".into()],

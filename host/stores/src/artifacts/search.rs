@@ -11,12 +11,9 @@ use gatehouse_core::{
 
 use super::{
     ArtifactStore,
-    engine::{ARTIFACTS, ArtifactEngine, ArtifactQuestion, OwnerScope},
+    engine::{ArtifactEngine, ArtifactQuestion, OwnerScope},
 };
-use crate::{
-    embedding::{TextSource, VectorItem},
-    engine::QueryVector,
-};
+use crate::embedding::TextSource;
 
 /// Longer questions are cut.
 const MAX_QUESTION_BYTES: usize = 16 * 1024;
@@ -25,39 +22,33 @@ impl ArtifactStore {
     /// Returns the best artifacts. If vectors are unavailable, searches by words only and logs the reason.
     pub(super) async fn find(
         &self,
-        asker: OwnerScope,
+        scope: OwnerScope,
         text: &str,
         limit: usize,
     ) -> Result<Vec<ArtifactHit>, Fault> {
         let text = &text[..text.floor_char_boundary(MAX_QUESTION_BYTES)];
-        let mut vector = None;
-        if let Some(embedding) = &self.embedding {
-            let model = embedding.vectors().name;
-            vector = embedding.embed_question(text).await.0.map(|values| QueryVector { model, values });
-        }
+        let (vector, _) = self.embedding.embed_question(text).await;
         let (query, pool) = (SearchQuery::new(text), limit.max(MIN_CANDIDATE_POOL));
-        let question = Arc::new(ArtifactQuestion { asker, query, vector, near: Vec::new(), limit, pool });
+        let question = Arc::new(ArtifactQuestion { scope, query, vector, near: Vec::new(), limit, pool });
         let found = self.engine.candidates(&question).await?;
-        if let Some(why) = found.words_alone {
+        if let Some(why) = found.words_only_reason {
             tracing::warn!("searched artifacts by words only: {why}");
         }
-        if found.without_vector > 0
-            && let Some(embedding) = &self.embedding
-        {
+        if found.without_vector > 0 {
             // Another process may have stored these artifacts.
-            embedding.wake();
+            self.embedding.wake();
         }
         let (scored, artifacts): (Vec<_>, Vec<_>) = found.candidates.into_iter().unzip();
         let mut artifacts: HashMap<String, Artifact> =
             artifacts.into_iter().map(|artifact| (artifact.id.clone(), artifact)).collect();
-        let judge = FitScorer::new(text);
+        let scorer = FitScorer::new(text);
         let hits = fuse(matching_candidates(scored)).into_iter().take(limit).filter_map(|ranked| {
             let artifact = artifacts.remove(&ranked.key)?;
             let tags = artifact.tags.join("\n");
             let texts = [&artifact.tool, &artifact.source, &artifact.summary];
             let mut texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
             texts.push(&tags);
-            let fit = judge.fit(ranked.name, ranked.cosine, &texts);
+            let fit = scorer.fit(ranked.name, ranked.cosine, &texts);
             Some(ArtifactHit { score: ranked.score, fit, artifact })
         });
         Ok(hits.collect())
@@ -68,12 +59,7 @@ pub(super) struct SummaryTexts(pub(super) Arc<dyn ArtifactEngine>);
 
 #[async_trait]
 impl TextSource for SummaryTexts {
-    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
-        let of_artifacts = items.iter().filter(|item| item.corpus == ARTIFACTS);
-        let keys: Vec<String> = of_artifacts.map(|item| item.key.clone()).collect();
-        let mut texts = self.0.texts_to_embed(&keys).await?.into_iter();
-        let mut text =
-            |item: &VectorItem| if item.corpus == ARTIFACTS { texts.next().flatten() } else { None };
-        Ok(items.iter().map(&mut text).collect())
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        self.0.texts_to_embed(keys).await
     }
 }

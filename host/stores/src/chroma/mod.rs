@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_what_cannot_be_used_is_told() {
+    fn valid_addresses_are_read_and_others_rejected() {
         let base = |text: &str| ChromaConfig::parse(text).map(|config| config.base.to_string());
         assert_eq!(base("http://localhost:8000"), Ok("http://localhost:8000/".into()));
         assert_eq!(base("https://x/under"), Ok("https://x/under/".into()));

@@ -20,7 +20,7 @@ use super::{ChromaConfig, client::ChromaClient};
 use crate::{
     artifacts::engine::{
         ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
-        NearestItem, NewArtifact, OwnerScope, RowEdit, StorageLimit, StoredText, item_prefix,
+        NearestItem, NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit, item_prefix,
     },
     embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
 };
@@ -56,7 +56,7 @@ impl ChromaVectors {
     async fn nearest(&self, question: &ArtifactQuestion) -> Result<Option<Vec<NearestItem>>, Fault> {
         let Some(vector) = &question.vector else { return Ok(None) };
         let store = self.engine.identity().await?;
-        let owner = item_prefix(&question.asker.owner);
+        let owner = item_prefix(&question.scope.owner);
         let filter = json!({"$and": [
             {"store": {"$eq": store}}, {"owner": {"$eq": owner}}, {"model": {"$eq": vector.model}},
         ]});
@@ -105,7 +105,7 @@ impl VectorStore for ChromaVectors {
         self.engine.vectors().waiting(&noted, after, limit).await
     }
 
-    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let (noted, store) = (self.engine_model(model).await?, self.engine.identity().await?);
         let (mut ids, mut values, mut about): (Vec<String>, Vec<&Vec<f32>>, Vec<Value>) = Default::default();
         for new in &vectors {
@@ -121,7 +121,7 @@ impl VectorStore for ChromaVectors {
             self.chroma.upsert(&ids, &values, &about).await?;
         }
         let notes = vectors.into_iter().map(|new| NewVector { vector: None, ..new }).collect();
-        self.engine.vectors().store(&noted, notes).await
+        self.engine.vectors().put(&noted, notes).await
     }
 }
 
@@ -131,34 +131,34 @@ impl ArtifactEngine for ArtifactsInChroma {
         self.engine.put(new, cap).await
     }
 
-    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        self.engine.info(asker, ids).await
+    async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        self.engine.info(scope, ids).await
     }
 
     async fn read(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         id: &str,
         span: ArtifactSpan,
-    ) -> Result<Option<StoredText>, Fault> {
-        self.engine.read(asker, id, span).await
+    ) -> Result<Option<PackedText>, Fault> {
+        self.engine.read(scope, id, span).await
     }
 
     async fn recent(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
-        self.engine.recent(asker, filter, limit).await
+        self.engine.recent(scope, filter, limit).await
     }
 
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
         let near = self.vectors.nearest(question).await;
         let (near, failed) = near.map_or_else(|fault| (None, Some(fault.message)), |near| (near, None));
-        let ArtifactQuestion { asker, query, limit, pool, .. } = &**question;
+        let ArtifactQuestion { scope, query, limit, pool, .. } = &**question;
         let question = ArtifactQuestion {
-            asker: asker.clone(),
+            scope: scope.clone(),
             query: query.clone(),
             vector: None,
             near: near.unwrap_or_default(),
@@ -169,17 +169,17 @@ impl ArtifactEngine for ArtifactsInChroma {
         if failed.is_some() {
             // ChromaDB may have lost its vectors.
             found.without_vector = 1;
-            found.words_alone = failed;
+            found.words_only_reason = failed;
         }
         Ok(found)
     }
 
-    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
-        self.engine.change(asker, id, edit).await
+    async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
+        self.engine.change(scope, id, edit).await
     }
 
-    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault> {
-        let deleted = self.engine.delete(asker, id).await?;
+    async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault> {
+        let deleted = self.engine.delete(scope, id).await?;
         self.outdated.fetch_or(deleted, Ordering::Relaxed);
         Ok(deleted)
     }

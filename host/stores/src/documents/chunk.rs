@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use gatehouse_core::{outcome::Fault, ports::documents::NewFile};
 use sha2::{Digest as _, Sha256};
 
-use super::engine::{CHUNKS, DocumentEngine};
-use crate::embedding::{TextSource, VectorItem};
+use super::engine::DocumentEngine;
+use crate::embedding::TextSource;
 
 /// Characters of the headings, and of the beginning, that are stored to rate a document.
 const MAX_ABSTRACT_CHARS: usize = 2_000;
@@ -49,11 +49,7 @@ pub(super) struct ChunkTexts(pub(super) Arc<dyn DocumentEngine>);
 
 #[async_trait]
 impl TextSource for ChunkTexts {
-    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
-        let keys: Vec<String> =
-            items.iter().filter(|item| item.corpus == CHUNKS).map(|item| item.key.clone()).collect();
-        let mut texts = self.0.chunk_texts(&keys).await?.into_iter();
-        let mut text = |item: &VectorItem| if item.corpus == CHUNKS { texts.next().flatten() } else { None };
-        Ok(items.iter().map(&mut text).collect())
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        self.0.chunk_texts(keys).await
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct DocumentQuestion {
     pub(crate) repository: String,
     pub(crate) query: SearchQuery,
     /// Prefixes that a document may match with longer words. Empty for a search for whole words.
-    pub(crate) beginnings: Vec<PrefixQuery>,
+    pub(crate) prefixes: Vec<PrefixQuery>,
     /// Compares with the path, the file name and its stem.
     pub(crate) name: NameQuery,
     /// `None` if the search uses words only.

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_none_is_refused_and_the_number_of_lines_named() {
+    fn an_invalid_range_is_refused_with_the_number_of_lines() {
         assert_eq!(read("a\nb\n", 3, 4), Err("'a.md' has 2 lines; line 3 is past the end".into()));
         assert_eq!(read("a", 2, 2), Err("'a.md' has 1 line; line 2 is past the end".into()));
         assert!(read("a", 0, 1).is_err() && read("a\nb", 2, 1).is_err() && read("", 1, 1).is_err());

@@ -4,13 +4,10 @@ use std::cmp::Reverse;
 
 use gatehouse_core::{outcome::Fault, ports::documents::FileHead};
 
-const MAX_SUGGESTIONS: usize = 3;
+use crate::nearest::{MAX_COMPARED_CHARS, MAX_SUGGESTIONS};
 
 /// Number of paths whose spelling is compared in full, chosen by shared byte pairs.
 const MAX_COMPARED_PATHS: usize = 200;
-
-/// Comparing takes time proportional to the product of both lengths.
-const MAX_COMPARED_CHARS: usize = 120;
 
 pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileHead>) -> Fault {
     let shown: String = asked.chars().take(300).collect();

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beginning_is_asked_for_by_what_survives_a_stemmer() {
+    fn a_prefix_is_queried_by_its_stemmed_form() {
         let of = |text: &str| prefix_queries(&SearchQuery::new(text));
         assert_eq!(of("Encry")[0].prefix, "encr");
         assert_eq!(of("benchm")[0].prefix, "benchm");

@@ -22,7 +22,7 @@ use crate::{embedding::words_only_note, engine::QueryVector};
 const MAX_RESULTS: usize = 1_000;
 
 /// Number of hits whose text is read, to locate the answer and rate the hit.
-const MAX_JUDGED_HITS: usize = 10;
+const MAX_READ_HITS: usize = 10;
 
 /// Maximum total tokens of these texts.
 const MAX_READ_TOKENS: u32 = 500_000;
@@ -50,7 +50,7 @@ impl DocumentLibrary {
         let mut question = Arc::new(DocumentQuestion {
             repository,
             query: SearchQuery::new(text),
-            beginnings: Vec::new(),
+            prefixes: Vec::new(),
             name: NameQuery::new(text),
             vector,
             limit,
@@ -58,33 +58,31 @@ impl DocumentLibrary {
         });
         let mut found = self.engine.candidates(&question).await?;
         if mode == SearchMode::Text && !found.answers_by_words() {
-            let longer = DocumentQuestion::by_prefixes(&question);
-            let by_beginnings = match &longer {
-                Some(longer) => Some(self.engine.candidates(longer).await?),
+            let prefix_question = DocumentQuestion::by_prefixes(&question);
+            let by_prefixes = match &prefix_question {
+                Some(prefix_question) => Some(self.engine.candidates(prefix_question).await?),
                 None => None,
             };
-            if let (Some(longer), Some(by_beginnings)) = (longer, by_beginnings)
-                && by_beginnings.answers_by_words()
+            if let (Some(prefix_question), Some(by_prefixes)) = (prefix_question, by_prefixes)
+                && by_prefixes.answers_by_words()
             {
                 notes.push(prefix_note(&found.unmatched_terms));
-                found = DocumentCandidates { unmatched_terms: found.unmatched_terms, ..by_beginnings };
-                question = longer;
+                found = DocumentCandidates { unmatched_terms: found.unmatched_terms, ..by_prefixes };
+                question = prefix_question;
             }
         }
         notes.extend(std::mem::take(&mut found.notes));
-        if found.without_vector > 0
-            && let Some(embedding) = &self.embedding
-        {
+        if found.without_vector > 0 && self.embedding.configured_model().is_some() {
             // Another process may have stored these documents.
-            embedding.wake();
+            self.embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
-        let mut facts: HashMap<String, DocumentCandidate> =
+        let mut candidates: HashMap<String, DocumentCandidate> =
             found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
-        let scored = facts.values().map(|found| found.scored.clone()).collect();
-        let judge = Arc::new(FitScorer::new(text));
+        let scored = candidates.values().map(|found| found.scored.clone()).collect();
+        let scorer = Arc::new(FitScorer::new(text));
         let answers = |ranked: &RankedCandidate<String>| {
-            let has_words = facts.get(&ranked.key).is_some_and(|found| found.scored.bm25 > 0.0);
+            let has_words = candidates.get(&ranked.key).is_some_and(|found| found.scored.bm25 > 0.0);
             has_words || ranked.name != NameMatch::No || ranked.score >= MIN_SCORE
         };
         let ranked: Vec<_> =
@@ -92,19 +90,19 @@ impl DocumentLibrary {
         let mut hits = Vec::new();
         let mut left = MAX_READ_TOKENS;
         for ranked in ranked {
-            let Some(found) = facts.remove(&ranked.key) else { continue };
+            let Some(found) = candidates.remove(&ranked.key) else { continue };
             let DocumentCandidate { tokens, mut best, abstract_text, .. } = found;
             let mut passage = String::new();
-            if hits.len() < MAX_JUDGED_HITS && tokens <= left {
+            if hits.len() < MAX_READ_HITS && tokens <= left {
                 left -= tokens;
-                let read = self.passage(&question.repository, &ranked.key, &judge).await?;
+                let read = self.passage(&question.repository, &ranked.key, &scorer).await?;
                 if let Some((lines, text)) = read {
                     best = best.or(Some(lines));
                     passage = text;
                 }
             }
             let texts = [ranked.key.as_str(), &abstract_text, &passage];
-            let fit = judge.fit(ranked.name, ranked.cosine, &texts);
+            let fit = scorer.fit(ranked.name, ranked.cosine, &texts);
             hits.push(DocumentHit {
                 path: ranked.key,
                 score: ranked.score.max(MIN_SCORE),
@@ -122,14 +120,14 @@ impl DocumentLibrary {
         &self,
         repository: &str,
         path: &str,
-        judge: &Arc<FitScorer>,
+        scorer: &Arc<FitScorer>,
     ) -> Result<Option<(LineRange, String)>, Fault> {
         let Some(StoredFile { text, .. }) = self.engine.file(repository, path).await? else {
             return Ok(None);
         };
-        let judge = Arc::clone(judge);
+        let scorer = Arc::clone(scorer);
         let read = tokio::task::spawn_blocking(move || {
-            let found = judge.best_passage(&text)?;
+            let found = scorer.best_passage(&text)?;
             let lines = LineRange { first: found.first, last: found.last };
             Some((lines, lines::cut(&text, lines).to_owned()))
         });
@@ -138,29 +136,30 @@ impl DocumentLibrary {
 
     /// Embeds the question. Without a vector that fits the stored ones, returns notes with the reason.
     async fn vector(&self, text: &str) -> Result<(Option<QueryVector>, Vec<String>), Fault> {
-        let Some(embedding) = &self.embedding else {
+        let Some(model) = self.embedding.configured_model() else {
             return Ok((None, vec![words_only_note("no embedding model is configured")]));
         };
-        let (values, failed) = embedding.embed_question(text).await;
-        let Some(values) = values else { return Ok((None, failed.into_iter().collect())) };
+        let (vector, failed) = self.embedding.embed_question(text).await;
+        let Some(vector) = vector else { return Ok((None, failed.into_iter().collect())) };
+        let dimension = vector.values.len();
         if let Some(stored) = self.engine.fixed_vectors().await?
-            && stored.dimension != values.len()
+            && stored.dimension != dimension
         {
-            return Ok((None, vec![other_dimension(&stored, embedding.model(), values.len())]));
+            return Ok((None, vec![other_dimension(&stored, model, dimension)]));
         }
-        Ok((Some(QueryVector { model: embedding.vectors().name, values }), Vec::new()))
+        Ok((Some(vector), Vec::new()))
     }
 }
 
 impl DocumentQuestion {
     /// Returns the same question as prefix queries. `None` if all its words are too short.
     fn by_prefixes(&self) -> Option<Arc<Self>> {
-        let beginnings = prefix_queries(&self.query);
-        if beginnings.is_empty() {
+        let prefixes = prefix_queries(&self.query);
+        if prefixes.is_empty() {
             return None;
         }
         let (repository, query, name) = (self.repository.clone(), self.query.clone(), self.name.clone());
-        Some(Arc::new(Self { repository, query, beginnings, name, vector: None, ..*self }))
+        Some(Arc::new(Self { repository, query, prefixes, name, vector: None, ..*self }))
     }
 }
 

@@ -18,7 +18,7 @@ use gatehouse_core::{
 };
 use tokio::time::timeout;
 
-use super::store::{NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
+use super::{NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
 use crate::worker::{PassOutcome, WorkerJob};
 
 const BATCH_SIZE: usize = 64;
@@ -72,18 +72,18 @@ impl EmbeddingJob {
 
     /// Embeds items and stores their vectors. If the model rejects the batch, tries each text by itself.
     async fn embed(&self, batch: Vec<WaitingItem>) -> Result<(), Fault> {
-        let items: Vec<_> = batch.iter().map(|waiting| waiting.item.clone()).collect();
-        let texts = self.texts.texts(&items).await?;
+        let keys: Vec<String> = batch.iter().map(|waiting| waiting.item.key.clone()).collect();
+        let texts = self.texts.texts(&keys).await?;
         let there = batch.into_iter().zip(texts).filter_map(|(waiting, text)| Some((waiting, text?)));
         let (batch, texts): (Vec<_>, Vec<String>) = there.unzip();
         match self.vectors(&texts).await {
-            Ok(made) => self.store_vectors(batch, made).await,
+            Ok(vectors) => self.store_vectors(batch, vectors).await,
             Err(fault) if stops_pass(fault.kind) || batch.len() == 1 => Err(fault),
             Err(_) => {
                 let mut first = Ok(());
                 for (waiting, text) in batch.into_iter().zip(texts) {
                     let done = match self.vectors(std::slice::from_ref(&text)).await {
-                        Ok(made) => self.store_vectors(vec![waiting], made).await,
+                        Ok(vectors) => self.store_vectors(vec![waiting], vectors).await,
                         Err(fault) => Err(fault),
                     };
                     match done {
@@ -102,7 +102,7 @@ impl EmbeddingJob {
         }
         let model = self.embedder.model();
         match timeout(BATCH_TIMEOUT, self.embedder.embed(texts, EmbeddingPurpose::Document)).await {
-            Ok(answer) => checked(model, answer?, texts.len()),
+            Ok(answer) => validate_vectors(model, answer?, texts.len()),
             Err(_) => Err(Fault::new(
                 FaultKind::TimedOut,
                 format!("embedding model '{model}' did not respond in time"),
@@ -118,9 +118,9 @@ impl EmbeddingJob {
         if let Some(vector) = vectors.iter().flatten().next() {
             self.dimension.store(vector.len(), Ordering::Relaxed);
         }
-        let made = batch.into_iter().zip(vectors);
         let new = |(WaitingItem { item, version }, vector)| NewVector { item, version, vector };
-        self.store.store(&self.model(), made.map(new).collect()).await
+        let vectors = batch.into_iter().zip(vectors).map(new).collect();
+        self.store.put(&self.model(), vectors).await
     }
 }
 
@@ -130,7 +130,7 @@ fn stops_pass(kind: FaultKind) -> bool {
 }
 
 /// Validates the vectors from a model.
-pub(super) fn checked(
+pub(super) fn validate_vectors(
     model: &str,
     vectors: Vec<EmbeddingVector>,
     texts: usize,

@@ -18,9 +18,9 @@ use crate::{
     engine::{PageEngine, PageHead, PageScope},
     wiki::{
         WikiRoots,
-        file_state::FileState,
+        file_fingerprint::FileFingerprint,
         folder, ids,
-        record::{file_hash, is_in_store_alone},
+        record::{file_hash, is_store_only},
         text::read_text,
     },
 };
@@ -51,7 +51,7 @@ struct ChangedFiles {
 }
 
 /// Hashes of the files that were read, by path.
-type FileHashes = HashMap<String, (FileState, String)>;
+type FileHashes = HashMap<String, (FileFingerprint, String)>;
 
 #[derive(Default)]
 struct ComparisonState {
@@ -130,16 +130,16 @@ fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -
             let page = pages.remove(&*file.relative);
             let is_same = match page {
                 // An edit only in the store differs from the file on purpose.
-                Some(page) if is_in_store_alone(&page.hash) => true,
+                Some(page) if is_store_only(&page.hash) => true,
                 Some(page) => {
                     let path = real.join(&file.relative);
                     let name = path.display().to_string();
-                    let before = known.remove(&name).filter(|(state, _)| state.is_still(&path));
+                    let before = known.remove(&name).filter(|(state, _)| state.is_unchanged(&path));
                     let (state, hash) = match before {
                         Some((state, hash)) => (Some(state), Some(hash)),
                         None => {
                             // Read the state before the file, so that the next comparison sees a change in between.
-                            let state = FileState::read_settled(&path);
+                            let state = FileFingerprint::capture(&path);
                             let text = read_text(real, &path).ok();
                             (state, text.map(|text| file_hash(text.as_bytes())))
                         }
@@ -155,7 +155,7 @@ fn changed_files(roots: &WikiRoots, heads: &[PageHead], mut known: FileHashes) -
                 changed.push(file.relative);
             }
         }
-        let removed = pages.values().filter(|page| !is_in_store_alone(&page.hash));
+        let removed = pages.values().filter(|page| !is_store_only(&page.hash));
         changed.extend(removed.filter_map(|page| Some(page.origin.as_ref()?.file.clone())));
         all.count += changed.len();
         if roots.resolve(real).is_ok() {

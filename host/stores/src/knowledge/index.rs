@@ -22,7 +22,7 @@ use crate::{
         IndexFile, WikiRoots,
         folder::{self, WikiFolder},
         index_file,
-        record::{PageOrigin, is_in_store_alone},
+        record::{PageOrigin, is_store_only},
         rfc3339,
     },
 };
@@ -76,7 +76,7 @@ impl WikiKnowledge {
             };
             let lost = heads.into_iter().filter(|page| match &page.origin {
                 Some(origin) if Path::new(&origin.root) == indexed => false,
-                Some(origin) => is_in_store_alone(&page.hash) || is_gone(origin),
+                Some(origin) => is_store_only(&page.hash) || is_gone(origin),
                 None => true,
             });
             Ok(lost.map(|page| page.id).collect::<Vec<_>>())

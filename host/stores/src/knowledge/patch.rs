@@ -152,7 +152,7 @@ fn prepare_file_edit(
             Fault::denied(format!("'{}' is a link to a file outside its wiki directory", path.display()))
                 .hint("Replace the link with the file itself.")
         }
-        ReadError::Invalid(reason) => Fault::invalid(format!("wiki file '{}' {reason}", path.display()))
+        ReadError::Invalid(reason) => Fault::invalid(format!("wiki file '{}': {reason}", path.display()))
             .hint("Fix the file, index its directory again with kg_index, then repeat the edit."),
     })?;
     let file = folder::page_file(&origin.file).filter(|_| file_hash(text.as_bytes()) == page.hash);

@@ -11,7 +11,7 @@ use crate::{
     engine::PageHead,
     wiki::{
         ids,
-        record::{PageOrigin, PageRecord, is_in_store_alone},
+        record::{PageOrigin, PageRecord, is_store_only},
     },
 };
 
@@ -106,9 +106,7 @@ pub(super) fn changes(
 fn check_no_pages_lost(found: &[PageHead], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
     let is_lost = |page: &&PageHead| match &page.origin {
         None => true,
-        Some(origin) => {
-            is_in_store_alone(&page.hash) && indexed.is_none_or(|folder| folder.root != origin.root)
-        }
+        Some(origin) => is_store_only(&page.hash) && indexed.is_none_or(|folder| folder.root != origin.root),
     };
     let lost: Vec<&str> = found.iter().filter(is_lost).map(|page| &*page.id).collect();
     if lost.is_empty() { Ok(()) } else { Err(pages_would_be_lost(&lost)) }

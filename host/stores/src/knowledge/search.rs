@@ -14,8 +14,8 @@ use gatehouse_core::{
 
 use super::WikiKnowledge;
 use crate::{
-    embedding::{TextSource, VectorItem},
-    engine::{PAGES, PageEngine, PageQuestion, QueryVector},
+    embedding::TextSource,
+    engine::{PageEngine, PageQuestion},
     nearest::nearest_names,
     wiki::{ids, record::PageRecord},
 };
@@ -30,14 +30,7 @@ impl WikiKnowledge {
         filters: &PageFilters,
         limit: usize,
     ) -> Result<PageSearchResult, Fault> {
-        let (vector, failed) = match &self.embedding {
-            Some(embedding) => {
-                let (vector, failed) = embedding.embed_question(text).await;
-                let model = embedding.vectors().name;
-                (vector.map(|values| QueryVector { model, values }), failed)
-            }
-            None => (None, None),
-        };
+        let (vector, failed) = self.embedding.embed_question(text).await;
         let question = Arc::new(PageQuestion {
             query: SearchQuery::new(text),
             name: NameQuery::new(text),
@@ -48,11 +41,9 @@ impl WikiKnowledge {
         });
         let found = self.engine.candidates(&question).await?;
         let mut notes: Vec<String> = failed.into_iter().chain(found.notes).collect();
-        if found.without_vector > 0
-            && let Some(embedding) = &self.embedding
-        {
+        if found.without_vector > 0 && self.embedding.configured_model().is_some() {
             // Another process may have stored these pages.
-            embedding.wake();
+            self.embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
         let ranked = fuse(matching_candidates(found.scored));
@@ -124,12 +115,10 @@ pub(super) struct PageTexts(pub(super) Arc<dyn PageEngine>);
 
 #[async_trait]
 impl TextSource for PageTexts {
-    async fn texts(&self, items: &[VectorItem]) -> Result<Vec<Option<String>>, Fault> {
-        let pages: Vec<String> =
-            items.iter().filter(|item| item.corpus == PAGES).map(|item| item.key.clone()).collect();
-        let records = self.0.records(&pages).await?;
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        let records = self.0.records(keys).await?;
         let mut texts: HashMap<String, String> =
             records.iter().map(|record: &PageRecord| (record.key(), record.text_to_embed())).collect();
-        Ok(items.iter().map(|item| texts.remove(&item.key)).collect())
+        Ok(keys.iter().map(|key| texts.remove(key)).collect())
     }
 }

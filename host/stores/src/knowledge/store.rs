@@ -21,7 +21,7 @@ use super::{
 use crate::{
     engine::{PageHead, PageScope, PageWrites, WriteOutcome, WritePlan},
     wiki::{
-        edit_note::{self, EditNote},
+        edit_marker::{self, EditMarker},
         folder::WikiFolder,
         ids,
         record::PageRecord,
@@ -88,7 +88,7 @@ struct StoreAttempt {
     report: IndexReport,
     links: Vec<UnresolvedLink>,
     /// Notes of finished edits that the stored pages include.
-    notes: Vec<EditNote>,
+    notes: Vec<EditMarker>,
 }
 
 impl WritePlan for StorePlan {
@@ -96,7 +96,7 @@ impl WritePlan for StorePlan {
         if let PagesToStore::Folder(folder) = &self.pages {
             let mut folder = lock(folder);
             // No edit is in progress here, so all notes belong to edits that have ended.
-            lock(&self.attempt).notes = edit_note::all(Path::new(&folder.root));
+            lock(&self.attempt).notes = edit_marker::all(Path::new(&folder.root));
             folder.refresh()?;
         }
         Ok(self.pages.scope(self.clear))
@@ -140,7 +140,7 @@ impl WikiKnowledge {
                     if let PagesToStore::Folder(folder) = &storing.pages {
                         let root = lock(folder).root.clone();
                         run_blocking(move || {
-                            edit_note::clean(Path::new(&root), &notes);
+                            edit_marker::clean(Path::new(&root), &notes);
                             Ok(())
                         })
                         .await?;
@@ -161,9 +161,7 @@ impl WikiKnowledge {
         links: Vec<UnresolvedLink>,
     ) -> Result<IndexReport, Fault> {
         let unresolved_links = self.unresolved(links, &[], &[]).await?;
-        if let Some(embedding) = &self.embedding {
-            embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
-        }
+        self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
         Ok(IndexReport { unresolved_links, ..report })
     }
 

@@ -8,7 +8,7 @@ use super::{WikiKnowledge, index::run_blocking};
 use crate::{
     engine::{PageHead, PageScope},
     wiki::{
-        WikiRoots, edit_note,
+        WikiRoots, edit_marker,
         file::FileEdit,
         folder,
         record::{PageOrigin, PageRecord},
@@ -44,9 +44,7 @@ impl WikiKnowledge {
         match self.replace_page(before, after, Some(file)).await {
             Ok(()) => {
                 tracing::info!(page = page.id, "completed an edit whose process was killed");
-                if let Some(embedding) = &self.embedding {
-                    embedding.wake();
-                }
+                self.embedding.wake();
             }
             // Another caller may have completed it first, or its own process may have ended it.
             Err(fault) => {
@@ -61,7 +59,7 @@ impl WikiKnowledge {
 fn find_unfinished(roots: &WikiRoots, origin: &PageOrigin, stored: &str) -> Option<(PageRecord, FileEdit)> {
     let root = Path::new(&origin.root);
     let path = roots.resolve(&root.join(&origin.file)).ok()?;
-    if !edit_note::may_be_unfinished(&path) {
+    if !edit_marker::may_be_unfinished(&path) {
         return None;
     }
     let text = text::read_text(root, &path).ok()?;
@@ -136,7 +134,7 @@ mod tests {
             graph.patch(ID, content("Newer."), None, false).await.unwrap();
             assert_eq!(overview(&graph).await, "Newer.");
             assert_eq!(fs::read_to_string(&file).unwrap(), NEW.replace("New.", "Newer."));
-            assert!(!edit_note::may_be_unfinished(&file));
+            assert!(!edit_marker::may_be_unfinished(&file));
         }
     }
 
@@ -151,6 +149,6 @@ mod tests {
         assert!(fault.message.contains("has changed since it was indexed"), "{fault}");
         graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
         assert_eq!(overview(&graph).await, "By hand.");
-        assert!(!edit_note::may_be_unfinished(&file), "indexing removes the note");
+        assert!(!edit_marker::may_be_unfinished(&file), "indexing removes the note");
     }
 }

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_holds_no_credentials() {
+    fn shown_addresses_contain_no_credentials() {
         let config = parse("postgres://alice:s3cret@db.example:6543/wiki?application_name=x");
         assert_eq!(config.address(), "db.example:6543/wiki");
         assert_eq!(parse("postgresql://alice:s3cret@/").address(), "localhost:5432/alice");

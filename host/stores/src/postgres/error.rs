@@ -13,24 +13,24 @@ pub(super) enum StoreError {
     #[error(transparent)]
     Server(#[from] tokio_postgres::Error),
     #[error("no answer within {} s", .0.as_secs_f64())]
-    Silent(Duration),
+    Timeout(Duration),
     #[error("all {connections} connections have been in use for {} s", .waited.as_secs_f64())]
-    Busy { connections: usize, waited: Duration },
+    PoolExhausted { connections: usize, waited: Duration },
     /// The schema version is newer than this binary supports.
     #[error("schema version {found} is newer than {known}, the latest that this gatehouse supports")]
-    Newer { found: i64, known: i64 },
+    NewerSchema { found: i64, known: i64 },
     #[error("the database encoding is {0}; expected UTF8")]
     Encoding(String),
     #[error("{0}")]
     Tls(String),
     #[error("its tables no longer exist")]
-    Gone,
+    TablesMissing,
     /// The existing tables of another program cannot be used.
     #[error("{0}")]
-    Unfit(String),
+    UnsupportedTables(String),
     /// A stored value cannot be decoded.
     #[error("cannot read stored data: {0}")]
-    Damaged(String),
+    InvalidValue(String),
     /// A fault that did not come from the server.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -40,7 +40,7 @@ impl StoreError {
     /// Returns `true` if the connection is unusable, and probably every other connection to this server.
     pub(super) fn is_lost(&self) -> bool {
         match self {
-            Self::Silent(_) => true,
+            Self::Timeout(_) => true,
             Self::Server(error) => error.is_closed() || error.code().is_none_or(ends_connection),
             _ => false,
         }
@@ -49,7 +49,7 @@ impl StoreError {
     pub(super) fn is_missing(&self) -> bool {
         let missing = [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME];
         match self {
-            Self::Gone | Self::Unfit(_) => true,
+            Self::TablesMissing | Self::UnsupportedTables(_) => true,
             Self::Server(error) => error.code().is_some_and(|code| missing.contains(code)),
             _ => false,
         }
@@ -67,20 +67,20 @@ impl StoreError {
     pub(super) fn into_fault(self, subject: &str, address: &str) -> Fault {
         let (cause, hint, retryable) = match &self {
             Self::Fault(fault) => return fault.clone(),
-            Self::Newer { .. } => {
+            Self::NewerSchema { .. } => {
                 (self.to_string(), "Update gatehouse, or set DATABASE_URL to another database.", false)
             }
             Self::Encoding(_) => {
                 (self.to_string(), "Set DATABASE_URL to a database with the encoding UTF8.", false)
             }
             Self::Tls(_) => (self.to_string(), "Correct sslrootcert in DATABASE_URL.", false),
-            Self::Gone => (self.to_string(), "Try again; gatehouse recreates them.", true),
-            Self::Unfit(_) => {
+            Self::TablesMissing => (self.to_string(), "Try again; gatehouse recreates them.", true),
+            Self::UnsupportedTables(_) => {
                 (self.to_string(), "See docs/documents.md for the tables that gatehouse can read.", false)
             }
-            Self::Damaged(_) => (self.to_string(), "Run `gatehouse doctor`.", false),
-            Self::Busy { .. } => (self.to_string(), "Try again.", true),
-            Self::Silent(_) => {
+            Self::InvalidValue(_) => (self.to_string(), "Run `gatehouse doctor`.", false),
+            Self::PoolExhausted { .. } => (self.to_string(), "Try again.", true),
+            Self::Timeout(_) => {
                 (self.to_string(), "Check the server and the network; nothing was changed.", true)
             }
             Self::Server(error) => explain_server_error(error),
@@ -160,7 +160,7 @@ fn bounded(message: &str, code: &str) -> String {
     if code.is_empty() { line } else { format!("{line}, SQLSTATE {code}") }
 }
 pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
-    row.try_get(at).map_err(|error| StoreError::Damaged(error.to_string()))
+    row.try_get(at).map_err(|error| StoreError::InvalidValue(error.to_string()))
 }
 
 /// Decodes a count and saturates at `u32::MAX`.

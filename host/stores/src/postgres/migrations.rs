@@ -14,20 +14,20 @@ use super::{error::StoreError, session::PostgresSession};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SchemaPart {
     pub(super) name: &'static str,
-    pub(super) needs: Option<&'static SchemaPart>,
+    pub(super) depends_on: Option<&'static SchemaPart>,
     /// Timeout of locks and statements for writes. `None` uses the connection defaults.
-    pub(super) patience: Option<Duration>,
+    pub(super) write_timeout: Option<Duration>,
     /// Advisory lock key that serializes writers.
-    pub(super) turn: i32,
+    pub(super) lock_key: i32,
     /// Migration steps. The version is the number of steps applied.
     pub(super) steps: &'static [&'static str],
 }
 
 pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     name: "knowledge",
-    needs: None,
-    patience: None,
-    turn: 1,
+    depends_on: None,
+    write_timeout: None,
+    lock_key: 1,
     // 1: pages, their texts, domains, links and search terms. A changed page gets a new number. Columns with long
     // values use hash indexes, which accept any length.
     steps: &["
@@ -113,28 +113,28 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
 /// empty.
 pub(super) const DOCUMENTS: SchemaPart = SchemaPart {
     name: "documents",
-    needs: Some(&KNOWLEDGE),
+    depends_on: Some(&KNOWLEDGE),
     // Long enough for a few batches of another host. Page edits do not wait for this lock.
-    patience: Some(Duration::from_secs(60)),
-    turn: 2,
+    write_timeout: Some(Duration::from_secs(60)),
+    lock_key: 2,
     steps: &[documents::REPOSITORIES],
 };
 
 /// Artifacts. They depend on the knowledge schema for the same reasons as documents.
 pub(super) const ARTIFACTS: SchemaPart = SchemaPart {
     name: "artifacts",
-    needs: Some(&KNOWLEDGE),
-    patience: None,
-    turn: 3,
+    depends_on: Some(&KNOWLEDGE),
+    write_timeout: None,
+    lock_key: 3,
     steps: &[artifacts::ARTIFACTS],
 };
 
 /// Vectors; requires pgvector. `{vector}` is replaced by the schema of pgvector.
 pub(super) const VECTORS: SchemaPart = SchemaPart {
     name: "knowledge_vectors",
-    needs: Some(&KNOWLEDGE),
-    patience: None,
-    turn: 1,
+    depends_on: Some(&KNOWLEDGE),
+    write_timeout: None,
+    lock_key: 1,
     // 1: one vector of any dimension per page and model. The vector is null if the model returned none.
     steps: &[
         "
@@ -176,7 +176,7 @@ impl SchemaPart {
 
     /// Returns this part and its dependencies, dependencies first.
     pub(super) fn all(&self) -> Vec<Self> {
-        let mut parts = self.needs.map(Self::all).unwrap_or_default();
+        let mut parts = self.depends_on.map(Self::all).unwrap_or_default();
         parts.push(*self);
         parts
     }
@@ -193,10 +193,20 @@ impl SchemaPart {
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
+    /// Returns the version of the stored tables. Fails if it or that of a dependency is too new.
+    pub(super) async fn checked_version(&self, db: &PostgresSession) -> Result<Option<i64>, StoreError> {
+        let mut version = None;
+        for part in self.all() {
+            version = part.version(db).await?;
+            part.check(version.unwrap_or(0))?;
+        }
+        Ok(version)
+    }
+
     /// Rejects a version that is newer than this binary supports.
     pub(super) fn check(&self, found: i64) -> Result<(), StoreError> {
         let known = self.latest();
-        if found > known { Err(StoreError::Newer { found, known }) } else { Ok(()) }
+        if found > known { Err(StoreError::NewerSchema { found, known }) } else { Ok(()) }
     }
 
     /// Applies all missing steps. `vector` is the schema of pgvector.

@@ -12,7 +12,6 @@ mod migrations;
 mod server;
 mod session;
 mod terms;
-mod tls;
 mod vectors;
 mod words;
 

@@ -1,8 +1,8 @@
-//! A lazily connected PostgreSQL server with one connection pool.
+//! A lazily connected PostgreSQL server with one connection pool. Its certificate is always verified.
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,11 +11,13 @@ use std::{
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
-use gatehouse_core::outcome::Fault;
-use gatehouse_net::{Backoff, CircuitBreaker};
+use gatehouse_core::{lock, outcome::Fault};
+use gatehouse_net::{Backoff, CircuitBreaker, TrustRoots, tls_config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{PostgresConfig, error::StoreError, migrations::SchemaPart, session::PostgresSession, tls};
+use super::{
+    PostgresConfig, address::TlsMode, error::StoreError, migrations::SchemaPart, session::PostgresSession,
+};
 
 const MAX_CONNECTIONS: usize = 8;
 
@@ -38,7 +40,7 @@ pub(super) struct PostgresState {
     subject: &'static str,
     pub(super) config: PostgresConfig,
     pub(super) tables: ServerTables,
-    reached: Mutex<Option<ConnectionPool>>,
+    connections: Mutex<Option<ConnectionPool>>,
     breaker: CircuitBreaker<Fault>,
     /// True if migrations have run.
     ready: AtomicBool,
@@ -58,7 +60,7 @@ impl PostgresServer {
             subject,
             config,
             tables,
-            reached: Mutex::default(),
+            connections: Mutex::default(),
             breaker: CircuitBreaker::new(backoff),
             ready: AtomicBool::new(false),
             migrating: tokio::sync::Mutex::default(),
@@ -74,14 +76,38 @@ impl PostgresServer {
         self.shared.fault(error)
     }
 
-    /// Begins a read-only transaction on a snapshot.
-    pub(super) async fn read(&self) -> Result<PostgresSession, Fault> {
+    /// Runs `work` in a read-only transaction on a snapshot.
+    pub(super) async fn read_with<T>(
+        &self,
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T, StoreError>,
+    ) -> Result<T, Fault> {
         self.migrate_once().await?;
-        let session = self.session().await?;
-        match session.begin_read().await {
-            Ok(()) => Ok(session),
-            Err(error) => Err(session.rollback_fault(error).await),
-        }
+        let db = self.session().await?;
+        let result = match db.begin_read().await {
+            Ok(()) => work(&db).await,
+            Err(error) => Err(error),
+        };
+        db.finish_transaction(result).await
+    }
+
+    /// Runs `work` in a transaction that holds the writer lock.
+    pub(super) async fn write_with<T>(
+        &self,
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T, StoreError>,
+    ) -> Result<T, Fault> {
+        let db = self.write().await?;
+        let result = work(&db).await;
+        db.finish_transaction(result).await
+    }
+
+    /// Runs `work` outside a transaction, without migrating or checking the tables.
+    pub(super) async fn inspect_with<T>(
+        &self,
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T, StoreError>,
+    ) -> Result<T, Fault> {
+        let db = self.session().await?;
+        let result = work(&db).await;
+        db.finish(result).await
     }
 
     /// Begins a transaction that holds the writer lock.
@@ -131,14 +157,10 @@ impl PostgresServer {
             }
             Ok(())
         };
-        match work.await {
-            Ok(()) => {
-                session.release();
-                self.shared.ready.store(true, Ordering::Release);
-                Ok(())
-            }
-            Err(error) => Err(session.rollback_fault(error).await),
-        }
+        let result = work.await;
+        session.finish(result).await?;
+        self.shared.ready.store(true, Ordering::Release);
+        Ok(())
     }
 }
 
@@ -154,38 +176,34 @@ impl PostgresState {
         }
     }
 
-    pub(super) fn forget(&self) {
-        if let Some(ConnectionPool { pool, .. }) = &*self.lock() {
+    pub(super) fn close_idle(&self) {
+        if let Some(ConnectionPool { pool, .. }) = &*lock(&self.connections) {
             pool.retain(|_, _| false);
         }
     }
 
     /// Repeats the migration check before the next use.
-    pub(super) fn close(&self) {
+    pub(super) fn recheck_schema(&self) {
         self.ready.store(false, Ordering::Release);
     }
 
     pub(super) fn connector(&self) -> Option<MakeRustlsConnect> {
-        self.lock().as_ref().map(|reached| reached.tls.clone())
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<ConnectionPool>> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connections).as_ref().map(|connections| connections.tls.clone())
     }
 
     async fn get_or_connect(&self) -> Result<ConnectionPool, Fault> {
-        if let Some(reached) = &*self.lock() {
-            return Ok(reached.clone());
+        if let Some(connections) = &*lock(&self.connections) {
+            return Ok(connections.clone());
         }
-        let wanted = self.config.tls.clone();
-        let tls = tokio::task::spawn_blocking(move || tls::connector(&wanted)).await;
+        let tls = self.config.tls.clone();
+        let tls = tokio::task::spawn_blocking(move || tls_connector(&tls)).await;
         let tls = match tls {
             Ok(tls) => tls.map_err(|error| self.fault(error))?,
             Err(_) => return Err(Fault::internal("the task that reads certificates failed")),
         };
         let pool = self.pool(tls.clone())?;
         // Two callers can race; use the first pool.
-        Ok(self.lock().get_or_insert(ConnectionPool { pool, tls }).clone())
+        Ok(lock(&self.connections).get_or_insert(ConnectionPool { pool, tls }).clone())
     }
 
     fn pool(&self, tls: MakeRustlsConnect) -> Result<Pool, Fault> {
@@ -225,14 +243,53 @@ impl PostgresState {
         let times = &self.config.times;
         let error = match error {
             PoolError::Timeout(TimeoutType::Wait) => {
-                return self.fault(StoreError::Busy { connections: MAX_CONNECTIONS, waited: times.wait });
+                return self
+                    .fault(StoreError::PoolExhausted { connections: MAX_CONNECTIONS, waited: times.wait });
             }
-            PoolError::Timeout(_) => StoreError::Silent(times.connect),
+            PoolError::Timeout(_) => StoreError::Timeout(times.connect),
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
             other => return Fault::internal(format!("the connection pool failed: {other}")),
         };
         let fault = self.fault(error);
         self.breaker.record_failure(fault.clone());
         fault
+    }
+}
+
+/// Creates a TLS connector. May block to read root certificates.
+fn tls_connector(tls: &TlsMode) -> Result<MakeRustlsConnect, StoreError> {
+    let roots = match tls {
+        // Unused: no connection is encrypted.
+        TlsMode::Off => TrustRoots::None,
+        TlsMode::Verified(None) => TrustRoots::Platform,
+        TlsMode::Verified(Some(file)) => TrustRoots::File(file),
+    };
+    let config = tls_config(&roots).map_err(|why| {
+        StoreError::Tls(match tls {
+            TlsMode::Verified(Some(file)) => {
+                format!("cannot use sslrootcert '{}': {why}", file.display())
+            }
+            _ => why,
+        })
+    })?;
+    Ok(MakeRustlsConnect::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_roots_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in [("none.pem", None), ("empty.pem", Some("")), ("text.pem", Some("hello"))] {
+            let file = dir.path().join(name);
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            let error = tls_connector(&TlsMode::Verified(Some(file))).err().unwrap();
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        assert!(tls_connector(&TlsMode::Off).is_ok());
     }
 }

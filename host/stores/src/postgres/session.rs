@@ -46,7 +46,9 @@ impl PostgresSession {
     }
 
     fn client(&self) -> Result<&Client, StoreError> {
-        self.client.as_ref().ok_or_else(|| StoreError::Damaged("the connection was already released".into()))
+        self.client
+            .as_ref()
+            .ok_or_else(|| StoreError::InvalidValue("the connection was already released".into()))
     }
 
     async fn with_timeout<T>(
@@ -55,7 +57,7 @@ impl PostgresSession {
     ) -> Result<T, StoreError> {
         match tokio::time::timeout(self.limit, work).await {
             Ok(result) => Ok(result?),
-            Err(_) => Err(StoreError::Silent(self.limit)),
+            Err(_) => Err(StoreError::Timeout(self.limit)),
         }
     }
 
@@ -99,18 +101,20 @@ impl PostgresSession {
     /// Begins a transaction that holds the writer lock of its schema part.
     pub(super) async fn begin_write(&mut self) -> Result<(), StoreError> {
         let ServerTables::Own(part) = self.shared.tables else {
-            return Err(StoreError::Unfit("the tables belong to another program and are read-only".into()));
+            return Err(StoreError::UnsupportedTables(
+                "the tables belong to another program and are read-only".into(),
+            ));
         };
-        let mut patience = String::new();
-        if let Some(limit) = part.patience {
+        let mut write_timeout = String::new();
+        if let Some(limit) = part.write_timeout {
             let ms = limit.as_millis();
-            patience = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
+            write_timeout = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
             self.limit = limit + CLIENT_GRACE;
         }
         // Omits READ WRITE, so that a server default of read-only transactions applies.
         self.batch(&format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {patience}SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {})",
-            part.turn
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {})",
+            part.lock_key
         ))
         .await?;
         self.check().await
@@ -156,7 +160,7 @@ impl PostgresSession {
             .collect::<Result<_, StoreError>>()?;
         for part in part.all() {
             let version = found.iter().find(|(name, _)| name == part.name).map(|(_, version)| *version);
-            part.check(version.ok_or(StoreError::Gone)?)?;
+            part.check(version.ok_or(StoreError::TablesMissing)?)?;
         }
         Ok(())
     }
@@ -190,12 +194,12 @@ impl PostgresSession {
     pub(super) async fn rollback_fault(mut self, error: StoreError) -> Fault {
         if error.is_lost() {
             // The idle connections lead to the same server and would fail one by one.
-            self.shared.forget();
+            self.shared.close_idle();
         } else if self.batch("ROLLBACK").await.is_ok() {
             self.client = None;
         }
         if error.is_missing() {
-            self.shared.close();
+            self.shared.recheck_schema();
         }
         self.shared.fault(error)
     }

@@ -1,14 +1,18 @@
 //! Vectors in pgvector, by corpus and key: pending items, storage and distances.
 //!
 //! Searches scan every vector. This is exact even with filters, and needs no index.
+//!
+//! Longer than 300 lines because storage and search share one table and its statements.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
 use async_trait::async_trait;
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{lock, outcome::Fault};
+
+use tokio_postgres::types::ToSql;
 
 use super::{
     error::{StoreError, column, count},
@@ -52,7 +56,7 @@ impl PostgresVectors {
     }
 
     pub(super) async fn inspect(&self, db: &PostgresSession) -> Result<PgvectorState, StoreError> {
-        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ready = lock(&self.ready).clone();
         match ready {
             Some(schema) => Ok(PgvectorState::Ready(schema)),
             None => PgvectorState::detect(db).await,
@@ -61,21 +65,14 @@ impl PostgresVectors {
 
     /// Creates the vector table if needed and returns the schema of pgvector. `None` without pgvector.
     async fn schema(&self) -> Result<Option<String>, Fault> {
-        if let Some(schema) = &*self.ready.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(schema) = &*lock(&self.ready) {
             return Ok(Some(schema.clone()));
         }
         // Run the migrations of the dependencies first.
-        let db = self.server.read().await?;
-        db.finish_transaction(Ok(())).await?;
-        let db = self.server.session().await?;
-        match self.create_missing(&db).await {
-            Ok(schema) => {
-                db.release();
-                self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&schema);
-                Ok(schema)
-            }
-            Err(error) => Err(db.rollback_fault(error).await),
-        }
+        self.server.read_with(async |_| Ok(())).await?;
+        let schema = self.server.inspect_with(async |db| self.create_missing(db).await).await?;
+        lock(&self.ready).clone_from(&schema);
+        Ok(schema)
     }
 
     /// Creates the extension and the table if they are missing and the server allows it.
@@ -107,16 +104,12 @@ impl VectorStore for PostgresVectors {
         if self.schema().await?.is_none() {
             return Ok(Vec::new());
         }
-        let db = self.server.read().await?;
-        let found = waiting(&db, self.corpus, model, after, limit).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| waiting(db, self.corpus, model, after, limit).await).await
     }
 
-    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(schema) = self.schema().await? else { return Ok(()) };
-        let db = self.server.write().await?;
-        let stored = store(&db, &schema, self.corpus, &model.name, &vectors).await;
-        db.finish_transaction(stored).await
+        self.server.write_with(async |db| store(db, &schema, self.corpus, &model.name, &vectors).await).await
     }
 }
 
@@ -144,13 +137,40 @@ const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
     AND (v.dimension = 0 OR $2::integer IS NULL OR v.dimension = $2))";
 
 impl PostgresVectors {
-    pub(super) async fn count_waiting(
+    /// Returns the vector part of a search.
+    pub(super) async fn search<'a>(
+        &self,
         db: &PostgresSession,
-        corpus: &str,
+        vector: Option<&'a QueryVector>,
+    ) -> Result<VectorSearch<'a>, StoreError> {
+        let Some(vector) = vector else { return Ok(VectorSearch::WordsOnly(None)) };
+        Ok(match self.inspect(db).await? {
+            PgvectorState::Ready(schema) => {
+                let dimension = integer(vector.values.len());
+                VectorSearch::Query(PgvectorQuery { schema, corpus: self.corpus, vector, dimension })
+            }
+            PgvectorState::NoTable(_) => VectorSearch::NoVectors,
+            PgvectorState::Missing(why) => VectorSearch::WordsOnly(Some(why)),
+        })
+    }
+
+    /// Counts the items without a vector of `model`. Fails with the reason if no vectors can be stored. `all` is the
+    /// number of all items, and `is_current` is false if the tables must be migrated first.
+    pub(super) async fn count_waiting(
+        &self,
+        db: &PostgresSession,
         model: &VectorModel,
-    ) -> Result<u32, StoreError> {
+        is_current: bool,
+        all: u32,
+    ) -> Result<Result<u32, String>, StoreError> {
+        match self.inspect(db).await? {
+            PgvectorState::Ready(_) if is_current => {}
+            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => return Ok(Ok(all)),
+            PgvectorState::Missing(why) => return Ok(Err(why)),
+        }
         let sql = format!("SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $3 AND {NEEDS_VECTOR}");
-        count(&db.one(&sql, &[&model.name, &model.dimension.map(integer), &corpus]).await?, 0)
+        let row = db.one(&sql, &[&model.name, &model.dimension.map(integer), &self.corpus]).await?;
+        Ok(Ok(count(&row, 0)?))
     }
 }
 
@@ -238,22 +258,49 @@ pub(super) async fn remove_items(
     Ok(())
 }
 
+/// Vector part of a search.
+pub(super) enum VectorSearch<'a> {
+    Query(PgvectorQuery<'a>),
+    /// No item has a vector yet.
+    NoVectors,
+    /// The question has no vector, or the server has no pgvector, with the reason.
+    WordsOnly(Option<String>),
+}
+
+impl<'a> VectorSearch<'a> {
+    pub(super) fn query(&self) -> Option<&PgvectorQuery<'a>> {
+        match self {
+            Self::Query(query) => Some(query),
+            Self::NoVectors | Self::WordsOnly(_) => None,
+        }
+    }
+
+    /// Returns the reason that a question with a vector is searched by words only.
+    pub(super) fn words_only_reason(&self) -> Option<&String> {
+        match self {
+            Self::WordsOnly(reason) => reason.as_ref(),
+            Self::Query(_) | Self::NoVectors => None,
+        }
+    }
+}
+
 /// A query vector and its pgvector context.
 pub(super) struct PgvectorQuery<'a> {
-    pub(super) schema: String,
-    pub(super) corpus: &'static str,
-    pub(super) vector: &'a QueryVector,
+    schema: String,
+    corpus: &'static str,
+    vector: &'a QueryVector,
+    dimension: i32,
 }
 
 impl PgvectorQuery<'_> {
     /// Counts the items that this model has processed.
     pub(super) async fn count_known(&self, db: &PostgresSession) -> Result<u32, StoreError> {
         let sql = "SELECT count(*) FROM gatehouse.item_vector WHERE corpus = $1 AND model = $2 AND dimension IN (0, $3)";
-        count(&db.one(sql, &[&self.corpus, &self.vector.model, &self.dimension()]).await?, 0)
+        count(&db.one(sql, &[&self.corpus, &self.vector.model, &self.dimension]).await?, 0)
     }
 
-    /// Returns SQL that selects `key` and `distance` for all comparable vectors. `$1` to `$3` are
-    /// [`values`](Self::values) and `$4` is [`dimension`](Self::dimension).
+    /// Returns SQL that selects `key` and `distance` for all comparable vectors. `$1` to `$4` are
+    /// [`values`](Self::values).
     pub(super) fn distances(&self) -> String {
         self.distances_where("v.dimension = $4")
     }
@@ -272,12 +319,9 @@ impl PgvectorQuery<'_> {
         )
     }
 
-    pub(super) fn values(&self) -> (&[f32], &str, &str) {
-        (&self.vector.values, self.corpus, &self.vector.model)
-    }
-
-    pub(super) fn dimension(&self) -> i32 {
-        integer(self.vector.values.len())
+    /// Returns the question's vector, the corpus, the model and the dimension.
+    pub(super) fn values(&self) -> [&(dyn ToSql + Sync); 4] {
+        [&self.vector.values, &self.corpus, &self.vector.model, &self.dimension]
     }
 }
 

@@ -1,6 +1,6 @@
 //! Full-text queries and BM25 scores from the server's ranks.
 
-use gatehouse_core::search::{SearchQuery, script::ScriptRun};
+use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameQuery, SearchQuery, script::ScriptRun};
 
 use super::terms::{index_form, index_pieces, occurs};
 use crate::documents::PrefixQuery;
@@ -21,18 +21,19 @@ const MAX_PIECES: usize = 128;
 pub(super) struct QueryForm {
     pub(super) form: String,
     /// Word as the user wrote it, to report if nothing matches. `None` for derived forms.
-    pub(super) written: Option<String>,
+    pub(super) original: Option<String>,
     /// True if a match adds to the score.
-    pub(super) counts: bool,
+    pub(super) scored: bool,
 }
 
 /// Converts a query to index expressions. Operators come only from this function, never from the query.
 pub(super) fn forms(query: &SearchQuery) -> Vec<QueryForm> {
     let word = |word: &String| {
-        Some(QueryForm { form: index_form(word)?, written: Some(word.clone()), counts: true })
+        Some(QueryForm { form: index_form(word)?, original: Some(word.clone()), scored: true })
     };
-    let stretch = |s: &ScriptRun| QueryForm { form: occurs(s), written: Some(s.text.clone()), counts: false };
-    let further = |form: String| QueryForm { form, written: None, counts: true };
+    let stretch =
+        |s: &ScriptRun| QueryForm { form: occurs(s), original: Some(s.text.clone()), scored: false };
+    let further = |form: String| QueryForm { form, original: None, scored: true };
     let pieces = query.stretches.iter().flat_map(index_pieces).take(MAX_PIECES);
     let mut forms: Vec<QueryForm> = query.words.iter().filter_map(word).collect();
     forms.extend(query.stretches.iter().map(stretch).filter(|form| !form.form.is_empty()));
@@ -41,23 +42,76 @@ pub(super) fn forms(query: &SearchQuery) -> Vec<QueryForm> {
 }
 
 /// Converts prefix queries, whose words are alphanumeric, to index expressions.
-pub(super) fn prefix_forms(beginnings: &[PrefixQuery]) -> Vec<QueryForm> {
+pub(super) fn prefix_forms(prefixes: &[PrefixQuery]) -> Vec<QueryForm> {
     let form = |beginning: &PrefixQuery| {
         let words = beginning.words.iter().map(|word| format!("'{word}'"));
         let forms: Vec<String> = std::iter::once(format!("'{}':*", beginning.prefix)).chain(words).collect();
-        QueryForm { form: forms.join(" | "), written: None, counts: true }
+        QueryForm { form: forms.join(" | "), original: None, scored: true }
     };
-    beginnings.iter().map(form).collect()
+    prefixes.iter().map(form).collect()
+}
+
+/// Matching query forms and their weights.
+#[derive(Default)]
+pub(super) struct WeightedForms {
+    pub(super) forms: Vec<String>,
+    pub(super) weights: Vec<f64>,
+    /// Forms in at most half of the texts.
+    pub(super) selective: Vec<String>,
+    pub(super) unmatched: Vec<String>,
+}
+
+impl WeightedForms {
+    /// Weighs forms by how many of `all` texts contain each. Drops and reports those without a match.
+    pub(super) fn new(forms: &[QueryForm], frequencies: &[i64], all: i64) -> Self {
+        let mut weighted = Self::default();
+        for (QueryForm { form, original, scored }, frequency) in forms.iter().zip(frequencies) {
+            if *frequency == 0 {
+                weighted.unmatched.extend(original.clone());
+            } else if *scored {
+                if frequency * 2 <= all {
+                    weighted.selective.push(form.clone());
+                }
+                weighted.forms.push(form.clone());
+                weighted.weights.push(inverse_document_frequency(*frequency as f64, all as f64));
+            }
+        }
+        weighted
+    }
 }
 
 /// Returns the inverse document frequency of a word that `holding` of `all` texts contain. It is always positive.
-pub(super) fn weight(holding: f64, all: f64) -> f64 {
+pub(super) fn inverse_document_frequency(holding: f64, all: f64) -> f64 {
     (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln()
 }
 
 /// SQL for rows `a` of forms and weights from `$1` and `$2`.
-pub(super) const QUESTION_FORMS: &str =
+pub(super) const WEIGHTED_FORMS_SQL: &str =
     "unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place)";
+
+/// Returns the CTE `asked` with the queries of a question's forms. `$1` and `$2` are those of [`WEIGHTED_FORMS_SQL`].
+pub(super) fn forms_cte() -> String {
+    format!(
+        "WITH asked AS MATERIALIZED
+            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {WEIGHTED_FORMS_SQL})"
+    )
+}
+
+/// Returns SQL for the score of a text `t` by the queries of [`forms_cte`]. `$3` is the average length.
+pub(super) fn total_score_sql() -> String {
+    let share = score_sql("a.query", "t.length / $3::float8");
+    format!("(SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)")
+}
+
+/// Rows of names to read. Each page or document has at most three names.
+pub(super) const MAX_NAME_ROWS: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
+
+/// Returns the first key and the exclusive end of the names that match a question.
+pub(super) fn name_range(name: &NameQuery) -> Option<(&str, String)> {
+    let (from, to) = name.range()?;
+    // The end of an exact-name range contains NUL, which PostgreSQL rejects.
+    Some((from, to.replace('\0', "\u{1}")))
+}
 
 /// Returns SQL for [`bm25`] of one form `a` in a text with the terms `t.terms`. `form` is SQL for the query, and
 /// `length` for the text length relative to the average.

@@ -55,7 +55,7 @@ impl DataFile {
         }
     }
 
-    const fn steps(self) -> MigrationSteps {
+    pub(super) const fn steps(self) -> MigrationSteps {
         match self {
             Self::Knowledge => migrations::KNOWLEDGE,
             Self::Kv => migrations::KV,
@@ -73,26 +73,26 @@ impl DataFile {
 /// # Errors
 /// `unavailable`, naming the file, if it cannot be read or written, is damaged, or is newer than this binary.
 pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
-    let there = DataFile::ALL.into_iter().filter(|kept| from.join(kept.file()).exists());
+    let there = DataFile::ALL.into_iter().filter(|file| from.join(file.file()).exists());
     let mut open = Vec::new();
-    for kept in there {
-        let path = from.join(kept.file());
-        let source = begin(kept, &path).map_err(|error| error.into_fault(kept.subject(), &path))?;
-        open.push((kept, source));
+    for file in there {
+        let path = from.join(file.file());
+        let source = begin(file, &path).map_err(|error| error.into_fault(file.subject(), &path))?;
+        open.push((file, source));
     }
     let mut copied = Vec::new();
-    for (kept, (source, _lock)) in open {
-        let path = to.join(kept.file());
-        copy_one(&source, &path).map_err(|error| error.into_fault(kept.subject(), &path))?;
-        copied.push((kept, check(kept, &path)?));
+    for (file, (source, _lock)) in open {
+        let path = to.join(file.file());
+        copy_one(&source, &path).map_err(|error| error.into_fault(file.subject(), &path))?;
+        copied.push((file, check(file, &path)?));
     }
     Ok(copied)
 }
 
 /// Opens a connection whose snapshot is the current state of the database.
-fn begin(kept: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), StoreError> {
+fn begin(file: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), StoreError> {
     let lock = DatabaseLock::try_shared(path)?;
-    let source = open_reader(path, kept.steps())?;
+    let source = open_reader(path, file.steps())?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
     Ok((source, lock))
 }
@@ -108,38 +108,43 @@ fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns the schema version if the file is intact and this binary supports it. Blocks.
-pub fn check(kept: DataFile, path: &Path) -> Result<i64, Fault> {
-    checked(kept, path, "integrity_check")
+pub fn check(file: DataFile, path: &Path) -> Result<i64, Fault> {
+    checked(file, path, "integrity_check")
 }
 
 /// Checks each existing database, which hosts may be using. Faster than [`check`], because it does not compare indexes
 /// with their tables. Blocks.
 pub fn check_all(state: &Path) -> Vec<(DataFile, Result<i64, Fault>)> {
-    let there = DataFile::ALL.into_iter().filter(|kept| state.join(kept.file()).exists());
-    let check_one = |kept: DataFile| {
-        let path = state.join(kept.file());
-        let locked = DatabaseLock::lock_shared(kept, &path);
-        (kept, locked.and_then(|_lock| checked(kept, &path, "quick_check")))
+    let there = DataFile::ALL.into_iter().filter(|file| state.join(file.file()).exists());
+    let check_one = |file: DataFile| {
+        let path = state.join(file.file());
+        let locked = DatabaseLock::lock_shared(file, &path);
+        (file, locked.and_then(|_lock| checked(file, &path, "quick_check")))
     };
     there.map(check_one).collect()
 }
 
-fn checked(kept: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
+fn checked(file: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
     let checked = || {
-        let db = open_reader(path, kept.steps())?;
-        let said: String = db.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))?;
-        if said != "ok" {
-            // The first line only names the database.
-            let found = said.lines().filter(|line| !line.starts_with("***"));
-            return Err(StoreError::NotIntact(found.collect::<Vec<_>>().join("; ")));
-        }
+        let db = open_reader(path, file.steps())?;
+        check_integrity(&db, pragma)?;
         migrations::version(&db)
     };
-    checked().map_err(|error| error.into_fault(kept.subject(), path))
+    checked().map_err(|error| error.into_fault(file.subject(), path))
+}
+
+pub(super) fn check_integrity(db: &Connection, pragma: &str) -> Result<(), StoreError> {
+    let result: String = db.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))?;
+    if result == "ok" {
+        return Ok(());
+    }
+    // The first line only names the database.
+    let lines = result.lines().filter(|line| !line.starts_with("***"));
+    Err(StoreError::NotIntact(lines.collect::<Vec<_>>().join("; ")))
 }
 
 /// Moves everything from the `-wal` file into the database, so that the file alone can be copied.
-pub(super) fn leave_one_file(connection: &Connection) {
+pub(super) fn checkpoint(connection: &Connection) {
     let _ = connection.busy_timeout(CHECKPOINT_TIMEOUT);
     let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
     match moved {
@@ -150,7 +155,7 @@ pub(super) fn leave_one_file(connection: &Connection) {
 }
 
 /// Returns some free pages to the file system. Returns true if more remain.
-pub(super) fn shrink(db: &Connection) -> Result<bool, StoreError> {
+pub(super) fn free_some_pages(db: &Connection) -> Result<bool, StoreError> {
     let free = |db: &Connection| db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
     let before = free(db)?;
     let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({FREED_PAGES})"))?;

@@ -2,7 +2,6 @@
 //! async runtime. If opening fails, the next call tries again.
 
 pub(super) mod create;
-mod open;
 mod writer;
 
 use std::{
@@ -16,26 +15,20 @@ use gatehouse_core::{
     lock,
     outcome::{Fault, FaultKind},
 };
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::{
     sync::{Semaphore, oneshot},
     time::timeout,
 };
 
-use self::writer::{WriteJob, WriterThread, in_transaction};
-pub(super) use self::{
-    open::open_reader,
-    writer::{Options, open_writer},
-};
+use self::writer::{BUSY_TIMEOUT, WriteJob, WriterThread, in_transaction};
+pub(super) use self::writer::{DatabaseProfile, open_writer};
 use super::{
-    copy::{leave_one_file, shrink},
+    copy::{DataFile, checkpoint, free_some_pages},
     error::StoreError,
     lock::DatabaseLock,
-    migrations::MigrationSteps,
+    migrations::{self, MigrationSteps},
 };
-
-/// Default time that a connection waits for a writer in another process.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
 
@@ -52,11 +45,9 @@ pub(super) struct Database {
 }
 
 struct SharedDatabase {
-    /// Name of the database for faults.
-    subject: &'static str,
+    file: DataFile,
     path: PathBuf,
-    steps: MigrationSteps,
-    options: Options,
+    profile: DatabaseProfile,
     open: Mutex<DatabaseState>,
 }
 
@@ -78,46 +69,18 @@ struct OpenDatabase {
 
 impl Database {
     /// Creates a database that the first use opens and migrates.
-    pub(super) fn new(subject: &'static str, path: PathBuf, steps: MigrationSteps) -> Self {
-        Self::with_busy_timeout(subject, path, steps, BUSY_TIMEOUT)
+    pub(super) fn new(file: DataFile, path: PathBuf) -> Self {
+        Self::with_profile(file, path, DatabaseProfile::Default)
     }
 
-    /// Creates a database for temporary data: deleted content is overwritten, and [`Database::reclaim_space`] shrinks
-    /// the file.
-    pub(super) fn temporary(subject: &'static str, path: PathBuf, steps: MigrationSteps) -> Self {
-        Self::with_options(subject, path, steps, Options { temporary: true, ..Options::new(BUSY_TIMEOUT) })
-    }
-
-    /// Creates a database for counters. It uses little memory, and a power failure, but not a crash, may lose the last
-    /// writes.
-    pub(super) fn for_counters(subject: &'static str, path: PathBuf, steps: MigrationSteps) -> Self {
-        Self::with_options(subject, path, steps, Options { counts: true, ..Options::new(BUSY_TIMEOUT) })
-    }
-
-    pub(super) fn in_memory(subject: &'static str, steps: MigrationSteps) -> Self {
-        let options = Options { memory: true, ..Options::new(BUSY_TIMEOUT) };
-        Self::with_options(subject, ":memory:".into(), steps, options)
-    }
-
-    /// Creates a database that waits up to `busy` for a writer in another process.
-    pub(super) fn with_busy_timeout(
-        subject: &'static str,
-        path: PathBuf,
-        steps: MigrationSteps,
-        busy: Duration,
-    ) -> Self {
-        Self::with_options(subject, path, steps, Options::new(busy))
-    }
-
-    fn with_options(subject: &'static str, path: PathBuf, steps: MigrationSteps, options: Options) -> Self {
-        let shared = Arc::new(SharedDatabase {
-            subject,
-            path,
-            steps,
-            options,
-            open: Mutex::new(DatabaseState::Unopened),
-        });
+    pub(super) fn with_profile(file: DataFile, path: PathBuf, profile: DatabaseProfile) -> Self {
+        let shared =
+            Arc::new(SharedDatabase { file, path, profile, open: Mutex::new(DatabaseState::Unopened) });
         Self { shared, permits: Arc::new(Semaphore::new(MAX_READERS)) }
+    }
+
+    pub(super) fn in_memory(file: DataFile) -> Self {
+        Self::with_profile(file, ":memory:".into(), DatabaseProfile::Memory)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -137,8 +100,8 @@ impl Database {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Result<T, StoreError>, Fault> {
-        if self.shared.options.memory {
-            return self.try_job(|connection| work(connection)).await;
+        if self.shared.profile == DatabaseProfile::Memory {
+            return self.run_on_writer(|connection| work(connection)).await;
         }
         let shared = Arc::clone(&self.shared);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.closed_fault())?;
@@ -163,7 +126,7 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Result<T, StoreError>, Fault> {
-        self.try_job(|connection| in_transaction(connection, work)).await
+        self.run_on_writer(|connection| in_transaction(connection, work)).await
     }
 
     /// Like [`Self::write`], but a full disk is `exhausted`, because the caller can free space.
@@ -171,8 +134,7 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Fault> {
-        let done = self.try_job(|connection| in_transaction(connection, work)).await?;
-        done.map_err(|error| {
+        self.try_write(work).await?.map_err(|error| {
             let full = error.is_full();
             let fault = self.shared.fault(error);
             if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }
@@ -181,23 +143,16 @@ impl Database {
 
     /// Returns free pages to the file system in small steps, so that writers can proceed in between.
     pub(super) async fn reclaim_space(&self) -> Result<(), Fault> {
-        while self.write(|db| shrink(db)).await? {}
-        self.job(|connection| {
-            leave_one_file(connection);
+        while self.write(|db| free_some_pages(db)).await? {}
+        let work = |connection: &mut Connection| {
+            checkpoint(connection);
             Ok(connection.busy_timeout(BUSY_TIMEOUT)?)
-        })
-        .await
+        };
+        self.run_on_writer(work).await?.map_err(|error| self.shared.fault(error))
     }
 
-    async fn job<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.try_job(work).await?.map_err(|error| self.shared.fault(error))
-    }
-
-    /// Like [`Self::job`], but returns errors of `work` and of opening unconverted.
-    pub(super) async fn try_job<T: Send + 'static>(
+    /// Runs `work` on the writer connection. Returns errors of `work` and of opening unconverted.
+    pub(super) async fn run_on_writer<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Result<T, StoreError>, Fault> {
@@ -218,13 +173,27 @@ impl Database {
         answered.await.map_err(|_| self.closed_fault())
     }
 
-    /// Runs work that opens its own connections, and converts its errors to faults.
-    pub(super) async fn run_blocking<T: Send + 'static>(
+    /// Returns true if the file exists. Health checks and sweeps must not create it.
+    pub(super) async fn exists(&self) -> bool {
+        tokio::fs::try_exists(self.path()).await.unwrap_or(true)
+    }
+
+    /// Runs `work` with the schema version of the file and the newest version, without migrating it. `None` if the file
+    /// does not exist.
+    pub(super) async fn inspect<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let done = tokio::task::spawn_blocking(work).await.map_err(|_| self.closed_fault())?;
-        done.map_err(|error| self.shared.fault(error))
+        work: impl FnOnce(&Connection, (i64, i64)) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Option<T>, Fault> {
+        if !self.exists().await {
+            return Ok(None);
+        }
+        let (path, steps) = (self.path().to_owned(), self.shared.file.steps());
+        let run = move || {
+            let db = open_reader(&path, steps)?;
+            work(&db, (migrations::version(&db)?, migrations::latest(steps)))
+        };
+        let done = tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())?;
+        done.map(Some).map_err(|error| self.shared.fault(error))
     }
 
     /// Closes the database permanently, after running reads and accepted writes.
@@ -240,15 +209,15 @@ impl Database {
     }
 
     fn closed_fault(&self) -> Fault {
-        let SharedDatabase { subject, path, .. } = &*self.shared;
-        Fault::internal(format!("{subject} at {}: database task ended unexpectedly", path.display()))
+        let SharedDatabase { file, path, .. } = &*self.shared;
+        Fault::internal(format!("{} at {}: database task ended unexpectedly", file.subject(), path.display()))
             .hint("This is a bug in gatehouse; see its log on stderr.")
     }
 }
 
 impl SharedDatabase {
     fn fault(&self, error: StoreError) -> Fault {
-        error.into_fault(self.subject, &self.path)
+        error.into_fault(self.file.subject(), &self.path)
     }
 
     fn get_or_open(&self) -> Result<Arc<OpenDatabase>, StoreError> {
@@ -259,13 +228,14 @@ impl SharedDatabase {
     fn with_open<T>(&self, work: impl FnOnce(&Arc<OpenDatabase>) -> T) -> Result<T, StoreError> {
         let mut slot = lock(&self.open);
         if let DatabaseState::Unopened = *slot {
-            let lock = if self.options.memory {
+            let steps = self.file.steps();
+            let lock = if self.profile == DatabaseProfile::Memory {
                 None
             } else {
-                create::ensure(&self.path, self.steps, self.options)?;
+                create::ensure(&self.path, steps, self.profile)?;
                 Some(DatabaseLock::try_shared(&self.path)?)
             };
-            let writer = WriterThread::start(&self.path, self.steps, self.options)?;
+            let writer = WriterThread::start(&self.path, steps, self.profile)?;
             *slot =
                 DatabaseState::Open(Arc::new(OpenDatabase { idle: Mutex::default(), writer, _lock: lock }));
         }
@@ -274,6 +244,39 @@ impl SharedDatabase {
             DatabaseState::Unopened | DatabaseState::Closed => Err(StoreError::Closed),
         }
     }
+}
+
+impl OpenDatabase {
+    fn read<T>(
+        &self,
+        shared: &SharedDatabase,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = lock(&self.idle).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open_reader(&shared.path, shared.file.steps())?,
+        };
+        let snapshot = connection.unchecked_transaction()?;
+        let result = work(&snapshot);
+        drop(snapshot);
+        if result.is_ok() {
+            lock(&self.idle).push(connection);
+        }
+        result
+    }
+}
+
+/// Opens a connection that cannot write. The file must exist.
+pub(super) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection, StoreError> {
+    create::not_empty(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    migrations::check(&connection, steps)?;
+    // A negative size is in KiB, a positive one in pages.
+    connection.pragma_update(None, "cache_size", -MAX_CACHE_BYTES / 1024)?;
+    Ok(connection)
 }
 
 #[cfg(test)]

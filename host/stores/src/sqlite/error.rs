@@ -10,13 +10,17 @@ pub(super) enum StoreError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     #[error("cannot create the directory: {0}")]
-    Folder(std::io::Error),
+    Directory(std::io::Error),
+    #[error("cannot replace the file: {0}")]
+    SetAside(std::io::Error),
+    #[error("cannot create its key file: {0}")]
+    KeyFile(std::io::Error),
     #[error("cannot create the file: {0}")]
     File(std::io::Error),
     #[error("the file is empty, so its database is lost")]
     Empty,
     #[error("schema version {found} is newer than {known}, the latest that this gatehouse supports")]
-    Newer { found: i64, known: i64 },
+    NewerSchema { found: i64, known: i64 },
     #[error("closed, because the host is stopping")]
     Closed,
     #[error("`gatehouse restore` is replacing it")]
@@ -31,7 +35,7 @@ pub(super) enum StoreError {
     #[error("cannot start its writer thread: {0}")]
     Writer(std::io::Error),
     #[error("invalid stored value: {0}")]
-    Damaged(String),
+    InvalidValue(String),
     /// A fault that is not about the database.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -71,7 +75,7 @@ impl StoreError {
                         | Code::OperationInterrupted
                 )
             ),
-            Self::Newer { .. } | Self::NotIntact(_) | Self::Damaged(_) | Self::Empty => true,
+            Self::NewerSchema { .. } | Self::NotIntact(_) | Self::InvalidValue(_) | Self::Empty => true,
             _ => false,
         }
     }
@@ -80,17 +84,19 @@ impl StoreError {
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
         let (hint, retryable) = match &self {
             Self::Fault(_) => ("", false),
-            Self::Newer { .. } => ("Update gatehouse, or set GATEHOUSE_STATE to another directory.", false),
+            Self::NewerSchema { .. } => {
+                ("Update gatehouse, or set GATEHOUSE_STATE to another directory.", false)
+            }
             Self::Closed => ("Restart the host and call again.", true),
             Self::Restoring => ("Try again in a moment.", true),
             Self::InUse => ("Stop the hosts and commands that use this data directory first.", true),
             Self::NotIntact(_) => ("Restore an intact backup.", false),
             Self::Empty => ("Restore a backup, or remove the file to start with a new database.", false),
             Self::File(_) if self.is_full() => ("Nothing was changed. Free some space.", true),
-            Self::Folder(_) | Self::File(_) | Self::Lock(_) => {
+            Self::Directory(_) | Self::SetAside(_) | Self::KeyFile(_) | Self::File(_) | Self::Lock(_) => {
                 ("Set GATEHOUSE_STATE to a writable directory.", true)
             }
-            Self::Writer(_) | Self::Damaged(_) => ("Run `gatehouse doctor`.", true),
+            Self::Writer(_) | Self::InvalidValue(_) => ("Run `gatehouse doctor`.", true),
             Self::Sqlite(error) => (explain(error.sqlite_error_code()).1, true),
         };
         let cause = match self {
@@ -139,7 +145,7 @@ mod tests {
     use rusqlite::ffi;
 
     #[test]
-    fn common_failures_are_said_in_plain_words() {
+    fn common_failures_have_plain_messages() {
         for (code, words) in [
             (ffi::SQLITE_FULL, "the disk is full"),
             (ffi::SQLITE_READONLY, "read-only"),

@@ -15,7 +15,7 @@ use gatehouse_core::{
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{db::Database, error::StoreError, migrations};
+use super::{copy::DataFile, db::Database, error::StoreError};
 
 pub struct SqliteKv {
     db: Database,
@@ -24,7 +24,7 @@ pub struct SqliteKv {
 
 impl SqliteKv {
     pub fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self { db: Database::new("key-value store of the gates", path, migrations::KV), clock }
+        Self { db: Database::new(DataFile::Kv, path), clock }
     }
 
     /// Closes the store permanently and checkpoints the file.
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_said_and_changes_nothing() {
+    async fn a_full_disk_is_reported_and_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let kv = SqliteKv::new(dir.path().join("kv.db"), Arc::new(Noon));
         kv.set("a", "k", b"old".to_vec(), None, 1 << 30).await.unwrap();

@@ -18,31 +18,34 @@ pub struct DatabaseLock {
 
 impl DatabaseLock {
     pub(super) fn try_shared(database: &Path) -> Result<Self, StoreError> {
+        Self::acquire(database, File::try_lock_shared, StoreError::Restoring)
+    }
+
+    pub(super) fn try_exclusive(database: &Path) -> Result<Self, StoreError> {
+        Self::acquire(database, File::try_lock, StoreError::InUse)
+    }
+
+    fn acquire(
+        database: &Path,
+        lock: fn(&File) -> Result<(), TryLockError>,
+        blocked: StoreError,
+    ) -> Result<Self, StoreError> {
         let file = lock_file(database)?;
-        match file.try_lock_shared() {
+        match lock(&file) {
             Ok(()) => Ok(Self { _lock: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Restoring),
+            Err(TryLockError::WouldBlock) => Err(blocked),
             Err(TryLockError::Error(error)) => Err(StoreError::Lock(error)),
         }
     }
 
     /// Acquires a lock that other users share. Fails if another process is replacing the file.
-    pub fn lock_shared(kept: DataFile, database: &Path) -> Result<Self, Fault> {
-        Self::try_shared(database).map_err(|error| error.into_fault(kept.subject(), database))
+    pub fn lock_shared(file: DataFile, database: &Path) -> Result<Self, Fault> {
+        Self::try_shared(database).map_err(|error| error.into_fault(file.subject(), database))
     }
 
     /// Acquires an exclusive lock: no other process has the database open or can open it. Its directory must exist.
-    pub fn lock_exclusive(kept: DataFile, database: &Path) -> Result<Self, Fault> {
-        Self::try_exclusive(database).map_err(|error| error.into_fault(kept.subject(), database))
-    }
-
-    pub(super) fn try_exclusive(database: &Path) -> Result<Self, StoreError> {
-        let file = lock_file(database)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _lock: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::InUse),
-            Err(TryLockError::Error(error)) => Err(StoreError::Lock(error)),
-        }
+    pub fn lock_exclusive(file: DataFile, database: &Path) -> Result<Self, Fault> {
+        Self::try_exclusive(database).map_err(|error| error.into_fault(file.subject(), database))
     }
 }
 

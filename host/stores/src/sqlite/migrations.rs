@@ -74,7 +74,7 @@ pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
 
 pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<(), StoreError> {
     match version(connection)? {
-        found if found > latest(steps) => Err(StoreError::Newer { found, known: latest(steps) }),
+        found if found > latest(steps) => Err(StoreError::NewerSchema { found, known: latest(steps) }),
         _ => Ok(()),
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = version(&transaction)?;
         if found > known {
-            return Err(StoreError::Newer { found, known });
+            return Err(StoreError::NewerSchema { found, known });
         }
         let Some(step) = usize::try_from(found).ok().and_then(|done| steps.get(done)) else {
             return Ok(());

@@ -12,8 +12,6 @@ pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
 mod query;
-#[cfg(feature = "weaviate-neo4j")]
-pub(crate) mod tokenizer;
 #[cfg(any(test, fuzzing))]
 pub(crate) use query::fuzz_question;
 pub(crate) mod tools;

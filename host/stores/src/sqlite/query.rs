@@ -13,8 +13,8 @@ pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a String>) -> Option<Stri
 }
 
 /// Returns a query that matches any word with one of the prefixes. `None` if there are none.
-pub(super) fn any_prefix(beginnings: &[PrefixQuery]) -> Option<String> {
-    let forms = beginnings.iter().flat_map(|beginning| {
+pub(super) fn any_prefix(prefixes: &[PrefixQuery]) -> Option<String> {
+    let forms = prefixes.iter().flat_map(|beginning| {
         let prefix = format!("{} *", quote(&beginning.prefix));
         std::iter::once(prefix).chain(beginning.words.iter().map(|word| quote(word)))
     });

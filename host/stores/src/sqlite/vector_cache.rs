@@ -16,10 +16,11 @@ use gatehouse_core::{
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{error::StoreError, vectors};
+use crate::engine::QueryVector;
 
 pub(super) struct VectorCache {
     corpus: &'static str,
-    held: Mutex<Option<Arc<CachedVectors>>>,
+    cached: Mutex<Option<Arc<CachedVectors>>>,
 }
 
 #[derive(Clone)]
@@ -32,30 +33,30 @@ pub(super) struct CachedVectors {
     items: Vec<i64>,
     rows: HashMap<i64, usize>,
     /// Items without a vector from the model.
-    silent: HashSet<i64>,
+    empty_items: HashSet<i64>,
 }
 
 impl VectorCache {
     pub(super) fn new(corpus: &'static str) -> Self {
-        Self { corpus, held: Mutex::default() }
+        Self { corpus, cached: Mutex::default() }
     }
 
-    /// Returns the vectors of a model with this dimension, as current as the snapshot of `db`. `None` if the model has
-    /// no vectors yet.
-    pub(super) fn held(
+    /// Returns the vectors that compare with a question, as current as the snapshot of `db`. `None` if its model has no
+    /// vectors yet.
+    pub(super) fn load(
         &self,
         db: &Connection,
-        model: &str,
-        dimension: usize,
+        question: &QueryVector,
     ) -> Result<Option<Arc<CachedVectors>>, StoreError> {
-        let Some(model) = vectors::model(db, model)? else { return Ok(None) };
+        let Some(model) = vectors::model(db, &question.model)? else { return Ok(None) };
+        let dimension = question.values.len();
         let state = db
             .prepare_cached("SELECT generation, removed FROM vector_state")?
             .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
         let Some((generation, removed)) = state.optional()? else { return Ok(None) };
         // Locked during loading, so that concurrent searches load once.
-        let mut held = lock(&self.held);
-        let fits = held.take_if(|held| held.model == model && held.block.dimension() == dimension);
+        let mut cached = lock(&self.cached);
+        let fits = cached.take_if(|cached| cached.model == model && cached.block.dimension() == dimension);
         let current = match fits {
             Some(current) if current.generation >= generation => current,
             Some(mut current) if current.generation >= removed => {
@@ -63,12 +64,12 @@ impl VectorCache {
                 current
             }
             _ => {
-                let mut fresh = CachedVectors::empty(self.corpus, model, dimension);
-                fresh.read(db, generation)?;
-                Arc::new(fresh)
+                let mut loaded = CachedVectors::empty(self.corpus, model, dimension);
+                loaded.read(db, generation)?;
+                Arc::new(loaded)
             }
         };
-        *held = Some(Arc::clone(&current));
+        *cached = Some(Arc::clone(&current));
         Ok(Some(current))
     }
 }
@@ -82,7 +83,7 @@ impl CachedVectors {
             block: VectorBlock::new(dimension),
             items: Vec::new(),
             rows: HashMap::new(),
-            silent: HashSet::new(),
+            empty_items: HashSet::new(),
         }
     }
 
@@ -95,9 +96,13 @@ impl CachedVectors {
         let mut rows = statement.query(params![self.model, self.generation, self.corpus])?;
         while let Some(row) = rows.next()? {
             let item: i64 = row.get(0)?;
-            match row.get_ref(1)?.as_blob_or_null().map_err(|error| StoreError::Damaged(error.to_string()))? {
+            match row
+                .get_ref(1)?
+                .as_blob_or_null()
+                .map_err(|error| StoreError::InvalidValue(error.to_string()))?
+            {
                 None => {
-                    self.silent.insert(item);
+                    self.empty_items.insert(item);
                 }
                 Some(bytes) => self.put(item, &vectors::floats(bytes)),
             }
@@ -125,7 +130,7 @@ impl CachedVectors {
     }
 
     pub(super) fn items(&self) -> usize {
-        self.items.len() + self.silent.len()
+        self.items.len() + self.empty_items.len()
     }
 
     pub(super) fn cosines(&self, query: &[f32]) -> Vec<(i64, f32)> {

@@ -4,7 +4,10 @@
 //! never collide.
 
 use async_trait::async_trait;
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{
+    outcome::Fault,
+    search::{dense, near_enough},
+};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{db::Database, error::StoreError};
@@ -13,6 +16,9 @@ use crate::embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingI
 /// Age at which vectors of an unused model are deleted: 30 days. Until then, switching back costs nothing, and hosts
 /// with different models can share a database.
 const UNUSED_MODEL_SECONDS: i64 = 30 * 24 * 60 * 60;
+
+/// Maximum error of a similarity to a vector that is quantized to bytes.
+const QUANTIZATION_ERROR: f32 = 0.01;
 
 /// Condition for a waiting item. `?1` is the model's number; `?2` is the bytes of its vectors, or null if unknown.
 const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = item.number AND v.model = ?1
@@ -30,7 +36,7 @@ impl VectorStore for Database {
         self.read(move |db| waiting(db, &model, after.as_ref(), limit)).await
     }
 
-    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let name = model.name.clone();
         self.write(move |db| store(db, &name, &vectors)).await
     }
@@ -41,10 +47,22 @@ pub(super) fn model(db: &Connection, name: &str) -> Result<Option<i64>, StoreErr
     Ok(statement.query_row([name], |row| row.get(0)).optional()?)
 }
 
-pub(super) fn load(db: &Connection, model: i64, item: i64) -> Result<Option<Vec<f32>>, StoreError> {
+/// Returns the similarity of a stored vector to a question. `None` if the item has no vector.
+pub(super) fn cosine(
+    db: &Connection,
+    model: i64,
+    item: i64,
+    question: &[f32],
+) -> Result<Option<f32>, StoreError> {
     let mut statement = db.prepare_cached("SELECT value FROM vector WHERE item = ?1 AND model = ?2")?;
     let value: Option<Option<Vec<u8>>> = statement.query_row([item, model], |row| row.get(0)).optional()?;
-    Ok(value.flatten().map(|bytes| floats(&bytes)))
+    Ok(value.flatten().and_then(|bytes| dense::cosine(&floats(&bytes), question)))
+}
+
+/// Returns false if an item is too far away, even with the error of its quantized vector. `has_words` is true if
+/// some item matches by words.
+pub(super) fn may_be_near(quantized: f32, has_words: bool) -> bool {
+    near_enough(quantized + QUANTIZATION_ERROR, has_words)
 }
 
 pub(super) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> Result<u32, StoreError> {

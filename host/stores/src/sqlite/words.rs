@@ -19,6 +19,40 @@ pub(super) struct WordIndex {
     pub(super) weights: &'static str,
 }
 
+impl WordIndex {
+    /// Returns the index of one owner or repository, which has its own tables.
+    pub(super) fn numbered(number: i64, weights: &'static str) -> Self {
+        Self {
+            words: Cow::Owned(format!("words_{number}")),
+            pieces: Cow::Owned(format!("pieces_{number}")),
+            weights,
+        }
+    }
+
+    pub(super) fn create(&self, db: &Connection, columns: &str) -> Result<(), StoreError> {
+        let Self { words, pieces, .. } = self;
+        let columns = format!("{columns}, content = '', contentless_delete = 1");
+        db.execute_batch(&format!(
+            "CREATE VIRTUAL TABLE {words} USING fts5 ({columns}, tokenize = 'porter unicode61');
+             CREATE VIRTUAL TABLE {pieces} USING fts5 ({columns}, tokenize = 'ascii');"
+        ))?;
+        Ok(())
+    }
+
+    pub(super) fn drop_tables(&self, db: &Connection) -> Result<(), StoreError> {
+        let Self { words, pieces, .. } = self;
+        db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, db: &Connection, row: i64) -> Result<(), StoreError> {
+        for table in [&self.words, &self.pieces] {
+            db.prepare_cached(&format!("DELETE FROM {table} WHERE rowid = ?1"))?.execute([row])?;
+        }
+        Ok(())
+    }
+}
+
 /// A condition on `rowid` that starts with AND, and its value. Both are empty without filters.
 #[derive(Default)]
 pub(super) struct RowFilter {
@@ -37,31 +71,31 @@ struct CountedWord {
     rows: i64,
 }
 
-/// Scores every row that contains a significant word. If fewer than `enough` rows match, scores every row that contains
+/// Scores every row that contains a significant word. If fewer than `min_rows` rows match, scores every row that contains
 /// any word. `total` is the number of all rows.
 pub(super) fn search(
     db: &Connection,
     index: &WordIndex,
     query: &SearchQuery,
-    narrowed: &RowFilter,
+    filter: &RowFilter,
     total: i64,
-    enough: usize,
+    min_rows: usize,
 ) -> Result<WordMatches, StoreError> {
     let SearchQuery { words, joined, stretches } = query;
     let words = words.iter().map(|text| count_word(db, index, text)).collect::<Result<Vec<_>, _>>()?;
-    let telling = significant_terms(&words, joined, total);
+    let significant = significant_terms(&words, joined, total);
     let mut scores = HashMap::new();
-    if let Some(expression) = &telling.expression {
-        scores = matching_rows(db, &index.words, index.weights, expression, narrowed)?;
+    if let Some(expression) = &significant.expression {
+        scores = matching_rows(db, &index.words, index.weights, expression, filter)?;
     }
-    if !telling.all
-        && scores.len() < enough
+    if !significant.all
+        && scores.len() < min_rows
         && let Some(expression) = any_of(present(&words).map(|word| &word.text).chain(joined))
     {
-        scores = matching_rows(db, &index.words, index.weights, &expression, narrowed)?;
+        scores = matching_rows(db, &index.words, index.weights, &expression, filter)?;
     }
     if let Some(expression) = any_piece(stretches) {
-        for (row, score) in matching_rows(db, &index.pieces, index.weights, &expression, narrowed)? {
+        for (row, score) in matching_rows(db, &index.pieces, index.weights, &expression, filter)? {
             *scores.entry(row).or_default() += score;
         }
     }
@@ -78,11 +112,11 @@ pub(super) fn search(
 pub(super) fn search_prefixes(
     db: &Connection,
     index: &WordIndex,
-    beginnings: &[PrefixQuery],
-    narrowed: &RowFilter,
+    prefixes: &[PrefixQuery],
+    filter: &RowFilter,
 ) -> Result<WordMatches, StoreError> {
-    let scores = match any_prefix(beginnings) {
-        Some(expression) => matching_rows(db, &index.words, index.weights, &expression, narrowed)?,
+    let scores = match any_prefix(prefixes) {
+        Some(expression) => matching_rows(db, &index.words, index.weights, &expression, filter)?,
         None => HashMap::new(),
     };
     Ok(WordMatches { scores, unmatched: Vec::new() })
@@ -118,17 +152,17 @@ struct SignificantTerms {
 /// Returns the significant words. A word in more than half of the rows adds almost nothing to SQLite's BM25, but makes
 /// it score all those rows, so search uses it only if the others match too few.
 fn significant_terms(words: &[CountedWord], joined: &[String], total: i64) -> SignificantTerms {
-    let tells = |word: &&CountedWord| word.rows * 2 <= total;
-    let telling = present(words).filter(tells).map(|word| &word.text);
+    let is_significant = |word: &&CountedWord| word.rows * 2 <= total;
+    let significant = present(words).filter(is_significant).map(|word| &word.text);
     SignificantTerms {
-        expression: any_of(telling.chain(joined)),
-        all: present(words).all(|word| tells(&word)),
+        expression: any_of(significant.chain(joined)),
+        all: present(words).all(|word| is_significant(&word)),
     }
 }
 
 /// Returns the statement with two parameters: the expression and the value of the filter.
-pub(super) fn statement(index: &str, weights: &str, narrowed: &RowFilter) -> String {
-    let condition = &narrowed.condition;
+pub(super) fn match_sql(index: &str, weights: &str, filter: &RowFilter) -> String {
+    let condition = &filter.condition;
     format!("SELECT rowid, -bm25({index}, {weights}) FROM {index} WHERE {index} MATCH ?{condition}")
 }
 
@@ -138,11 +172,11 @@ fn matching_rows(
     index: &str,
     weights: &str,
     expression: &str,
-    narrowed: &RowFilter,
+    filter: &RowFilter,
 ) -> Result<HashMap<i64, f64>, StoreError> {
     let mut values = vec![Value::from(expression.to_owned())];
-    values.extend(narrowed.value.clone());
-    let mut statement = db.prepare_cached(&statement(index, weights, narrowed))?;
+    values.extend(filter.value.clone());
+    let mut statement = db.prepare_cached(&match_sql(index, weights, filter))?;
     let rows =
         statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -151,7 +185,7 @@ fn matching_rows(
 pub(super) fn best(
     scores: &HashMap<i64, f64>,
     limit: usize,
-    called: impl Fn(i64) -> Result<Option<String>, StoreError>,
+    name_of: impl Fn(i64) -> Result<Option<String>, StoreError>,
 ) -> Result<Vec<i64>, StoreError> {
     let mut rows: Vec<(i64, f64)> = scores.iter().map(|(row, score)| (*row, *score)).collect();
     if limit < rows.len() {
@@ -163,7 +197,7 @@ pub(super) fn best(
     if rows.len() > limit {
         let mut named = Vec::with_capacity(rows.len());
         for (row, score) in rows {
-            named.push((score, called(row)?, row));
+            named.push((score, name_of(row)?, row));
         }
         named.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         rows = named.into_iter().take(limit).map(|(score, _, row)| (row, score)).collect();

@@ -26,8 +26,8 @@ pub(crate) fn classify(tags: &[String], tool: &ToolSpec) -> &'static str {
         return category;
     }
     let mut terms = std::collections::HashSet::new();
-    let told = format!("{} {}", split_identifier(&tool.name), tool.description);
-    for_each_term(&told, |term| {
+    let text = format!("{} {}", split_identifier(&tool.name), tool.description);
+    for_each_term(&text, |term| {
         terms.insert(term.to_owned());
     });
     let score = |words: &str| {

@@ -24,7 +24,7 @@ pub(super) struct ListingCache {
 struct State {
     /// Generation of the store when it was last checked.
     generation: i64,
-    looked: Option<Instant>,
+    checked: Option<Instant>,
     /// Number of changes by this process.
     changes: u64,
     listings: HashMap<String, Option<KnownListing>>,
@@ -34,7 +34,7 @@ impl ListingCache {
     pub(super) async fn get(&self, store: &SqliteTools, server: &str) -> Result<Option<KnownListing>, Fault> {
         let changes = {
             let state = lock(&self.state);
-            let is_fresh = state.looked.is_some_and(|looked| looked.elapsed() < CACHE_TTL);
+            let is_fresh = state.checked.is_some_and(|checked| checked.elapsed() < CACHE_TTL);
             if let Some(known) = state.listings.get(server).filter(|_| is_fresh) {
                 return Ok(known.clone());
             }
@@ -77,7 +77,7 @@ impl ListingCache {
             state.listings.clear();
             state.generation = generation;
         }
-        state.looked = Some(Instant::now());
+        state.checked = Some(Instant::now());
         Some(state)
     }
 
@@ -86,6 +86,6 @@ impl ListingCache {
         let mut state = lock(&self.state);
         state.changes += 1;
         state.listings.clear();
-        state.looked = None;
+        state.checked = None;
     }
 }

@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read_and_kept() {
+    fn addresses_are_read() {
         let config = config("http://localhost:8081/under", "bolt://localhost:7687");
         assert_eq!(config.weaviate().expect("an address").as_str(), "http://localhost:8081/under/");
         assert_eq!(config.neo4j().expect("an address").as_str(), "bolt://localhost:7687");
     }
 
     #[test]
-    fn what_cannot_be_used_names_its_variable_and_shows_no_password() {
+    fn a_rejected_address_names_its_variable_without_the_password() {
         let fault = |weaviate: &str| config(weaviate, "bolt://x").weaviate().expect_err("refused").message;
         assert!(fault("localhost").starts_with("WEAVIATE_URL 'localhost' is not a URL"));
         assert!(fault("ftp://x").contains("the scheme must be one of http, https"));

@@ -9,6 +9,7 @@ mod neo4j;
 mod outbox;
 mod remote;
 mod search;
+mod tokenizer;
 mod weaviate;
 
 use std::{
@@ -252,7 +253,7 @@ impl VectorStore for ServerPair {
         self.neo4j.items_without_vector(model, after, limit).await
     }
 
-    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         self.neo4j.store_vectors(model, vectors).await?;
         self.outbox.job().set_model(model);
         self.wait_until_searchable(MAX_WRITE_WAIT).await;

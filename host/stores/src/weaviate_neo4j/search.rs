@@ -19,7 +19,7 @@ use super::{
 use crate::{
     embedding::VectorModel,
     engine::{PageCandidates, PageQuestion},
-    sqlite::tokenizer,
+    weaviate_neo4j::tokenizer,
 };
 
 const MAX_CONCURRENT: usize = 8;

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::outcome::Fault;
 use gatehouse_files::{write_atomic, write_new};
 
-use super::{edit_note::EditNote, record::file_hash, roots::WikiRoots};
+use super::{edit_marker::EditMarker, record::file_hash, roots::WikiRoots};
 
 /// Creates a file and its directory.
 ///
@@ -57,19 +57,19 @@ pub(crate) struct FileEdit {
     /// True while the edit is in the file.
     pub(crate) applied: AtomicBool,
     /// Exists from before the file changes until the page is stored.
-    note: EditNote,
+    note: EditMarker,
 }
 
 impl FileEdit {
     pub(crate) fn new(path: PathBuf, before: Vec<u8>, after: Vec<u8>) -> Self {
-        let note = EditNote::new(&path, &file_hash(&before), &file_hash(&after));
+        let note = EditMarker::new(&path, &file_hash(&before), &file_hash(&after));
         Self { path, before, after, applied: AtomicBool::new(false), note }
     }
 
     /// Reconstructs an interrupted edit: the file already contains it, but the stored page still has the hash `stored`.
     /// `None` if the file's content is not our edit.
     pub(crate) fn unfinished(path: PathBuf, stored: &str, now: Vec<u8>) -> Option<Self> {
-        let note = EditNote::new(&path, stored, &file_hash(&now));
+        let note = EditMarker::new(&path, stored, &file_hash(&now));
         let edit = Self { path, before: now.clone(), after: now, applied: AtomicBool::new(false), note };
         edit.note.exists().then_some(edit)
     }

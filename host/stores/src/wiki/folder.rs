@@ -9,7 +9,7 @@ use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
 
 use super::{
     edges::UnknownEdges,
-    file_state::FileState,
+    file_fingerprint::FileFingerprint,
     notes,
     record::PageRecord,
     text::{ReadError, read_text},
@@ -37,7 +37,7 @@ pub(crate) struct WikiFolder {
     /// Unknown edges of the pages that were read.
     pub(crate) unknown_edges: UnknownEdges,
     /// States of the page files when they were read, by relative path.
-    pub(crate) seen: HashMap<String, FileState>,
+    pub(crate) seen: HashMap<String, FileFingerprint>,
 }
 
 impl WikiFolder {
@@ -59,7 +59,7 @@ pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Wi
 pub(crate) fn read_again(
     root: &Path,
     known: Vec<PageRecord>,
-    mut seen: HashMap<String, FileState>,
+    mut seen: HashMap<String, FileFingerprint>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<WikiFolder, Fault> {
     let files = list(root)?;
@@ -73,11 +73,11 @@ pub(crate) fn read_again(
     for (done, file) in (1..).zip(&files) {
         let path = root.join(&file.relative);
         let before = known.remove(&file.relative).zip(seen.remove(&file.relative));
-        let page = match before.filter(|(_, seen)| seen.is_still(&path)) {
+        let page = match before.filter(|(_, seen)| seen.is_unchanged(&path)) {
             Some((record, seen)) => Ok((record, Some(seen), Vec::new())),
             None => {
                 // Take the state before reading, so that a change during the read is detected next time.
-                let seen = FileState::read_settled(&path);
+                let seen = FileFingerprint::capture(&path);
                 read_text(root, &path).map(|text| {
                     let (record, unknown) = PageRecord::from_file(&root_name, file, &text);
                     (record, seen, unknown)
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_page_is_skipped_with_a_reason() {
+    fn files_that_are_not_pages_are_skipped_with_a_reason() {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), "principles/Good.md", b"x");
         write(dir.path(), "principles/Bytes.md", b"\xff\xfe");

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    front_matter::front_matter,
+    verbatim::front_matter,
     verbatim::{Verbatim, next_line},
 };
 

@@ -4,11 +4,10 @@
 mod dates;
 pub(crate) mod edges;
 pub(crate) mod edit;
-pub(crate) mod edit_note;
+pub(crate) mod edit_marker;
 pub(crate) mod file;
-pub(crate) mod file_state;
+pub(crate) mod file_fingerprint;
 pub(crate) mod folder;
-mod front_matter;
 pub(crate) mod ids;
 pub(crate) mod index_file;
 mod layout;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
-    front_matter::front_matter,
     layout::PageLayout,
     parse::plain,
+    verbatim::front_matter,
     verbatim::{Verbatim, next_line},
 };
 

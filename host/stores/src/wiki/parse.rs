@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_edge_is_a_related_page_and_told() {
+    fn an_unknown_edge_is_reported_and_means_related() {
         let page = parse(
             "# X\n[[inspired_by::Principle:A]] [[source::Workflow:B|t|u]] [[seen::http://x]] [[step::Principle:C]]",
         );
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_do_not_change_what_a_page_says() {
+    fn line_endings_do_not_change_the_parsed_page() {
         assert_eq!(parse(&PAGE.replace('\n', "\r\n")), parse(PAGE));
         assert_eq!(parse(&format!("\u{feff}{PAGE}")), parse(PAGE));
     }

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 
 use super::{
     folder::PageFile,
-    front_matter::has_front_matter,
     ids,
     parse::{self, ParsedPage},
+    verbatim::has_front_matter,
 };
 
 /// Part of every file hash. Increase the version when the parser changes, so that the next indexing updates every page.
@@ -24,7 +24,7 @@ const PARSER_OF_FRONT_MATTER: &str = "gatehouse wiki parser 3\n";
 const FIELDS: &str = "fields:";
 
 /// Returns `true` if the page with this hash was written or changed only in the store.
-pub(crate) fn is_in_store_alone(hash: &str) -> bool {
+pub(crate) fn is_store_only(hash: &str) -> bool {
     hash.starts_with(FIELDS)
 }
 

@@ -1,4 +1,4 @@
-//! Finds quoted parts of a page that have no meaning as markup: fenced code, elements such as `<syntaxhighlight>`, and
+//! Finds YAML front matter, which is not page content, and quoted parts of a page that have no meaning as markup: fenced code, elements such as `<syntaxhighlight>`, and
 //! comments. An unclosed part is not quoted, so that a stray fence cannot hide links.
 //!
 //! Runs in linear time.
@@ -30,9 +30,9 @@ struct VerbatimScanner<'a> {
     /// ASCII-lowercase copy of `text`, with the same byte offsets.
     lower: String,
     /// Elements, and last the comment, without an end after the current position.
-    endless: [bool; ELEMENTS.len() + 1],
+    unclosed: [bool; ELEMENTS.len() + 1],
     /// Fences without an end after the current position, by character and length.
-    endless_fence: [[bool; MAX_FENCE + 1]; 2],
+    unclosed_fences: [[bool; MAX_FENCE + 1]; 2],
 }
 
 impl<'a> VerbatimScanner<'a> {
@@ -40,8 +40,8 @@ impl<'a> VerbatimScanner<'a> {
         Self {
             text,
             lower: text.to_ascii_lowercase(),
-            endless: [false; ELEMENTS.len() + 1],
-            endless_fence: [[false; MAX_FENCE + 1]; 2],
+            unclosed: [false; ELEMENTS.len() + 1],
+            unclosed_fences: [[false; MAX_FENCE + 1]; 2],
         }
     }
 
@@ -81,8 +81,8 @@ impl<'a> VerbatimScanner<'a> {
             return None;
         }
         let length = length.min(MAX_FENCE);
-        let endless = &mut self.endless_fence[usize::from(mark == '~')][length];
-        if *endless {
+        let unclosed = &mut self.unclosed_fences[usize::from(mark == '~')][length];
+        if *unclosed {
             return None;
         }
         let mut at = end;
@@ -97,7 +97,7 @@ impl<'a> VerbatimScanner<'a> {
             }
             at = end;
         }
-        *endless = true;
+        *unclosed = true;
         None
     }
 
@@ -121,11 +121,11 @@ impl<'a> VerbatimScanner<'a> {
     }
 
     fn close(&mut self, index: usize, from: usize, end: &str) -> Option<usize> {
-        if self.endless[index] {
+        if self.unclosed[index] {
             return None;
         }
         let found = self.lower[from..].find(end);
-        self.endless[index] = found.is_none();
+        self.unclosed[index] = found.is_none();
         found.map(|at| from + at + end.len())
     }
 }
@@ -141,6 +141,42 @@ fn fence_of(line: &str) -> Option<(char, usize, &str)> {
 
 pub(crate) fn next_line(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |offset| at + offset + 1)
+}
+
+/// Returns the end of the front matter at `from`: settings between two `---` lines. `None` if there is none; prose
+/// between two horizontal rules does not count.
+pub(super) fn front_matter(text: &str, from: usize) -> Option<usize> {
+    let mut at = next_line(text, from);
+    if text[from..at].trim_end() != "---" {
+        return None;
+    }
+    let mut is_first = true;
+    while at < text.len() {
+        let end = next_line(text, at);
+        let line = text[at..end].trim_end();
+        match line {
+            "---" | "..." => return Some(end),
+            "" => {}
+            // A `#` here is the heading of a page that starts with a rule.
+            _ if is_first && !is_setting(line) => return None,
+            _ => is_first = false,
+        }
+        at = end;
+    }
+    None
+}
+
+pub(super) fn has_front_matter(page: &[u8]) -> bool {
+    let page = page.strip_prefix("\u{feff}".as_bytes()).unwrap_or(page);
+    page.starts_with(b"---") && str::from_utf8(page).is_ok_and(|text| front_matter(text, 0).is_some())
+}
+
+/// Returns `true` if a line is `key: value` or `key:`.
+fn is_setting(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(key, value)| {
+        let plain = |c: char| c.is_alphanumeric() || "_-.\"' ".contains(c);
+        !key.is_empty() && key.chars().all(plain) && (value.is_empty() || value.starts_with([' ', '\t']))
+    })
 }
 
 #[cfg(test)]
@@ -163,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_closes_is_not_quoted() {
+    fn unclosed_parts_are_not_quoted() {
         assert_eq!(quoted("```\nx\n<pre>\n<!-- \n~~~~\n~~~\n<nowiki/>"), "");
         assert_eq!(quoted("<preface>x</preface> ```a```"), "");
     }
@@ -174,6 +210,26 @@ mod tests {
             ["<pre>", "<pre></pre>", "```\n", "<!--", "<code ", "~~~~~~~~~~~\n````\n", "<pre>\n```\n"]
         {
             assert!(!Verbatim::find(&piece.repeat(400_000)).covers(usize::MAX), "{piece}");
+        }
+    }
+
+    #[test]
+    fn settings_between_two_lines_are_front_matter_and_prose_is_not() {
+        for text in [
+            "---\nIt is prose.\n---\n",
+            "---\nkey: v\n",
+            "----\nkey: v\n----\n",
+            "---\nhttp://x\n---\n",
+            "---\n# X\n---\n",
+        ] {
+            assert_eq!(front_matter(text, 0), None, "{text}");
+            assert!(!has_front_matter(text.as_bytes()), "{text}");
+        }
+        for text in
+            ["---\ntitle: x\n---\nrest", "---\n\n'a b': # why\n  - c\n...\nrest", "---\r\n---\r\nrest"]
+        {
+            assert_eq!(front_matter(text, 0).map(|end| &text[end..]), Some("rest"), "{text}");
+            assert!(has_front_matter(format!("\u{feff}{text}").as_bytes()), "{text}");
         }
     }
 }

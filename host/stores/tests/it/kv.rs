@@ -62,7 +62,7 @@ async fn gates_do_not_see_each_other() {
 }
 
 #[tokio::test]
-async fn what_is_past_its_time_is_gone_for_every_read() {
+async fn expired_values_are_invisible_to_every_read() {
     let Store { kv, clock, _dir, .. } = store();
     set(&kv, "a", "short", b"x", Some(1_000)).await;
     set(&kv, "a", "for good", b"x", Some(u64::MAX)).await;
@@ -81,7 +81,7 @@ async fn what_is_past_its_time_is_gone_for_every_read() {
 }
 
 #[tokio::test]
-async fn the_quota_counts_keys_and_values_and_what_is_gone_does_not_count() {
+async fn the_quota_counts_only_live_keys_and_values() {
     let Store { kv, clock, _dir, .. } = store();
     let put = |key: &'static str, bytes: usize, ttl: Option<u64>| kv.set("a", key, vec![1; bytes], ttl, 100);
     put("four", 46, Some(10)).await.unwrap();
@@ -126,7 +126,7 @@ async fn numbers_are_added_up_in_one_step() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_added_changes_nothing() {
+async fn a_failed_add_changes_nothing() {
     let Store { kv, _dir, .. } = store();
     for value in [&b"many"[..], b"", b"1.5", b"+1", b"9223372036854775808", &[0xff]] {
         set(&kv, "a", "n", value, None).await;

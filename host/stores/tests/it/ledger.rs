@@ -66,7 +66,7 @@ async fn all(ledger: &SqliteLedger) -> Vec<ToolMetrics> {
 }
 
 #[tokio::test]
-async fn what_is_recorded_adds_up_and_is_there_after_a_restart() {
+async fn recorded_calls_add_up_and_survive_a_restart() {
     let place = Place::new();
     let ledger = place.ledger();
     ledger.close().await;
@@ -95,7 +95,7 @@ async fn what_is_recorded_adds_up_and_is_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn the_text_of_the_last_failure_is_kept_for_a_week_and_its_kind_for_ever() {
+async fn the_last_failure_keeps_its_text_for_a_week_and_its_kind_permanently() {
     let place = Place::new();
     let failed = |text: &str| {
         let call = place.call("read", SampleEnding::Fault(FaultKind::TimedOut));
@@ -128,7 +128,7 @@ async fn the_text_of_the_last_failure_is_kept_for_a_week_and_its_kind_for_ever()
 }
 
 #[tokio::test]
-async fn single_calls_go_after_a_week_and_what_they_add_up_to_stays() {
+async fn single_calls_are_deleted_after_a_week_and_totals_stay() {
     let place = Place::new();
     let ledger = place.ledger();
     for _ in 0..30 {

@@ -83,7 +83,7 @@ fn names(found: &ToolSearchResult) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn only_what_changed_is_written_and_all_of_it_outlives_the_host() {
+async fn only_changes_are_written_and_they_survive_a_restart() {
     let place = Place::new();
     let book = place.open();
     assert!(book.known("files").await.unwrap().is_none());
@@ -110,7 +110,7 @@ async fn only_what_changed_is_written_and_all_of_it_outlives_the_host() {
 }
 
 #[tokio::test]
-async fn tools_are_found_by_words_and_what_may_not_be_found_leaves_no_trace() {
+async fn tools_are_found_by_words_and_filtered_tools_leave_no_trace() {
     let place = Place::new();
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Warn), false).await.unwrap();
@@ -130,7 +130,7 @@ async fn tools_are_found_by_words_and_what_may_not_be_found_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn a_definition_that_changed_is_held_back_until_it_is_approved_by_its_digest() {
+async fn a_changed_definition_is_quarantined_until_approved_by_digest() {
     let place = Place::new();
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Quarantine), false).await.unwrap();

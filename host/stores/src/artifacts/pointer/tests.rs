@@ -25,7 +25,7 @@ fn values_are_given_as_they_stand() {
 }
 
 #[test]
-fn what_is_not_there_is_told_with_how_far_the_pointer_leads() {
+fn a_missing_value_is_reported_with_the_depth_reached() {
     for (pointer, told) in [
         ("/nope/x", "the whole value is an object with the keys 'items', 'a/b', 'k', 'k'"),
         ("/items/4", "'/items' is an array of 4 values, indexes 0 to 3"),
@@ -47,7 +47,7 @@ fn what_is_not_there_is_told_with_how_far_the_pointer_leads() {
 }
 
 #[test]
-fn what_is_no_pointer_or_no_json_is_invalid() {
+fn invalid_pointers_and_invalid_json_are_rejected() {
     for (text, pointer) in
         [("{}", "items"), ("", "/a"), ("{\"a\": 1} x", "/a"), ("{'a': 1}", "/a"), ("[1,]", "/0")]
     {

@@ -19,12 +19,12 @@ use super::{
     migrations,
     server::{PostgresServer, ServerTables},
     session::PostgresSession,
-    vectors::{PgvectorQuery, PgvectorState, PostgresVectors},
+    vectors::PostgresVectors,
 };
 use crate::{
     artifacts::engine::{
         ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
-        NewArtifact, OwnerScope, RowEdit, StorageLimit, StoredText,
+        NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit,
     },
     embedding::{VectorModel, VectorStore},
 };
@@ -48,40 +48,13 @@ impl PostgresArtifacts {
         Self { server, vectors }
     }
 
-    async fn find_candidates(
-        &self,
-        db: &PostgresSession,
-        question: &ArtifactQuestion,
-    ) -> Result<ArtifactCandidates, StoreError> {
-        let Some(vector) = &question.vector else { return search::candidates(db, question, None).await };
-        match self.vectors.inspect(db).await? {
-            PgvectorState::Ready(schema) => {
-                let near = PgvectorQuery { schema, corpus: ARTIFACTS, vector };
-                search::candidates(db, question, Some(&near)).await
-            }
-            PgvectorState::NoTable(_) => {
-                let mut found = search::candidates(db, question, None).await?;
-                found.without_vector = found.candidates.len().max(1);
-                Ok(found)
-            }
-            PgvectorState::Missing(why) => {
-                let found = search::candidates(db, question, None).await?;
-                Ok(ArtifactCandidates { words_alone: Some(why), ..found })
-            }
-        }
-    }
-
     /// Runs outside a transaction, because it must not create tables.
     async fn inspect(
         &self,
         db: &PostgresSession,
         model: Option<&VectorModel>,
     ) -> Result<ArtifactEngineHealth, StoreError> {
-        let mut version = None;
-        for part in migrations::ARTIFACTS.all() {
-            version = part.version(db).await?;
-            part.check(version.unwrap_or(0))?;
-        }
+        let version = migrations::ARTIFACTS.checked_version(db).await?;
         let latest = migrations::ARTIFACTS.latest();
         let mut health = ArtifactEngineHealth {
             engine: NAME,
@@ -95,12 +68,9 @@ impl PostgresArtifacts {
             health.bytes = read::bytes(db).await?;
         }
         let Some(model) = model else { return Ok(health) };
-        match self.vectors.inspect(db).await? {
-            PgvectorState::Ready(_) if current => {
-                health.waiting = PostgresVectors::count_waiting(db, ARTIFACTS, model).await?;
-            }
-            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => health.waiting = health.artifacts,
-            PgvectorState::Missing(why) => health.no_vectors = Some(why),
+        match self.vectors.count_waiting(db, model, current, health.artifacts).await? {
+            Ok(waiting) => health.waiting = waiting,
+            Err(why) => health.no_vectors = Some(why),
         }
         Ok(health)
     }
@@ -109,83 +79,69 @@ impl PostgresArtifacts {
 #[async_trait]
 impl ArtifactEngine for PostgresArtifacts {
     async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
-        let db = self.server.write().await?;
-        let kept = write::put(&db, new, cap).await.map_err(|error| {
-            let full = error.is_full();
-            let fault = self.server.fault(error);
-            if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }.into()
-        });
-        db.finish_transaction(kept).await
+        let work = async |db: &_| {
+            write::put(db, new, cap).await.map_err(|error| {
+                let full = error.is_full();
+                let fault = self.server.fault(error);
+                if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }.into()
+            })
+        };
+        self.server.write_with(work).await
     }
 
-    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::info(&db, asker, ids).await;
-        db.finish_transaction(found).await
+    async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        self.server.read_with(async |db| read::info(db, scope, ids).await).await
     }
 
     async fn read(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         id: &str,
         span: ArtifactSpan,
-    ) -> Result<Option<StoredText>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::text(&db, asker, id, span).await;
-        db.finish_transaction(found).await
+    ) -> Result<Option<PackedText>, Fault> {
+        self.server.read_with(async |db| read::text(db, scope, id, span).await).await
     }
 
     async fn recent(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::recent(&db, asker, filter, limit).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::recent(db, scope, filter, limit).await).await
     }
 
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
-        let db = self.server.read().await?;
-        let found = self.find_candidates(&db, question).await;
-        db.finish_transaction(found).await
+        let work = async |db: &_| {
+            let vectors = self.vectors.search(db, question.vector.as_ref()).await?;
+            search::candidates(db, question, &vectors).await
+        };
+        self.server.read_with(work).await
     }
 
-    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
-        let db = self.server.write().await?;
-        let changed = write::change(&db, asker, id, edit).await;
-        db.finish_transaction(changed).await
+    async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
+        self.server.write_with(async |db| write::change(db, scope, id, edit).await).await
     }
 
-    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault> {
-        let db = self.server.write().await?;
-        let deleted = write::delete(&db, asker, id).await;
-        db.finish_transaction(deleted).await
+    async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault> {
+        self.server.write_with(async |db| write::delete(db, scope, id).await).await
     }
 
     async fn sweep(&self, now: i64) -> Result<u64, Fault> {
-        let db = self.server.session().await?;
-        let version = migrations::ARTIFACTS.version(&db).await;
+        let version = self.server.inspect_with(async |db| migrations::ARTIFACTS.version(db).await).await?;
         // A sweep must not create tables.
-        if db.finish(version).await?.is_none() {
+        if version.is_none() {
             return Ok(0);
         }
-        let db = self.server.write().await?;
-        let swept = write::sweep(&db, now, MAX_SWEPT).await;
-        db.finish_transaction(swept).await
+        self.server.write_with(async |db| write::sweep(db, now, MAX_SWEPT).await).await
     }
 
     async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::texts_to_embed(&db, keys).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::texts_to_embed(db, keys).await).await
     }
 
     async fn identity(&self) -> Result<String, Fault> {
-        let db = self.server.read().await?;
-        let found = read::identity(&db).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::identity(db).await).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {
@@ -193,8 +149,6 @@ impl ArtifactEngine for PostgresArtifacts {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
-        let db = self.server.session().await?;
-        let health = self.inspect(&db, model).await;
-        db.finish(health).await
+        self.server.inspect_with(async |db| self.inspect(db, model).await).await
     }
 }

@@ -1,6 +1,6 @@
 //! Reads artifacts and their texts.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use gatehouse_core::ports::artifacts::{Artifact, ArtifactFilter};
 use tokio_postgres::Row;
@@ -8,10 +8,11 @@ use tokio_postgres::Row;
 use super::super::{
     error::{StoreError, column, count},
     session::{PostgresSession, SqlValues},
+    terms::storable,
 };
 use crate::artifacts::{
     blocks::TextBlock,
-    engine::{ArtifactSpan, BlockStart, OwnerScope, StoredText, item_number},
+    engine::{ArtifactSpan, BlockStart, OwnerScope, PackedText, item_number},
     row::ArtifactRow,
 };
 
@@ -80,26 +81,21 @@ pub(super) async fn one(
 
 pub(super) async fn find_live(
     db: &PostgresSession,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     id: &str,
 ) -> Result<Option<StoredArtifact>, StoreError> {
     let id = storable(id);
-    one(db, &format!("{NOT_EXPIRED} AND a.id = $3"), &[&asker.owner, &asker.now, &id]).await
-}
-
-/// Replaces NUL, which PostgreSQL cannot store and no id contains.
-fn storable(text: &str) -> String {
-    text.replace('\0', "\u{1A}")
+    one(db, &format!("{NOT_EXPIRED} AND a.id = $3"), &[&scope.owner, &scope.now, &id]).await
 }
 
 pub(super) async fn info(
     db: &PostgresSession,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     ids: &[String],
 ) -> Result<Vec<Option<Artifact>>, StoreError> {
-    let asked: Vec<String> = ids.iter().map(|id| storable(id)).collect();
+    let stored_ids: Vec<Cow<'_, str>> = ids.iter().map(|id| storable(id)).collect();
     let sql = format!("{SELECT_ARTIFACT} WHERE {NOT_EXPIRED} AND a.id = ANY($3)");
-    let rows = db.rows(&sql, &[&asker.owner, &asker.now, &asked]).await?;
+    let rows = db.rows(&sql, &[&scope.owner, &scope.now, &stored_ids]).await?;
     let mut found = HashMap::new();
     for row in &rows {
         let artifact = StoredArtifact::from_row(row)?.artifact();
@@ -111,7 +107,7 @@ pub(super) async fn info(
 /// Lists the matching artifacts of an owner, newest first.
 pub(super) async fn recent(
     db: &PostgresSession,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     filter: &ArtifactFilter,
     limit: usize,
 ) -> Result<Vec<Artifact>, StoreError> {
@@ -122,21 +118,21 @@ pub(super) async fn recent(
          ORDER BY a.created DESC, a.number DESC LIMIT $5"
     );
     let tags: Vec<String> = filter.tags.iter().map(|tag| format!("\n{}\n", storable(tag))).collect();
-    let words: Vec<String> = filter.words.split_whitespace().map(storable).collect();
-    let rows = db.rows(&sql, &[&asker.owner, &asker.now, &tags, &words, &(limit as i64)]).await?;
+    let words: Vec<Cow<'_, str>> = filter.words.split_whitespace().map(storable).collect();
+    let rows = db.rows(&sql, &[&scope.owner, &scope.now, &tags, &words, &(limit as i64)]).await?;
     rows.iter().map(|row| Ok(StoredArtifact::from_row(row)?.artifact())).collect()
 }
 
 pub(super) async fn text(
     db: &PostgresSession,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     id: &str,
     span: ArtifactSpan,
-) -> Result<Option<StoredText>, StoreError> {
-    let Some(found) = find_live(db, asker, id).await? else { return Ok(None) };
+) -> Result<Option<PackedText>, StoreError> {
+    let Some(found) = find_live(db, scope, id).await? else { return Ok(None) };
     let starts = "SELECT characters_before, feeds_before FROM gatehouse.artifact_block WHERE text = $1 ORDER BY position";
     let starts = db.rows(starts, &[&found.text]).await?;
-    let start = |row: &Row| Ok(BlockStart { characters: column(row, 0)?, feeds: column(row, 1)? });
+    let start = |row: &Row| Ok(BlockStart { characters: column(row, 0)?, line_feeds: column(row, 1)? });
     let starts: Vec<BlockStart> = starts.iter().map(start).collect::<Result<_, StoreError>>()?;
     let wanted = span.blocks(&starts);
     let (from, to) = (wanted.start as i64, wanted.end as i64);
@@ -151,7 +147,7 @@ pub(super) async fn text(
     let text = "SELECT digest, characters FROM gatehouse.artifact_text WHERE number = $1";
     let row = db.one(text, &[&found.text]).await?;
     let (digest, characters) = (column(&row, 0)?, column(&row, 1)?);
-    Ok(Some(StoredText { digest, size: found.size, lines: found.lines, characters, blocks }))
+    Ok(Some(PackedText { digest, size: found.size, lines: found.lines, characters, blocks }))
 }
 
 pub(super) async fn texts_to_embed(

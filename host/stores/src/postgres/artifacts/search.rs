@@ -9,28 +9,20 @@ use super::{
     super::{
         error::{StoreError, column, count},
         session::PostgresSession,
-        vectors::PgvectorQuery,
-        words::{QUESTION_FORMS, forms, score_sql, weight},
+        vectors::{PgvectorQuery, VectorSearch},
+        words::{WeightedForms, forms, forms_cte, total_score_sql},
     },
     read::{self, NOT_EXPIRED, StoredArtifact},
 };
 use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number, item_prefix};
 
-/// Matching query forms and their weights.
-struct ArtifactQueryTerms {
-    forms: Vec<String>,
-    weights: Vec<f64>,
-    length: f64,
-}
-
-/// Finds candidates for a question. `near` is `None` if the question has no vector.
 pub(super) async fn candidates(
     db: &PostgresSession,
     question: &ArtifactQuestion,
-    near: Option<&PgvectorQuery<'_>>,
+    vectors: &VectorSearch<'_>,
 ) -> Result<ArtifactCandidates, StoreError> {
-    let words = weigh_terms(db, question).await?;
-    let scores = by_words(db, question, &words).await?;
+    let near = vectors.query();
+    let scores = by_words(db, question).await?;
     let distances = match near {
         Some(near) => by_vector(db, question, near).await?,
         None => HashMap::new(),
@@ -44,13 +36,13 @@ pub(super) async fn candidates(
     numbers.sort_unstable();
     numbers.dedup();
     let sql = format!("{} WHERE {NOT_EXPIRED} AND a.number = ANY($3)", read::SELECT_ARTIFACT);
-    let rows = db.rows(&sql, &[&question.asker.owner, &question.asker.now, &numbers]).await?;
+    let rows = db.rows(&sql, &[&question.scope.owner, &question.scope.now, &numbers]).await?;
     let mut candidates = Vec::with_capacity(rows.len());
     for row in &rows {
         let found = StoredArtifact::from_row(row)?;
         let bm25 = scores.get(&found.number).copied().unwrap_or(0.0);
         let own = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
-        let foreign = || foreign.get(&found.number)?.cosine_of(&found.row);
+        let foreign = || foreign.get(&found.number)?.cosine_if_current(&found.row);
         let cosine = own.or_else(foreign);
         let artifact = found.artifact();
         candidates.push((
@@ -58,11 +50,16 @@ pub(super) async fn candidates(
             artifact,
         ));
     }
-    let without_vector = match near {
-        Some(near) => without_vector(db, question, near).await?,
-        None => 0,
+    let without_vector = match vectors {
+        VectorSearch::Query(near) => without_vector(db, question, near).await?,
+        VectorSearch::NoVectors => candidates.len().max(1),
+        VectorSearch::WordsOnly(_) => 0,
     };
-    Ok(ArtifactCandidates { candidates, without_vector, words_alone: None })
+    Ok(ArtifactCandidates {
+        candidates,
+        without_vector,
+        words_only_reason: vectors.words_only_reason().cloned(),
+    })
 }
 
 /// Returns the numbers with the lowest `place`, ties by number.
@@ -77,66 +74,44 @@ fn scope(owner: &str) -> String {
     format!("'{}'", item_prefix(owner))
 }
 
-/// Weighs query forms by how many artifacts contain them. Drops forms without a match.
-async fn weigh_terms(
+/// Returns the scores of the artifacts that contain words of the question.
+async fn by_words(
     db: &PostgresSession,
     question: &ArtifactQuestion,
-) -> Result<ArtifactQueryTerms, StoreError> {
-    let (owner, now) = (&question.asker.owner, &question.asker.now);
+) -> Result<HashMap<i64, f64>, StoreError> {
+    let (owner, now) = (&question.scope.owner, &question.scope.now);
     let all =
         format!("SELECT count(*), coalesce(sum(length), 0) FROM gatehouse.artifact a WHERE {NOT_EXPIRED}");
     let row = db.one(&all, &[owner, now]).await?;
-    let (all, length) = (column::<i64>(&row, 0)? as f64, column::<i64>(&row, 1)? as f64);
-    let mut weighed = ArtifactQueryTerms {
-        forms: Vec::new(),
-        weights: Vec::new(),
-        length: (length / all.max(1.0)).max(1.0),
-    };
+    let (all, length): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
+    let length = (length as f64 / all.max(1) as f64).max(1.0);
     let forms = forms(&question.query);
     let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
     if asked.is_empty() {
-        return Ok(weighed);
+        return Ok(HashMap::new());
     }
-    let sql = format!(
+    let frequencies = format!(
         "SELECT (SELECT count(*) FROM gatehouse.artifact a
                 WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', form)) AND {NOT_EXPIRED})
          FROM unnest($3::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place"
     );
-    let rows = db.rows(&sql, &[owner, now, &asked, &scope(owner)]).await?;
-    for (row, form) in rows.iter().zip(forms) {
-        let holding = column::<i64>(row, 0)? as f64;
-        if holding > 0.0 && form.counts {
-            weighed.weights.push(weight(holding, all));
-            weighed.forms.push(form.form);
-        }
-    }
-    Ok(weighed)
-}
-
-async fn by_words(
-    db: &PostgresSession,
-    question: &ArtifactQuestion,
-    words: &ArtifactQueryTerms,
-) -> Result<HashMap<i64, f64>, StoreError> {
-    if words.forms.is_empty() {
+    let rows = db.rows(&frequencies, &[owner, now, &asked, &scope(owner)]).await?;
+    let frequencies = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<i64>, _>>()?;
+    let WeightedForms { forms, weights, .. } = WeightedForms::new(&forms, &frequencies, all);
+    if forms.is_empty() {
         return Ok(HashMap::new());
     }
-    let share = score_sql("a.query", "t.length / $3::float8");
     let live = NOT_EXPIRED.replace("$1", "$6").replace("$2", "$7");
     let sql = format!(
-        "WITH asked AS MATERIALIZED
-            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {QUESTION_FORMS})
-         SELECT t.number, (SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)
-         FROM (
+        "{} SELECT t.number, {} FROM (
             SELECT a.number, a.length, a.terms || ''::tsvector AS terms FROM gatehouse.artifact a
             WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) AND {live} OFFSET 0
-         ) t"
+         ) t",
+        forms_cte(),
+        total_score_sql()
     );
-    let (owner, any) = (&question.asker.owner, words.forms.join(" | "));
-    let values = (&words.forms, &words.weights, &words.length, &scope(owner), &any);
-    let rows = db
-        .rows(&sql, &[values.0, values.1, values.2, values.3, values.4, owner, &question.asker.now])
-        .await?;
+    let any = forms.join(" | ");
+    let rows = db.rows(&sql, &[&forms, &weights, &length, &scope(owner), &any, owner, now]).await?;
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
@@ -154,14 +129,13 @@ async fn by_vector(
          ORDER BY distance, number LIMIT $10",
         near.distances()
     );
-    let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
-    let (owner, now) = (&question.asker.owner, &question.asker.now);
+    let [vector, corpus, model, dimension] = near.values();
+    let (owner, now) = (&question.scope.owner, &question.scope.now);
     let (from, to) = item_range(owner);
     let length = i32::try_from(from.len() + 1).unwrap_or(i32::MAX);
     let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
-    let rows = db
-        .rows(&sql, &[&vector, &corpus, &model, &dimension, &from, owner, now, &to, &length, &pool])
-        .await?;
+    let rows =
+        db.rows(&sql, &[vector, corpus, model, dimension, &from, owner, now, &to, &length, &pool]).await?;
     rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
@@ -170,12 +144,12 @@ async fn without_vector(
     question: &ArtifactQuestion,
     near: &PgvectorQuery<'_>,
 ) -> Result<usize, StoreError> {
-    let ((_, corpus, model), dimension) = (near.values(), near.dimension());
-    let (from, to) = item_range(&question.asker.owner);
+    let [_, corpus, model, dimension] = near.values();
+    let (from, to) = item_range(&question.scope.owner);
     let sql = "SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $1 AND i.key >= $2 AND i.key < $3
             AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
                 WHERE v.corpus = i.corpus AND v.key = i.key AND v.model = $4 AND v.dimension IN (0, $5))";
-    Ok(count(&db.one(sql, &[&corpus, &from, &to, &model, &dimension]).await?, 0)? as usize)
+    Ok(count(&db.one(sql, &[corpus, &from, &to, model, dimension]).await?, 0)? as usize)
 }
 
 /// Returns the key range of an owner's items: first key and exclusive end.

@@ -28,11 +28,11 @@ pub(super) async fn put(
     new: NewArtifact,
     cap: &StorageLimit,
 ) -> Result<Artifact, StoreError> {
-    let NewArtifact { asker, text, row } = new;
+    let NewArtifact { scope, text, row } = new;
     let number = put_text(db, &text).await?;
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&asker.owner, &number];
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&scope.owner, &number];
     let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &values).await?;
-    if let Some(over) = stored.take_if(|stored| stored.is_expired(asker.now)) {
+    if let Some(over) = stored.take_if(|stored| stored.is_expired(scope.now)) {
         // Keep the text, which the new artifact uses.
         remove(db, &[over]).await?;
     }
@@ -42,12 +42,13 @@ pub(super) async fn put(
             store(db, stored.number, &stored.owner, &stored.row).await?;
             stored.number
         }
-        None => insert(db, &asker, number, &text.digest, row).await?,
+        None => insert(db, &scope, number, &text.digest, row).await?,
     };
     let found = read::one(db, "a.number = $1", &[&artifact]).await?;
-    let found = found.ok_or_else(|| StoreError::Damaged("the artifact vanished during the write".into()))?;
+    let found =
+        found.ok_or_else(|| StoreError::InvalidValue("the artifact vanished during the write".into()))?;
     if cap.check(read::bytes(db).await?).is_err() {
-        sweep(db, asker.now, i64::MAX).await?;
+        sweep(db, scope.now, i64::MAX).await?;
         cap.check(read::bytes(db).await?)?;
     }
     Ok(found.artifact())
@@ -55,18 +56,18 @@ pub(super) async fn put(
 
 pub(super) async fn change(
     db: &PostgresSession,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     id: &str,
     edit: RowEdit,
 ) -> Result<Option<Artifact>, StoreError> {
-    let Some(mut found) = read::find_live(db, asker, id).await? else { return Ok(None) };
+    let Some(mut found) = read::find_live(db, scope, id).await? else { return Ok(None) };
     edit(&mut found.row)?;
     store(db, found.number, &found.owner, &found.row).await?;
     Ok(Some(found.artifact()))
 }
 
-pub(super) async fn delete(db: &PostgresSession, asker: &OwnerScope, id: &str) -> Result<bool, StoreError> {
-    let Some(found) = read::find_live(db, asker, id).await? else { return Ok(false) };
+pub(super) async fn delete(db: &PostgresSession, scope: &OwnerScope, id: &str) -> Result<bool, StoreError> {
+    let Some(found) = read::find_live(db, scope, id).await? else { return Ok(false) };
     let text = found.text;
     remove(db, &[found]).await?;
     forget_texts(db, &[text]).await?;
@@ -99,7 +100,7 @@ async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64, StoreE
             (text, position, characters_before, feeds_before, size, digest, packed)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
     for (position, block) in (0_i64..).zip(&text.blocks) {
-        let (characters, feeds) = (block.start.characters, block.start.feeds);
+        let (characters, feeds) = (block.start.characters, block.start.line_feeds);
         db.run(insert, &[&number, &position, &characters, &feeds, &block.size, &block.digest, &block.packed])
             .await?;
     }
@@ -109,17 +110,17 @@ async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64, StoreE
 /// Inserts an artifact with the shortest unused id and returns its number.
 async fn insert(
     db: &PostgresSession,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     text: i64,
     digest: &[u8],
     mut row: ArtifactRow,
 ) -> Result<i64, StoreError> {
     for id in ArtifactRow::ids(digest) {
-        let other = read::one(db, "a.owner = $1 AND a.id = $2", &[&asker.owner, &id]).await?;
+        let other = read::one(db, "a.owner = $1 AND a.id = $2", &[&scope.owner, &id]).await?;
         row.id = id;
         match other {
             None => break,
-            Some(other) if other.is_expired(asker.now) => {
+            Some(other) if other.is_expired(scope.now) => {
                 let text = other.text;
                 remove(db, &[other]).await?;
                 forget_texts(db, &[text]).await?;
@@ -131,10 +132,10 @@ async fn insert(
     let insert = "INSERT INTO gatehouse.artifact (owner, id, text, created, ttl, mime_type, preset)
          VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING number";
     let inserted = db
-        .one(insert, &[&asker.owner, &row.id, &text, &row.created, &row.ttl, &row.mime_type, &row.preset])
+        .one(insert, &[&scope.owner, &row.id, &text, &row.created, &row.ttl, &row.mime_type, &row.preset])
         .await?;
     let number = column(&inserted, 0)?;
-    store(db, number, &asker.owner, &row).await?;
+    store(db, number, &scope.owner, &row).await?;
     Ok(number)
 }
 

@@ -3,10 +3,11 @@
 mod existing;
 mod own;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    lock,
     outcome::Fault,
     ports::{
         documents::{FileHead, NewFile, Repository, RepositoryState},
@@ -88,14 +89,14 @@ impl PostgresDocuments {
 
 impl ChosenTables {
     async fn use_own(&self) -> Result<bool, Fault> {
-        let known = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *lock(&self.found);
         match (self.configured, known) {
             (DocumentTables::Own, _) => Ok(true),
             (DocumentTables::Existing, _) => Ok(false),
             (DocumentTables::Detect, Some(own)) => Ok(own),
             (DocumentTables::Detect, None) => {
                 let own = !self.existing.has_only_existing().await?;
-                *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
+                *lock(&self.found) = Some(own);
                 Ok(own)
             }
         }
@@ -175,9 +176,9 @@ impl VectorStore for ChosenTables {
         }
     }
 
-    async fn store(&self, model: &VectorModel, made: Vec<NewVector>) -> Result<(), Fault> {
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         match self.own.vectors() {
-            Some(vectors) if self.use_own().await? => vectors.store(model, made).await,
+            Some(store) if self.use_own().await? => store.put(model, vectors).await,
             _ => Ok(()),
         }
     }

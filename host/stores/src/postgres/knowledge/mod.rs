@@ -1,9 +1,7 @@
 //! Knowledge engine on PostgreSQL: full-text search, links as rows, and vectors with pgvector.
 
-mod put;
 mod read;
 mod search;
-mod terms;
 mod write;
 
 use std::sync::Arc;
@@ -21,10 +19,11 @@ use super::{
     migrations,
     server::{PostgresServer, ServerTables},
     session::PostgresSession,
-    vectors::{PgvectorQuery, PgvectorState, PostgresVectors},
+    terms::storable,
+    vectors::PostgresVectors,
 };
 use crate::{
-    embedding::{VectorModel, VectorStore, words_only_note},
+    embedding::{VectorModel, VectorStore},
     engine::{
         EngineHealth, PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome,
         WritePlan,
@@ -56,10 +55,7 @@ impl PostgresEngine {
         db: &PostgresSession,
         model: Option<&VectorModel>,
     ) -> Result<EngineHealth, StoreError> {
-        let version = migrations::KNOWLEDGE.version(db).await?;
-        if let Some(found) = version {
-            migrations::KNOWLEDGE.check(found)?;
-        }
+        let version = migrations::KNOWLEDGE.checked_version(db).await?;
         let latest = migrations::KNOWLEDGE.latest();
         let pages = if version.is_some() { read::statistics(db).await?.pages } else { 0 };
         let mut health = EngineHealth {
@@ -70,41 +66,12 @@ impl PostgresEngine {
             ..EngineHealth::default()
         };
         let Some(model) = model else { return Ok(health) };
-        match self.vectors.inspect(db).await? {
-            PgvectorState::Ready(_) if version == Some(latest) => {
-                health.without_vector = PostgresVectors::count_waiting(db, PAGES, model).await?;
-            }
-            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => {}
-            PgvectorState::Missing(why) => health.no_vectors = Some(why),
+        match self.vectors.count_waiting(db, model, version == Some(latest), pages).await? {
+            Ok(waiting) => health.without_vector = waiting,
+            Err(why) => health.no_vectors = Some(why),
         }
         Ok(health)
     }
-
-    async fn find_candidates(
-        &self,
-        db: &PostgresSession,
-        question: &PageQuestion,
-    ) -> Result<PageCandidates, StoreError> {
-        let mut near = None;
-        if let Some(vector) = &question.vector {
-            match self.vectors.inspect(db).await? {
-                PgvectorState::Ready(schema) => {
-                    near = Some(Some(PgvectorQuery { schema, corpus: PAGES, vector }))
-                }
-                PgvectorState::NoTable(_) => near = Some(None),
-                PgvectorState::Missing(why) => {
-                    let found = search::candidates(db, question, None).await?;
-                    return Ok(PageCandidates { notes: vec![words_only_note(&why)], ..found });
-                }
-            }
-        }
-        search::candidates(db, question, near).await
-    }
-}
-
-/// Replaces NUL, which PostgreSQL cannot store in text.
-fn storable(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.contains('\0') { text.replace('\0', "\u{FFFD}").into() } else { text.into() }
 }
 
 /// Returns the comparison key of an id or a title.
@@ -123,40 +90,32 @@ impl PageEngine for PostgresEngine {
     }
 
     async fn heads(&self, scope: &PageScope) -> Result<Vec<PageHead>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::heads(&db, scope).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::heads(db, scope).await).await
     }
 
     async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::records(&db, ids).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::records(db, ids).await).await
     }
 
     async fn pages(&self, ids: &[String]) -> Result<Vec<Option<KnowledgePage>>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::pages(&db, ids).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::pages(db, ids).await).await
     }
 
     async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::ids_by_title(&db, &key(title)).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::ids_by_title(db, &key(title)).await).await
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         let among = among.map(|among| among.iter().map(|one| storable(one).into_owned()).collect());
-        let db = self.server.read().await?;
-        let found = read::domains(&db, among).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::domains(db, among).await).await
     }
 
     async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault> {
-        let db = self.server.read().await?;
-        let found = self.find_candidates(&db, question).await;
-        db.finish_transaction(found).await
+        let work = async |db: &_| {
+            let vectors = self.vectors.search(db, question.vector.as_ref()).await?;
+            search::candidates(db, question, &vectors).await
+        };
+        self.server.read_with(work).await
     }
 
     async fn apply(&self, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
@@ -168,19 +127,10 @@ impl PageEngine for PostgresEngine {
     }
 
     async fn stats(&self) -> Result<EngineStatistics, Fault> {
-        let db = self.server.read().await?;
-        let counted = read::statistics(&db).await;
-        db.finish_transaction(counted).await
+        self.server.read_with(async |db| read::statistics(db).await).await
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
-        let db = self.server.session().await?;
-        match self.inspect(&db, model).await {
-            Ok(health) => {
-                db.release();
-                Ok(health)
-            }
-            Err(error) => Err(db.rollback_fault(error).await),
-        }
+        self.server.inspect_with(async |db| self.inspect(db, model).await).await
     }
 }

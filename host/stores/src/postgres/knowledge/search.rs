@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
-use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, ScoredCandidate};
+use gatehouse_core::search::{NameMatch, ScoredCandidate};
 use tokio_postgres::Row;
 
 use super::super::{
-    error::{StoreError, column, count},
+    error::{StoreError, column},
     session::PostgresSession,
-    vectors::PgvectorQuery,
-    words::{QUESTION_FORMS, QueryForm, forms, score_sql, weight},
+    terms::storable,
+    vectors::{PgvectorQuery, VectorSearch},
+    words::{MAX_NAME_ROWS, QueryForm, WEIGHTED_FORMS_SQL, WeightedForms, forms, name_range, score_sql},
 };
-use crate::engine::{PageCandidates, PageQuestion, name_matches};
+use crate::{
+    embedding::words_only_note,
+    engine::{PageCandidates, PageQuestion, name_matches},
+};
 
-/// Query of one row of [`QUESTION_FORMS`].
+/// Query of one row of [`WEIGHTED_FORMS_SQL`].
 const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
 
 /// Length of a page `p` relative to the average, `$3`.
@@ -32,8 +36,7 @@ struct SqlQuestion<'a> {
 impl<'a> SqlQuestion<'a> {
     fn new(question: &'a PageQuestion) -> Self {
         let types: Vec<_> = question.types.iter().map(|kind| kind.as_str()).collect();
-        let domains: Vec<_> =
-            question.domains.iter().map(|domain| super::storable(domain).into_owned()).collect();
+        let domains: Vec<_> = question.domains.iter().map(|domain| storable(domain).into_owned()).collect();
         Self {
             question,
             forms: forms(&question.query),
@@ -44,40 +47,36 @@ impl<'a> SqlQuestion<'a> {
     }
 }
 
-/// Matching query forms and their weights.
 struct PageQueryTerms {
-    forms: Vec<String>,
-    weights: Vec<f64>,
+    matching: WeightedForms,
+    /// Average length of a page.
     length: f64,
-    unmatched: Vec<String>,
     total: usize,
 }
 
-/// Finds candidates for a question. `near` is `None` if the question has no vector, and `Some(None)` if no page has one
-/// yet.
 pub(super) async fn candidates(
     db: &PostgresSession,
     question: &PageQuestion,
-    near: Option<Option<PgvectorQuery<'_>>>,
+    vectors: &VectorSearch<'_>,
 ) -> Result<PageCandidates, StoreError> {
     let asked = SqlQuestion::new(question);
     let words = weigh_terms(db, &asked).await?;
-    let (wants_vectors, near) = (near.is_some(), near.flatten());
+    let near = vectors.query();
     let (by_words, by_name, by_vector) =
-        try_join3(by_words(db, &asked, &words), by_name(db, &asked), by_vector(db, &asked, near.as_ref()))
-            .await?;
+        try_join3(by_words(db, &asked, &words), by_name(db, &asked), by_vector(db, &asked, near)).await?;
     let mut numbers = [by_words, by_name.keys().copied().collect(), by_vector].concat();
     numbers.sort_unstable();
     numbers.dedup();
-    let known = match &near {
-        Some(near) => near.count_known(db).await? as usize,
-        None => 0,
+    let without_vector = match vectors {
+        VectorSearch::Query(near) => words.total.saturating_sub(near.count_known(db).await? as usize),
+        VectorSearch::NoVectors => words.total,
+        VectorSearch::WordsOnly(_) => 0,
     };
     Ok(PageCandidates {
-        scored: score_candidates(db, &words, &by_name, near.as_ref(), &numbers).await?,
-        without_vector: if wants_vectors { words.total.saturating_sub(known) } else { 0 },
-        unmatched_terms: words.unmatched,
-        notes: Vec::new(),
+        scored: score_candidates(db, &words, &by_name, near, &numbers).await?,
+        without_vector,
+        unmatched_terms: words.matching.unmatched,
+        notes: vectors.words_only_reason().map(|why| words_only_note(why)).into_iter().collect(),
     })
 }
 
@@ -89,28 +88,16 @@ async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<Pa
             (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page)
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
-    let mut words = PageQueryTerms {
-        forms: Vec::new(),
-        weights: Vec::new(),
-        length: 1.0,
-        unmatched: Vec::new(),
-        total: 0,
+    let frequencies = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<i64>, _>>()?;
+    let (total, length) = match rows.first() {
+        Some(row) => (column(row, 1)?, column(row, 2)?),
+        None => (column(&db.one("SELECT count(*) FROM gatehouse.page", &[]).await?, 0)?, 1.0),
     };
-    if rows.is_empty() {
-        words.total = count(&db.one("SELECT count(*) FROM gatehouse.page", &[]).await?, 0)? as usize;
-    }
-    for (row, QueryForm { form, written, counts }) in rows.iter().zip(&asked.forms) {
-        let (holding, all) = (column::<i64>(row, 0)? as f64, column::<i64>(row, 1)? as f64);
-        words.total = all as usize;
-        words.length = column::<f64>(row, 2)?.max(1.0);
-        if holding == 0.0 {
-            words.unmatched.extend(written.clone());
-        } else if *counts {
-            words.forms.push(form.clone());
-            words.weights.push(weight(holding, all));
-        }
-    }
-    Ok(words)
+    Ok(PageQueryTerms {
+        matching: WeightedForms::new(&asked.forms, &frequencies, total),
+        length: f64::max(length, 1.0),
+        total: usize::try_from(total).unwrap_or(0),
+    })
 }
 
 /// Returns the filter condition on a page `p`. The arguments are the numbers of the SQL parameters.
@@ -127,14 +114,14 @@ async fn by_words(
     asked: &SqlQuestion<'_>,
     words: &PageQueryTerms,
 ) -> Result<Vec<i64>, StoreError> {
-    if words.forms.is_empty() {
+    if words.matching.forms.is_empty() {
         return Ok(Vec::new());
     }
     // Query the index once per form, so a form without matches costs little. OFFSET 0 forces the scores to be computed
     // before the sort, because terms are long.
     let sql = format!(
         "SELECT number FROM (
-            SELECT p.number, p.id, a.place, {} AS share FROM {QUESTION_FORMS}
+            SELECT p.number, p.id, a.place, {} AS share FROM {WEIGHTED_FORMS_SQL}
                 JOIN gatehouse.page_text t ON t.terms @@ to_tsquery('gatehouse.words', a.form)
                 JOIN gatehouse.page p ON p.number = t.page
             WHERE {} OFFSET 0
@@ -142,9 +129,9 @@ async fn by_words(
         score_sql(FORM, LENGTH),
         filtered(4, 5)
     );
-    let (SqlQuestion { types, domains, pool, .. }, PageQueryTerms { forms, weights, length, .. }) =
-        (asked, words);
-    let rows = db.rows(&sql, &[forms, weights, length, types, domains, pool]).await?;
+    let SqlQuestion { types, domains, pool, .. } = asked;
+    let WeightedForms { forms, weights, .. } = &words.matching;
+    let rows = db.rows(&sql, &[forms, weights, &words.length, types, domains, pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
@@ -153,17 +140,13 @@ async fn by_name(
     db: &PostgresSession,
     asked: &SqlQuestion<'_>,
 ) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
-    let Some((from, to)) = asked.question.name.range() else { return Ok(BTreeMap::new()) };
+    let Some((from, to)) = name_range(&asked.question.name) else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
          WHERE n.key >= $1 AND n.key < $2 AND {} ORDER BY n.key, p.id LIMIT $5",
         filtered(3, 4)
     );
-    // The end of an exact-name range contains NUL, which PostgreSQL rejects.
-    let to = to.replace('\0', "\u{1}");
-    // Each page has at most three names.
-    let limit = 3 * MIN_CANDIDATE_POOL as i64 + 1;
-    let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &limit]).await?;
+    let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &MAX_NAME_ROWS]).await?;
     let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
     Ok(name_matches(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
 }
@@ -186,9 +169,9 @@ async fn by_vector(
          JOIN gatehouse.page p ON p.key = near.key ORDER BY near.distance, p.id LIMIT $7",
         near.distances()
     );
-    let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
+    let [vector, corpus, model, dimension] = near.values();
     let SqlQuestion { types, domains, pool, .. } = asked;
-    let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, types, domains, pool]).await?;
+    let rows = db.rows(&sql, &[vector, corpus, model, dimension, types, domains, pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
@@ -206,17 +189,18 @@ async fn score_candidates(
              WHERE p.number = ANY($5)",
             near.distances()
         );
-        let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
-        for row in db.rows(&sql, &[&vector, &corpus, &model, &dimension, &numbers]).await? {
+        let [vector, corpus, model, dimension] = near.values();
+        for row in db.rows(&sql, &[vector, corpus, model, dimension, &numbers]).await? {
             cosines.insert(column(&row, 0)?, column::<f64>(&row, 1)? as f32);
         }
     }
     let sql = format!(
-        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {QUESTION_FORMS})
+        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {WEIGHTED_FORMS_SQL})
          FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number WHERE p.number = ANY($4)",
         score_sql(FORM, LENGTH)
     );
-    let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &numbers]).await?;
+    let WeightedForms { forms, weights, .. } = &words.matching;
+    let rows = db.rows(&sql, &[forms, weights, &words.length, &numbers]).await?;
     let one = |row: &Row| {
         let number: i64 = column(row, 1)?;
         Ok(ScoredCandidate {

@@ -1,4 +1,4 @@
-//! Applies a write plan in one transaction.
+//! Applies a write plan in one transaction. Writes pages with their links, names and search terms.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::{
         error::StoreError,
         server::PostgresServer,
         session::{CommitOutcome, PostgresSession},
+        terms::{TermBudget, name_keys, with_variants},
         vectors::{put_items, remove_items},
     },
-    put::put,
     read,
 };
 use crate::{
     engine::{PAGES, PageWrites, WriteOutcome, WritePlan},
-    wiki::ids,
+    wiki::{edges, ids, record::PageRecord},
 };
 
 /// Page inserts that are sent concurrently.
@@ -46,14 +46,194 @@ async fn write(db: &PostgresSession, plan: &Arc<dyn WritePlan>) -> Result<bool, 
     let found = read::heads(db, &scope).await?;
     let writes = plan.run_blocking(move |plan| plan.writes(&found)).await?;
     let Some(PageWrites { remove, put: pages }) = writes else { return Ok(false) };
-    let gone: Vec<String> = remove.iter().map(|id| ids::key(id)).collect();
-    remove_items(db, PAGES, &gone).await?;
+    let removed: Vec<String> = remove.iter().map(|id| ids::key(id)).collect();
+    remove_items(db, PAGES, &removed).await?;
     let items: Vec<_> = pages.iter().map(|page| (page.key(), page.version_to_embed())).collect();
     put_items(db, PAGES, &items).await?;
-    let replaced = items.into_iter().map(|(key, _)| key).chain(gone).collect::<Vec<_>>();
+    let replaced = items.into_iter().map(|(key, _)| key).chain(removed).collect::<Vec<_>>();
     db.run("DELETE FROM gatehouse.page WHERE key = ANY($1)", &[&replaced]).await?;
     let puts = pages.iter().map(|page| put(db, page));
     stream::iter(puts.collect::<Vec<_>>()).buffered(MAX_IN_FLIGHT).try_collect::<Vec<()>>().await?;
     plan.run_blocking(|plan| plan.finish()).await?;
     Ok(true)
+}
+
+/// Links of a page, one list per column.
+struct LinkColumns<'a> {
+    edges: Vec<&'a str>,
+    targets: Vec<&'a str>,
+    keys: Vec<String>,
+    stored_edges: Vec<&'a str>,
+    inverse: Vec<bool>,
+}
+
+impl<'a> LinkColumns<'a> {
+    fn from_record(page: &'a PageRecord) -> Self {
+        let (stored_edges, inverse) =
+            page.links.iter().map(|link| edges::stored_edge(page.page_type, link)).unzip();
+        Self {
+            edges: page.links.iter().map(|link| link.edge.as_str()).collect(),
+            targets: page.links.iter().map(|link| link.target.as_str()).collect(),
+            keys: page.links.iter().map(|link| ids::key(&link.target)).collect(),
+            stored_edges,
+            inverse,
+        }
+    }
+}
+
+fn sources(page: &PageRecord) -> Result<String, StoreError> {
+    serde_json::to_string(&page.sources).map_err(|error| StoreError::InvalidValue(error.to_string()))
+}
+
+/// Inserts a page that does not exist yet.
+async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), StoreError> {
+    let terms = PageTerms::from_record(page);
+    if terms.cut {
+        tracing::warn!(page = page.id, "page is too long; not all of its words are indexed");
+    }
+    let (sources, links) = (sources(page)?, LinkColumns::from_record(page));
+    let origin = page.origin.as_ref();
+    let names = page_names(page);
+    let domains: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
+    db.run(
+            "WITH own AS (
+                INSERT INTO gatehouse.page (id, key, title_key, type, title, hash, root, file,
+                    last_updated, domains, sources, length)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $18) RETURNING number
+             ), body AS (
+                INSERT INTO gatehouse.page_body (page, overview, content) SELECT number, $12, $13 FROM own
+             ), words AS (
+                INSERT INTO gatehouse.page_text (page, terms)
+                SELECT number, setweight(to_tsvector('gatehouse.words', $14), 'A')
+                    || setweight(to_tsvector('gatehouse.words', $15), 'B')
+                    || setweight(to_tsvector('gatehouse.words', $16), 'C')
+                    || to_tsvector('gatehouse.words', $17) FROM own
+             ), name AS (
+                INSERT INTO gatehouse.page_name (page, key) SELECT DISTINCT number, key FROM own, unnest($25::text[]) key
+             ), subject AS (
+                INSERT INTO gatehouse.domain (page, key) SELECT DISTINCT number, key FROM own, unnest($19::text[]) key
+             ), link AS (
+                INSERT INTO gatehouse.link (page, position, edge, target, target_key, kept, inverse)
+                SELECT number, l.position, l.edge, l.target, l.target_key, l.kept, l.inverse
+                FROM own, unnest($20::text[], $21::text[], $22::text[], $23::text[], $24::boolean[])
+                    WITH ORDINALITY AS l (edge, target, target_key, kept, inverse, position)
+             )
+             SELECT number FROM own",
+            &[
+                &page.id,
+                &page.key(),
+                &ids::key(&page.title),
+                &page.page_type.as_str(),
+                &page.title,
+                &page.hash,
+                &origin.map(|origin| &origin.root),
+                &origin.map(|origin| &origin.file),
+                &page.last_updated,
+                &page.domains,
+                &sources,
+                &page.overview,
+                &page.content,
+                &terms.title,
+                &terms.overview,
+                &terms.domains,
+                &terms.content,
+                &terms.length,
+                &domains,
+                &links.edges,
+                &links.targets,
+                &links.keys,
+                &links.stored_edges,
+                &links.inverse,
+                &names,
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Returns the comparison keys of the page's names: title, id, and id without type.
+fn page_names(page: &PageRecord) -> Vec<String> {
+    let stem = page.id.split_once('/').map_or(page.id.as_str(), |(_, name)| name);
+    name_keys([&page.title, &page.id, stem])
+}
+
+/// Terms of a page by label, most significant first.
+#[derive(Debug, PartialEq, Eq)]
+struct PageTerms {
+    title: String,
+    overview: String,
+    domains: String,
+    content: String,
+    length: i32,
+    cut: bool,
+}
+
+impl PageTerms {
+    fn from_record(page: &PageRecord) -> Self {
+        let mut budget = TermBudget::new();
+        let title = budget.take_terms(&with_variants(&page.title));
+        let overview = budget.take_terms(&with_variants(&page.overview));
+        let domains = budget.take_terms(&page.domains.join(", "));
+        let content = budget.take_terms(&page.content);
+        Self { title, overview, domains, content, length: budget.length(), cut: budget.cut }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::{ports::knowledge::PageType, search::SearchQuery};
+
+    use super::{
+        super::super::terms::{MAX_TERMS, occurs},
+        *,
+    };
+
+    fn page(title: &str, content: &str) -> PageRecord {
+        PageRecord {
+            id: "Principle/X".into(),
+            page_type: PageType::Principle,
+            title: title.into(),
+            overview: String::new(),
+            content: content.into(),
+            domains: vec!["Home Cooking".into()],
+            sources: vec![],
+            links: vec![],
+            last_updated: None,
+            hash: String::new(),
+            origin: None,
+        }
+    }
+
+    #[test]
+    fn only_lower_case_words_are_indexed() {
+        let terms = PageTerms::from_record(&page("GRPOTrainer", "it's <b>50% OF</b> x_y'; DROP"));
+        assert_eq!(
+            (terms.title.as_str(), terms.domains.as_str()),
+            ("grpotrainer grpo trainer ", "home cooking ")
+        );
+        assert_eq!(terms.content, "it s b 50 of b x y drop ");
+        assert_eq!((terms.length, terms.cut), (14, false));
+    }
+
+    #[test]
+    fn other_scripts_are_indexed_and_queried_in_pieces() {
+        let terms = PageTerms::from_record(&page("x", "导出GGUF格式"));
+        assert!(terms.content.starts_with("gguf 导出 "), "{}", terms.content);
+        let query = SearchQuery::new("导出 出");
+        assert_eq!(query.stretches.iter().map(occurs).collect::<Vec<_>>(), ["导出", "出:*"]);
+        let query = SearchQuery::new("图片文字 модель");
+        assert_eq!(
+            query.stretches.iter().map(occurs).collect::<Vec<_>>(),
+            ["图片 | 片文 | 文字", "мод & оде & дел & ель"]
+        );
+    }
+
+    #[test]
+    fn terms_beyond_the_limit_are_cut_and_reported() {
+        let words: String = (0..200_000).map(|n| format!("word{n} ")).collect();
+        let terms = PageTerms::from_record(&page("x", &words));
+        assert!(terms.cut && terms.content.len() < MAX_TERMS && terms.content.starts_with("word0 word1 "));
+        let same = PageTerms::from_record(&page("x", &"dough ".repeat(300_000)));
+        assert!(!same.cut);
+    }
 }

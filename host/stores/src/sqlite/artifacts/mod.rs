@@ -13,19 +13,18 @@ use gatehouse_core::{
     outcome::Fault,
     ports::artifacts::{Artifact, ArtifactFilter},
 };
+use rusqlite::Connection;
 
 use super::{
     copy::DataFile,
-    db::{Database, open_reader},
-    error::StoreError,
-    migrations,
+    db::{Database, DatabaseProfile},
     vector_cache::VectorCache,
     vectors,
 };
 use crate::{
     artifacts::engine::{
         ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
-        NewArtifact, OwnerScope, RowEdit, StorageLimit, StoredText,
+        NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit,
     },
     embedding::{VectorModel, VectorStore},
 };
@@ -37,13 +36,8 @@ pub(crate) struct SqliteArtifacts {
 
 impl SqliteArtifacts {
     pub(crate) fn new(path: PathBuf) -> Self {
-        let db = Database::temporary(DataFile::Artifacts.subject(), path, migrations::ARTIFACTS);
+        let db = Database::with_profile(DataFile::Artifacts, path, DatabaseProfile::Temporary);
         Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(ARTIFACTS)) }
-    }
-
-    /// Returns true if the file exists. Health checks and sweeps must not create it.
-    async fn exists(&self) -> bool {
-        tokio::fs::try_exists(self.db.path()).await.unwrap_or(true)
     }
 }
 
@@ -54,12 +48,12 @@ impl ArtifactEngine for SqliteArtifacts {
         self.db.write_or_exhausted(move |db| write::put(db, new, &cap)).await
     }
 
-    async fn info(&self, asker: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        let (asker, ids) = (asker.clone(), ids.to_vec());
+    async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        let (scope, ids) = (scope.clone(), ids.to_vec());
         let work = move |db: &_| {
-            let Some(owner) = read::owner(db, &asker.owner)? else { return Ok(vec![None; ids.len()]) };
+            let Some(owner) = read::owner(db, &scope.owner)? else { return Ok(vec![None; ids.len()]) };
             let one =
-                |id: &String| Ok(read::by_id(db, owner, id, asker.now)?.map(read::StoredArtifact::artifact));
+                |id: &String| Ok(read::by_id(db, owner, id, scope.now)?.map(read::StoredArtifact::artifact));
             ids.iter().map(one).collect()
         };
         self.db.read(work).await
@@ -67,22 +61,22 @@ impl ArtifactEngine for SqliteArtifacts {
 
     async fn read(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         id: &str,
         span: ArtifactSpan,
-    ) -> Result<Option<StoredText>, Fault> {
-        let (asker, id) = (asker.clone(), id.to_owned());
-        self.db.read(move |db| read::text(db, &asker, &id, span)).await
+    ) -> Result<Option<PackedText>, Fault> {
+        let (scope, id) = (scope.clone(), id.to_owned());
+        self.db.read(move |db| read::text(db, &scope, &id, span)).await
     }
 
     async fn recent(
         &self,
-        asker: &OwnerScope,
+        scope: &OwnerScope,
         filter: &ArtifactFilter,
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
-        let (asker, filter) = (asker.clone(), filter.clone());
-        self.db.read(move |db| read::recent(db, &asker, &filter, limit)).await
+        let (scope, filter) = (scope.clone(), filter.clone());
+        self.db.read(move |db| read::recent(db, &scope, &filter, limit)).await
     }
 
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
@@ -90,18 +84,18 @@ impl ArtifactEngine for SqliteArtifacts {
         self.db.read(move |db| search::candidates(db, &cache, &question)).await
     }
 
-    async fn change(&self, asker: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
-        let (asker, id) = (asker.clone(), id.to_owned());
-        self.db.write(move |db| write::change(db, &asker, &id, edit)).await
+    async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
+        let (scope, id) = (scope.clone(), id.to_owned());
+        self.db.write(move |db| write::change(db, &scope, &id, edit)).await
     }
 
-    async fn delete(&self, asker: &OwnerScope, id: &str) -> Result<bool, Fault> {
-        let (asker, id) = (asker.clone(), id.to_owned());
-        self.db.write(move |db| write::delete(db, &asker, &id)).await
+    async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault> {
+        let (scope, id) = (scope.clone(), id.to_owned());
+        self.db.write(move |db| write::delete(db, &scope, &id)).await
     }
 
     async fn sweep(&self, now: i64) -> Result<u64, Fault> {
-        if !self.exists().await {
+        if !self.db.exists().await {
             return Ok(0);
         }
         self.db.write(move |db| write::sweep(db, now, write::MAX_SWEPT)).await
@@ -126,28 +120,22 @@ impl ArtifactEngine for SqliteArtifacts {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
-        let path = self.db.path().to_owned();
-        let address = path.display().to_string();
-        let mut health = ArtifactEngineHealth { engine: "sqlite", address, ..Default::default() };
-        if !self.exists().await {
-            return Ok(health);
-        }
-        let model = model.cloned();
-        let work = move || {
-            let db = open_reader(&path, migrations::ARTIFACTS)?;
-            let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::ARTIFACTS));
+        let address = self.db.path().display().to_string();
+        let empty = ArtifactEngineHealth { engine: "sqlite", address, ..Default::default() };
+        let (mut health, model) = (empty.clone(), model.cloned());
+        let work = move |db: &Connection, (schema, latest)| {
             health.schema = Some((schema, latest));
             // The first write or read migrates an older schema.
             if schema == latest {
                 health.artifacts = db.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
-                health.bytes = read::bytes(&db)?;
+                health.bytes = read::bytes(db)?;
                 if let Some(model) = model {
-                    health.waiting = vectors::count_waiting(&db, ARTIFACTS, &model)?;
+                    health.waiting = vectors::count_waiting(db, ARTIFACTS, &model)?;
                 }
             }
-            Ok::<_, StoreError>(health)
+            Ok(health)
         };
-        self.db.run_blocking(work).await
+        Ok(self.db.inspect(work).await?.unwrap_or(empty))
     }
 
     async fn close(&self) {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::{
     artifacts::{
         blocks::TextBlock,
-        engine::{ArtifactSpan, BlockStart, OwnerScope, StoredText, item_number},
+        engine::{ArtifactSpan, BlockStart, OwnerScope, PackedText, item_number},
         row::ArtifactRow,
     },
     sqlite::{error::StoreError, query::list},
@@ -107,11 +107,11 @@ pub(super) fn live_numbers(db: &Connection, owner: i64, now: i64) -> Result<Vec<
 
 pub(super) fn recent(
     db: &Connection,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     filter: &ArtifactFilter,
     limit: usize,
 ) -> Result<Vec<Artifact>, StoreError> {
-    let Some(owner) = owner(db, &asker.owner)? else { return Ok(Vec::new()) };
+    let Some(owner) = owner(db, &scope.owner)? else { return Ok(Vec::new()) };
     // Every word must occur. Every tag must occur between line feeds.
     let sql = format!(
         "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND {NOT_EXPIRED}
@@ -123,22 +123,22 @@ pub(super) fn recent(
     let words = list(filter.words.split_whitespace().map(str::to_owned));
     let mut statement = db.prepare_cached(&sql)?;
     let found = statement
-        .query_map(params![owner, asker.now, tags, words, limit as i64], StoredArtifact::from_row)?;
+        .query_map(params![owner, scope.now, tags, words, limit as i64], StoredArtifact::from_row)?;
     Ok(found.map(|found| found.map(StoredArtifact::artifact)).collect::<Result<_, _>>()?)
 }
 
 pub(super) fn text(
     db: &Connection,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     id: &str,
     span: ArtifactSpan,
-) -> Result<Option<StoredText>, StoreError> {
-    let Some(owner) = owner(db, &asker.owner)? else { return Ok(None) };
-    let Some(found) = by_id(db, owner, id, asker.now)? else { return Ok(None) };
+) -> Result<Option<PackedText>, StoreError> {
+    let Some(owner) = owner(db, &scope.owner)? else { return Ok(None) };
+    let Some(found) = by_id(db, owner, id, scope.now)? else { return Ok(None) };
     let mut starts = db.prepare_cached(
         "SELECT characters_before, feeds_before FROM text_block WHERE text = ?1 ORDER BY position",
     )?;
-    let start = |row: &Row<'_>| Ok(BlockStart { characters: row.get(0)?, feeds: row.get(1)? });
+    let start = |row: &Row<'_>| Ok(BlockStart { characters: row.get(0)?, line_feeds: row.get(1)? });
     let starts: Vec<BlockStart> = starts.query_map([found.text], start)?.collect::<Result<_, _>>()?;
     let wanted = span.blocks(&starts);
     let mut blocks = db.prepare_cached(
@@ -147,14 +147,14 @@ pub(super) fn text(
     )?;
     let block = |row: &Row<'_>| {
         let position = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
-        let start = starts.get(position).copied().unwrap_or(BlockStart { characters: 0, feeds: 0 });
+        let start = starts.get(position).copied().unwrap_or(BlockStart { characters: 0, line_feeds: 0 });
         Ok(TextBlock { start, size: row.get(0)?, digest: row.get(1)?, packed: row.get(2)? })
     };
     let range = params![found.text, wanted.start as i64, wanted.end as i64];
     let blocks = blocks.query_map(range, block)?.collect::<Result<_, _>>()?;
     let mut text = db.prepare_cached("SELECT digest, characters FROM text WHERE number = ?1")?;
     let (digest, characters) = text.query_row([found.text], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Some(StoredText { digest, size: found.size, lines: found.lines, characters, blocks }))
+    Ok(Some(PackedText { digest, size: found.size, lines: found.lines, characters, blocks }))
 }
 
 pub(super) fn text_to_embed(db: &Connection, key: &str) -> Result<Option<String>, StoreError> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use gatehouse_core::search::{NameMatch, ScoredCandidate, dense, near_enough};
+use gatehouse_core::search::{NameMatch, ScoredCandidate};
 use rusqlite::{Connection, params};
 
 use super::{read, words::index};
@@ -23,24 +23,23 @@ pub(super) fn candidates(
     question: &ArtifactQuestion,
 ) -> Result<ArtifactCandidates, StoreError> {
     let mut found = ArtifactCandidates::default();
-    let Some(owner) = read::owner(db, &question.asker.owner)? else { return Ok(found) };
-    let live = read::live_numbers(db, owner, question.asker.now)?;
+    let Some(owner) = read::owner(db, &question.scope.owner)? else { return Ok(found) };
+    let live = read::live_numbers(db, owner, question.scope.now)?;
     // The plus makes SQLite look up the words once instead of once per artifact.
     let condition = " AND +rowid IN (SELECT value FROM json_each(?))".to_owned();
-    let narrowed = RowFilter { condition, value: Some(list(live.iter().copied())) };
+    let filter = RowFilter { condition, value: Some(list(live.iter().copied())) };
     let words =
-        words::search(db, &index(owner), &question.query, &narrowed, live.len() as i64, question.limit)?;
+        words::search(db, &index(owner), &question.query, &filter, live.len() as i64, question.limit)?;
     let best = words::best(&words.scores, question.pool, |number| Ok(Some(number.to_string())))?;
     let mut numbers: BTreeSet<i64> = best.into_iter().collect();
-    let mut held = None;
+    let mut cached = None;
     if let Some(vector) = &question.vector {
-        held = cache.held(db, &vector.model, vector.values.len())?.map(|held| (held, &vector.values));
+        cached = cache.load(db, vector)?.map(|cached| (cached, &vector.values));
         found.without_vector = without_vector(db, owner, &vector.model)?;
     }
-    if let Some((held, values)) = &held {
-        // Skip vectors that are too far away even with the error of quantization.
-        let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
-        let near = held.nearest(values, Some(&live), question.pool).into_iter();
+    if let Some((cached, values)) = &cached {
+        let close = |cosine: f32| vectors::may_be_near(cosine, !words.scores.is_empty());
+        let near = cached.nearest(values, Some(&live), question.pool).into_iter();
         numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
     }
     let foreign: HashMap<i64, &NearestItem> =
@@ -49,11 +48,9 @@ pub(super) fn candidates(
     for number in numbers {
         let Some(stored) = read::by_number(db, number)? else { continue };
         let bm25 = words.scores.get(&number).copied().unwrap_or(0.0);
-        let cosine = match &held {
-            Some((held, values)) => {
-                vectors::load(db, held.model(), number)?.and_then(|vector| dense::cosine(&vector, values))
-            }
-            None => foreign.get(&number).and_then(|near| near.cosine_of(&stored.row)),
+        let cosine = match &cached {
+            Some((cached, values)) => vectors::cosine(db, cached.model(), number, values)?,
+            None => foreign.get(&number).and_then(|near| near.cosine_if_current(&stored.row)),
         };
         let artifact = stored.artifact();
         let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };

@@ -1,8 +1,6 @@
 //! Word indexes, two tables per owner, so that word frequencies do not reveal other owners' artifacts, and a search
 //! does not depend on how many others have.
 
-use std::borrow::Cow;
-
 use gatehouse_core::search::script;
 use rusqlite::{Connection, params};
 
@@ -14,27 +12,11 @@ use crate::{
 const WEIGHTS: &str = "3.0, 1.0";
 
 pub(super) fn index(owner: i64) -> WordIndex {
-    WordIndex {
-        words: Cow::Owned(format!("words_{owner}")),
-        pieces: Cow::Owned(format!("pieces_{owner}")),
-        weights: WEIGHTS,
-    }
+    WordIndex::numbered(owner, WEIGHTS)
 }
 
 pub(super) fn create(db: &Connection, owner: i64) -> Result<(), StoreError> {
-    let WordIndex { words, pieces, .. } = index(owner);
-    let columns = "heading, summary, content = '', contentless_delete = 1";
-    db.execute_batch(&format!(
-        "CREATE VIRTUAL TABLE {words} USING fts5 ({columns}, tokenize = 'porter unicode61');
-         CREATE VIRTUAL TABLE {pieces} USING fts5 ({columns}, tokenize = 'ascii');"
-    ))?;
-    Ok(())
-}
-
-pub(super) fn drop(db: &Connection, owner: i64) -> Result<(), StoreError> {
-    let WordIndex { words, pieces, .. } = index(owner);
-    db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
-    Ok(())
+    index(owner).create(db, "heading, summary")
 }
 
 pub(super) fn put(db: &Connection, owner: i64, number: i64, row: &ArtifactRow) -> Result<(), StoreError> {
@@ -50,14 +32,6 @@ pub(super) fn put(db: &Connection, owner: i64, number: i64, row: &ArtifactRow) -
     if !heading.is_empty() || !summary.is_empty() {
         db.prepare_cached(&format!("INSERT INTO {pieces} {columns}"))?
             .execute(params![number, heading, summary])?;
-    }
-    Ok(())
-}
-
-pub(super) fn remove(db: &Connection, owner: i64, number: i64) -> Result<(), StoreError> {
-    let WordIndex { words, pieces, .. } = index(owner);
-    for index in [words, pieces] {
-        db.prepare_cached(&format!("DELETE FROM {index} WHERE rowid = ?1"))?.execute([number])?;
     }
     Ok(())
 }

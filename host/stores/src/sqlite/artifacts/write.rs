@@ -20,11 +20,11 @@ pub(super) const MAX_SWEPT: usize = 500;
 
 /// Stores a text. If the cap is exceeded, deletes expired artifacts first.
 pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, StoreError> {
-    let NewArtifact { asker, text, row } = new;
-    let owner = put_owner(db, &asker.owner)?;
+    let NewArtifact { scope, text, row } = new;
+    let owner = put_owner(db, &scope.owner)?;
     let number = put_text(db, &text)?;
     let mut stored = read::by_text(db, owner, number)?;
-    if let Some(over) = stored.take_if(|stored| stored.is_expired(asker.now)) {
+    if let Some(over) = stored.take_if(|stored| stored.is_expired(scope.now)) {
         // Keeps the text for the new artifact.
         remove(db, &over)?;
     }
@@ -34,12 +34,12 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Resu
             store(db, stored.number, owner, &stored.row)?;
             stored.number
         }
-        None => insert(db, owner, number, &text.digest, row, asker.now)?,
+        None => insert(db, owner, number, &text.digest, row, scope.now)?,
     };
     let found = read::by_number(db, artifact)?
-        .ok_or_else(|| StoreError::Damaged("artifact row is missing".into()))?;
+        .ok_or_else(|| StoreError::InvalidValue("artifact row is missing".into()))?;
     if cap.check(read::bytes(db)?).is_err() {
-        while sweep(db, asker.now, MAX_SWEPT)? > 0 {}
+        while sweep(db, scope.now, MAX_SWEPT)? > 0 {}
         cap.check(read::bytes(db)?)?;
     }
     Ok(found.artifact())
@@ -47,18 +47,18 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Resu
 
 pub(super) fn change(
     db: &Connection,
-    asker: &OwnerScope,
+    scope: &OwnerScope,
     id: &str,
     edit: RowEdit,
 ) -> Result<Option<Artifact>, StoreError> {
-    let Some(mut found) = find_live(db, asker, id)? else { return Ok(None) };
+    let Some(mut found) = find_live(db, scope, id)? else { return Ok(None) };
     edit(&mut found.row)?;
     store(db, found.number, found.owner, &found.row)?;
     Ok(Some(found.artifact()))
 }
 
-pub(super) fn delete(db: &Connection, asker: &OwnerScope, id: &str) -> Result<bool, StoreError> {
-    let Some(found) = find_live(db, asker, id)? else { return Ok(false) };
+pub(super) fn delete(db: &Connection, scope: &OwnerScope, id: &str) -> Result<bool, StoreError> {
+    let Some(found) = find_live(db, scope, id)? else { return Ok(false) };
     remove(db, &found)?;
     forget_text(db, found.text)?;
     Ok(true)
@@ -77,9 +77,9 @@ pub(super) fn sweep(db: &Connection, now: i64, limit: usize) -> Result<u64, Stor
     Ok(over.len() as u64)
 }
 
-fn find_live(db: &Connection, asker: &OwnerScope, id: &str) -> Result<Option<StoredArtifact>, StoreError> {
-    match read::owner(db, &asker.owner)? {
-        Some(owner) => read::by_id(db, owner, id, asker.now),
+fn find_live(db: &Connection, scope: &OwnerScope, id: &str) -> Result<Option<StoredArtifact>, StoreError> {
+    match read::owner(db, &scope.owner)? {
+        Some(owner) => read::by_id(db, owner, id, scope.now),
         None => Ok(None),
     }
 }
@@ -108,7 +108,7 @@ fn put_text(db: &Connection, text: &PackedText) -> Result<i64, StoreError> {
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (position, block) in (0_i64..).zip(&text.blocks) {
-        let (characters, feeds) = (block.start.characters, block.start.feeds);
+        let (characters, feeds) = (block.start.characters, block.start.line_feeds);
         insert.execute(params![
             number,
             position,
@@ -162,7 +162,7 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
          WHERE number = ?1",
     )?
     .execute(params![number, row.expires, row.ttl, row.tool, row.source, tags, row.summary, row.words()])?;
-    words::remove(db, owner, number)?;
+    words::index(owner).remove(db, number)?;
     words::put(db, owner, number, row)?;
     let version = row.version_to_embed();
     // Drop the vectors of a changed text.
@@ -180,7 +180,7 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
 
 /// Removes an artifact, but not its text.
 fn remove(db: &Connection, found: &StoredArtifact) -> Result<(), StoreError> {
-    words::remove(db, found.owner, found.number)?;
+    words::index(found.owner).remove(db, found.number)?;
     for sql in ["DELETE FROM item WHERE number = ?1", "DELETE FROM artifact WHERE number = ?1"] {
         db.prepare_cached(sql)?.execute([found.number])?;
     }
@@ -200,7 +200,7 @@ fn forget_owner(db: &Connection, owner: i64) -> Result<(), StoreError> {
         "DELETE FROM owner WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE owner = ?1)",
     )?;
     if gone.execute([owner])? > 0 {
-        words::drop(db, owner)?;
+        words::index(owner).drop_tables(db)?;
     }
     Ok(())
 }

@@ -8,14 +8,14 @@ use std::{
 
 use gatehouse_files::{ScratchFolder, make_private};
 
-use super::writer::{Options, open_writer};
+use super::writer::{DatabaseProfile, open_writer};
 use crate::sqlite::{error::StoreError, migrations::MigrationSteps};
 
 /// Creates the database and its directory if missing, for this user only. SQLite gives the files next to the database
 /// the same mode.
-pub(super) fn ensure(path: &Path, steps: MigrationSteps, options: Options) -> Result<(), StoreError> {
+pub(super) fn ensure(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    make_private(folder).map_err(StoreError::Folder)?;
+    make_private(folder).map_err(StoreError::Directory)?;
     match fs::metadata(path) {
         Ok(_) => return not_empty(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -25,7 +25,7 @@ pub(super) fn ensure(path: &Path, steps: MigrationSteps, options: Options) -> Re
     let scratch = ScratchFolder::new_in(folder).map_err(StoreError::File)?;
     let new = scratch.path().join(path.file_name().unwrap_or_default());
     private_file(&new).map_err(StoreError::File)?;
-    open_writer(&new, steps, options)?.close().map_err(|(_, error)| error)?;
+    open_writer(&new, steps, profile)?.close().map_err(|(_, error)| error)?;
     // If another process created the file first, that file wins.
     scratch.place(&new, path).map(drop).map_err(StoreError::File)
 }

@@ -4,7 +4,7 @@ use super::{writer::open_writer, *};
 use crate::sqlite::migrations;
 
 fn database(path: PathBuf) -> Database {
-    Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE)
+    Database::new(DataFile::Knowledge, path)
 }
 
 async fn count(db: &Database) -> Result<i64, Fault> {
@@ -103,11 +103,12 @@ async fn files_that_are_no_database_or_newer_are_refused_unchanged() {
 fn many_openings_at_once_succeed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("k.db");
-    let options = Options { temporary: true, ..Options::new(BUSY_TIMEOUT) };
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let path = path.clone();
-            std::thread::spawn(move || open_writer(&path, migrations::KNOWLEDGE, options).map(|_| ()))
+            std::thread::spawn(move || {
+                open_writer(&path, migrations::KNOWLEDGE, DatabaseProfile::Temporary).map(|_| ())
+            })
         })
         .collect();
     for thread in threads {
@@ -143,8 +144,7 @@ async fn a_closed_database_is_one_whole_file_and_stays_closed() {
 }
 
 #[tokio::test]
-async fn a_database_is_replaced_by_nobody_while_it_is_used_and_used_by_nobody_while_it_is_replaced() {
-    use super::super::copy::DataFile;
+async fn a_database_cannot_be_used_and_replaced_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
     let db = database(path.clone());

@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::sqlite::{
-    copy::leave_one_file,
+    copy::checkpoint,
     error::StoreError,
     functions,
     migrations::{self, MigrationSteps},
@@ -24,21 +24,26 @@ const REOPEN_PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) type WriteJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
-const COUNTS_CACHE: i64 = 512;
+const COUNTER_CACHE_KIB: i64 = 512;
 
-#[derive(Clone, Copy)]
-pub(in crate::sqlite) struct Options {
-    pub(super) busy: Duration,
-    /// True if deleted content is overwritten, and free pages can be returned to the file system.
-    pub(super) temporary: bool,
-    /// True if low memory and few syncs matter more than the last second before a power failure.
-    pub(super) counts: bool,
-    pub(super) memory: bool,
+/// Default time that a connection waits for a writer in another process.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::sqlite) enum DatabaseProfile {
+    Default,
+    /// Waits this long for a writer in another process.
+    BusyTimeout(Duration),
+    /// Deleted content is overwritten, and [`Database::reclaim_space`](super::Database::reclaim_space) shrinks the file.
+    Temporary,
+    /// Uses little memory. A power failure, but not a crash, may lose the last writes.
+    Counters,
+    Memory,
 }
 
-impl Options {
-    pub(in crate::sqlite) fn new(busy: Duration) -> Self {
-        Self { busy, temporary: false, counts: false, memory: false }
+impl DatabaseProfile {
+    fn busy_timeout(self) -> Duration {
+        if let Self::BusyTimeout(limit) = self { limit } else { BUSY_TIMEOUT }
     }
 }
 
@@ -59,14 +64,18 @@ pub(super) fn in_transaction<T>(
 }
 
 impl WriterThread {
-    pub(super) fn start(path: &Path, steps: MigrationSteps, options: Options) -> Result<Self, StoreError> {
-        let mut connection = open_writer(path, steps, options)?;
+    pub(super) fn start(
+        path: &Path,
+        steps: MigrationSteps,
+        profile: DatabaseProfile,
+    ) -> Result<Self, StoreError> {
+        let mut connection = open_writer(path, steps, profile)?;
         let (jobs, queue) = mpsc::channel::<WriteJob>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || {
                 queue.into_iter().for_each(|job| job(&mut connection));
-                leave_one_file(&connection);
+                checkpoint(&connection);
             })
             .map_err(StoreError::Writer)?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
@@ -93,13 +102,13 @@ impl Drop for WriterThread {
 pub(in crate::sqlite) fn open_writer(
     path: &Path,
     steps: MigrationSteps,
-    options: Options,
+    profile: DatabaseProfile,
 ) -> Result<Connection, StoreError> {
     let begin = Instant::now();
     loop {
         // Two processes that create the same file can collide at a point without a busy timeout.
-        match try_open(path, steps, options) {
-            Err(error) if error.is_busy() && begin.elapsed() < options.busy => {
+        match try_open(path, steps, profile) {
+            Err(error) if error.is_busy() && begin.elapsed() < profile.busy_timeout() => {
                 std::thread::sleep(REOPEN_PAUSE)
             }
             other => return other,
@@ -107,11 +116,11 @@ pub(in crate::sqlite) fn open_writer(
     }
 }
 
-fn try_open(path: &Path, steps: MigrationSteps, options: Options) -> Result<Connection, StoreError> {
+fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
-    connection.busy_timeout(options.busy)?;
+    connection.busy_timeout(profile.busy_timeout())?;
     migrations::check(&connection, steps)?;
-    if options.temporary {
+    if profile == DatabaseProfile::Temporary {
         // `auto_vacuum` needs a file without pages. `fast` overwrites deleted content unless that needs an extra write.
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         let _set: i64 =
@@ -124,9 +133,9 @@ fn try_open(path: &Path, steps: MigrationSteps, options: Options) -> Result<Conn
     // Without a limit, the `-wal` file keeps the size of the longest transaction.
     let _limit: i64 =
         connection.pragma_update_and_check(None, "journal_size_limit", MAX_WAL_BYTES, |row| row.get(0))?;
-    if options.counts {
+    if profile == DatabaseProfile::Counters {
         connection.pragma_update(None, "synchronous", "normal")?;
-        connection.pragma_update(None, "cache_size", -COUNTS_CACHE)?;
+        connection.pragma_update(None, "cache_size", -COUNTER_CACHE_KIB)?;
     }
     functions::register(&connection)?;
     migrations::migrate(&mut connection, steps)?;

@@ -5,14 +5,17 @@
 use std::{
     collections::HashMap,
     ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use gatehouse_core::search::VectorBlock;
-use rusqlite::{Connection, OptionalExtension as _, params, types::ValueRef};
+use gatehouse_core::{lock, search::VectorBlock};
+use rusqlite::{Connection, params, types::ValueRef};
 
 use super::read::RepositoryKey;
-use crate::sqlite::{error::StoreError, vectors};
+use crate::{
+    engine::QueryVector,
+    sqlite::{error::StoreError, vectors},
+};
 
 /// The least recently searched repositories are evicted first, but never the one just searched.
 const MAX_CACHED_BYTES: usize = 256 * 1024 * 1024;
@@ -76,25 +79,28 @@ pub(super) struct NearestChunk {
 }
 
 impl ChunkVectorCache {
-    /// Returns the vectors of a repository, as current as the snapshot of `db`. `None` if the model has no vectors yet.
-    pub(super) fn held(
+    /// Returns the vectors of a repository that compare with a question, as current as the snapshot of `db`. `None` if
+    /// its model has no vectors yet.
+    pub(super) fn load(
         &self,
         db: &Connection,
         repository: &RepositoryKey,
-        name: &str,
-        dimension: usize,
+        question: &QueryVector,
     ) -> Result<Option<Arc<ChunkVectors>>, StoreError> {
+        let QueryVector { model: name, values } = question;
         let Some(number) = vectors::model(db, name)? else { return Ok(None) };
-        let model = CachedModel { name: name.to_owned(), number, dimension };
+        let model = CachedModel { name: name.clone(), number, dimension: values.len() };
         let generation: i64 =
             db.prepare_cached("SELECT generation FROM vector_state")?.query_row([], |row| row.get(0))?;
         let slot = self.slot(repository.number);
         let mut slot = lock(&slot);
-        let current = match slot.take().filter(|held| held.model == model) {
-            Some(held) if held.revision == repository.revision && held.generation >= generation => held,
-            Some(mut held) if held.revision == repository.revision => {
-                Arc::make_mut(&mut held).read_new(db, generation)?;
-                held
+        let current = match slot.take().filter(|cached| cached.model == model) {
+            Some(cached) if cached.revision == repository.revision && cached.generation >= generation => {
+                cached
+            }
+            Some(mut cached) if cached.revision == repository.revision => {
+                Arc::make_mut(&mut cached).read_new(db, generation)?;
+                cached
             }
             older => Arc::new(ChunkVectors::read(db, repository, model, generation, older.as_deref())?),
         };
@@ -115,19 +121,20 @@ impl ChunkVectorCache {
     fn make_room(&self, keep: i64) {
         let mut slots = lock(&self.0);
         // A slot that is still loading counts the next time.
-        let size =
-            |slot: &CacheSlot| slot.try_lock().map_or(0, |held| held.as_ref().map_or(0, |h| h.bytes()));
+        let size = |slot: &CacheSlot| {
+            slot.try_lock().map_or(0, |cached| cached.as_ref().map_or(0, |vectors| vectors.bytes()))
+        };
         let mut free = MAX_CACHED_BYTES;
-        let mut kept = Vec::new();
+        let mut retained = Vec::new();
         while let Some((number, slot)) = slots.pop() {
             let bytes = size(&slot);
             if number == keep || bytes <= free {
                 free = free.saturating_sub(bytes);
-                kept.push((number, slot));
+                retained.push((number, slot));
             }
         }
-        kept.reverse();
-        *slots = kept;
+        retained.reverse();
+        *slots = retained;
     }
 }
 
@@ -209,7 +216,7 @@ impl ChunkVectors {
 
     /// Sets the vector of a row. A vector of another dimension is waiting to be recomputed.
     fn set(&mut self, row: usize, value: ValueRef<'_>) -> Result<(), StoreError> {
-        let bytes = value.as_blob_or_null().map_err(|error| StoreError::Damaged(error.to_string()))?;
+        let bytes = value.as_blob_or_null().map_err(|error| StoreError::InvalidValue(error.to_string()))?;
         self.items[row].vector = match bytes {
             None => VectorState::Empty,
             Some(bytes) if self.block.set(row, &vectors::floats(bytes)) => VectorState::Present,
@@ -267,10 +274,6 @@ pub(super) fn with_chunks(db: &Connection, repository: i64) -> Result<usize, Sto
     let mut statement = db.prepare_cached(
         "SELECT count(*) FROM file WHERE repository = ?1 AND EXISTS (SELECT 1 FROM chunk WHERE file = number)",
     )?;
-    let files: Option<i64> = statement.query_row([repository], |row| row.get(0)).optional()?;
-    Ok(files.and_then(|files| usize::try_from(files).ok()).unwrap_or(0))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    let files: i64 = statement.query_row([repository], |row| row.get(0))?;
+    Ok(usize::try_from(files).unwrap_or(0))
 }

@@ -14,13 +14,13 @@ use gatehouse_core::{
     outcome::Fault,
     ports::documents::{FileHead, NewFile, Repository, RepositoryState},
 };
+use rusqlite::Connection;
 
 use self::chunk_vectors::ChunkVectorCache;
 use super::{
     copy::DataFile,
-    db::{Database, open_reader},
-    error::StoreError,
-    migrations, vectors,
+    db::{Database, DatabaseProfile},
+    vectors,
 };
 use crate::{
     documents::engine::{
@@ -39,8 +39,8 @@ pub(crate) struct SqliteDocuments {
 
 impl SqliteDocuments {
     pub(crate) fn new(path: PathBuf) -> Self {
-        let (subject, steps) = (DataFile::Documents.subject(), migrations::DOCUMENTS);
-        let db = Database::with_busy_timeout(subject, path, steps, BUSY_TIMEOUT);
+        let profile = DatabaseProfile::BusyTimeout(BUSY_TIMEOUT);
+        let db = Database::with_profile(DataFile::Documents, path, profile);
         Self { db: Arc::new(db), cache: Arc::default() }
     }
 }
@@ -101,28 +101,21 @@ impl DocumentEngine for SqliteDocuments {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
-        let path = self.db.path().to_owned();
-        let mut health =
-            DocumentHealth { engine: "sqlite", address: path.display().to_string(), ..Default::default() };
-        // A health check must not create the database.
-        if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
-            return Ok(health);
-        }
-        let model = model.cloned();
-        let work = move || {
-            let db = open_reader(&path, migrations::DOCUMENTS)?;
-            let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::DOCUMENTS));
+        let address = self.db.path().display().to_string();
+        let empty = DocumentHealth { engine: "sqlite", address, ..Default::default() };
+        let (mut health, model) = (empty.clone(), model.cloned());
+        let work = move |db: &Connection, (schema, latest)| {
             health.schema = Some((schema, latest));
             // The first write or read migrates an older schema.
             if schema == latest {
-                (health.repositories, health.files) = read::counts(&db)?;
+                (health.repositories, health.files) = read::counts(db)?;
                 if let Some(model) = model {
-                    health.waiting = vectors::count_waiting(&db, CHUNKS, &model)?;
+                    health.waiting = vectors::count_waiting(db, CHUNKS, &model)?;
                 }
             }
-            Ok::<_, StoreError>(health)
+            Ok(health)
         };
-        self.db.run_blocking(work).await
+        Ok(self.db.inspect(work).await?.unwrap_or(empty))
     }
 
     async fn close(&self) {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
     ports::documents::LineRange,
-    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, dense, near_enough},
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -33,7 +33,7 @@ const FILES_BY_NAME: &str =
     "SELECT file, key FROM file_name WHERE repository = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
 
 struct ChunkMatches<'a> {
-    held: Arc<ChunkVectors>,
+    cached: Arc<ChunkVectors>,
     question: &'a [f32],
     near: Vec<NearestChunk>,
 }
@@ -46,9 +46,9 @@ pub(super) fn candidates(
     let name = &question.repository;
     let repository = read::key(db, name)?.ok_or_else(|| unknown_repository(name, &[]))?;
     let (index, all) = (index(repository.number), RowFilter::default());
-    let words = match question.beginnings.as_slice() {
+    let words = match question.prefixes.as_slice() {
         [] => words::search(db, &index, &question.query, &all, repository.files, question.limit)?,
-        beginnings => words::search_prefixes(db, &index, beginnings, &all)?,
+        prefixes => words::search_prefixes(db, &index, prefixes, &all)?,
     };
     let mut files = by_name(db, repository.number, &question.name)?;
     for file in words::best(&words.scores, question.pool, |file| read::path(db, file))? {
@@ -56,18 +56,17 @@ pub(super) fn candidates(
     }
     let (mut by_meaning, mut without_vector) = (None, 0);
     if let Some(vector) = &question.vector {
-        match cache.held(db, &repository, &vector.model, vector.values.len())? {
+        match cache.load(db, &repository, vector)? {
             None => without_vector = chunk_vectors::with_chunks(db, repository.number)?,
-            Some(held) => {
-                without_vector = held.waiting();
-                let near = held.nearest_chunks(&vector.values);
-                by_meaning = Some(ChunkMatches { held, question: &vector.values, near });
+            Some(cached) => {
+                without_vector = cached.waiting();
+                let near = cached.nearest_chunks(&vector.values);
+                by_meaning = Some(ChunkMatches { cached, question: &vector.values, near });
             }
         }
     }
     if let Some(meaning) = &by_meaning {
-        // Skip vectors that are too far away even with the error of quantization.
-        let close = |near: &&NearestChunk| near_enough(near.cosine + 0.01, !words.scores.is_empty());
+        let close = |near: &&NearestChunk| vectors::may_be_near(near.cosine, !words.scores.is_empty());
         for near in nearest(meaning.near.iter().filter(close).copied().collect(), question.pool) {
             files.entry(near.file).or_insert(NameMatch::No);
         }
@@ -115,13 +114,13 @@ impl ChunkMatches<'_> {
     ) -> Result<(Option<f32>, Option<LineRange>), StoreError> {
         let Ok(at) = self.near.binary_search_by_key(&file, |near| near.file) else { return Ok((None, None)) };
         let near = self.near[at];
-        let vector = vectors::load(db, self.held.model(), near.item)?;
+        let cosine = vectors::cosine(db, self.cached.model(), near.item, self.question)?;
         let mut statement =
             db.prepare_cached("SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2")?;
         let lines = statement.query_row(params![file, near.position], |row| {
             Ok(LineRange { first: row.get(0)?, last: row.get(1)? })
         });
-        Ok((vector.and_then(|vector| dense::cosine(&vector, self.question)), lines.optional()?))
+        Ok((cosine, lines.optional()?))
     }
 }
 

@@ -1,8 +1,6 @@
 //! Word indexes, two tables per repository. A search does not depend on other repositories, and removing a repository
 //! only drops its tables.
 
-use std::borrow::Cow;
-
 use gatehouse_core::{
     ports::documents::NewFile,
     search::{name::name_key, script},
@@ -18,31 +16,18 @@ const WEIGHTS: &str = "6.0, 3.0, 1.0";
 const INDEX_BUFFER_BYTES: i64 = 16 * 1024 * 1024;
 
 pub(super) fn index(repository: i64) -> WordIndex {
-    WordIndex {
-        words: Cow::Owned(format!("words_{repository}")),
-        pieces: Cow::Owned(format!("pieces_{repository}")),
-        weights: WEIGHTS,
-    }
+    WordIndex::numbered(repository, WEIGHTS)
 }
 
 pub(super) fn create(db: &Connection, repository: i64) -> Result<(), StoreError> {
-    let WordIndex { words, pieces, .. } = index(repository);
-    db.execute_batch(&format!(
-        "CREATE VIRTUAL TABLE {words} USING fts5 (
-            path, headings, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
-         );
-         CREATE VIRTUAL TABLE {pieces} USING fts5 (
-            path, headings, body, content = '', contentless_delete = 1, tokenize = 'ascii'
-         );
-         INSERT INTO {words} ({words}, rank) VALUES ('hashsize', {INDEX_BUFFER_BYTES});
-         INSERT INTO {pieces} ({pieces}, rank) VALUES ('hashsize', {INDEX_BUFFER_BYTES});"
-    ))?;
-    Ok(())
-}
-
-pub(super) fn drop(db: &Connection, repository: i64) -> Result<(), StoreError> {
-    let WordIndex { words, pieces, .. } = index(repository);
-    db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
+    let index = index(repository);
+    index.create(db, "path, headings, body")?;
+    for table in [&index.words, &index.pieces] {
+        db.execute(
+            &format!("INSERT INTO {table} ({table}, rank) VALUES ('hashsize', {INDEX_BUFFER_BYTES})"),
+            [],
+        )?;
+    }
     Ok(())
 }
 
@@ -77,9 +62,6 @@ pub(super) fn put(db: &Connection, repository: i64, file: i64, new: &NewFile) ->
 }
 
 pub(super) fn remove(db: &Connection, repository: i64, file: i64) -> Result<(), StoreError> {
-    let WordIndex { words, pieces, .. } = index(repository);
     db.prepare_cached("DELETE FROM file_name WHERE file = ?1")?.execute([file])?;
-    db.prepare_cached(&format!("DELETE FROM {words} WHERE rowid = ?1"))?.execute([file])?;
-    db.prepare_cached(&format!("DELETE FROM {pieces} WHERE rowid = ?1"))?.execute([file])?;
-    Ok(())
+    index(repository).remove(db, file)
 }

@@ -78,7 +78,7 @@ pub(super) fn change(
 
 pub(super) fn remove(db: &Connection, name: &str) -> Result<bool, StoreError> {
     let Some(repository) = read::key(db, name)? else { return Ok(false) };
-    words::drop(db, repository.number)?;
+    words::index(repository.number).drop_tables(db)?;
     db.execute(
         "DELETE FROM item WHERE number IN
             (SELECT item FROM file JOIN chunk ON chunk.file = file.number WHERE repository = ?1)",

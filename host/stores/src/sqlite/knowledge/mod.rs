@@ -12,21 +12,16 @@ use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{EngineStatistics, KnowledgePage},
 };
+use rusqlite::Connection;
 use serde_json::{Map, Value};
 
-use super::{
-    db::{Database, open_reader},
-    migrations,
-    vector_cache::VectorCache,
-    vectors,
-};
+use super::{copy::DataFile, db::Database, vector_cache::VectorCache, vectors};
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::{
         EngineHealth, PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome,
         WritePlan,
     },
-    sqlite::error::StoreError,
     wiki::{ids, record::PageRecord},
 };
 
@@ -39,7 +34,7 @@ pub(crate) struct SqliteEngine {
 
 impl SqliteEngine {
     pub(crate) fn new(path: PathBuf) -> Self {
-        let db = Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE);
+        let db = Database::new(DataFile::Knowledge, path);
         Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(PAGES)) }
     }
 }
@@ -104,25 +99,23 @@ impl PageEngine for SqliteEngine {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
-        let path = self.db.path().to_owned();
-        let mut health = EngineHealth { address: path.display().to_string(), ..EngineHealth::default() };
-        // A health check must not create the database.
-        if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
-            return Ok(health);
-        }
+        let address = self.db.path().display().to_string();
         let model = model.cloned();
-        let work = move || {
-            let db = open_reader(&path, migrations::KNOWLEDGE)?;
-            let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::KNOWLEDGE));
-            health.schema = Some((schema, latest));
-            health.pages = if schema > 0 { read::statistics(&db)?.pages } else { 0 };
-            health.without_vector = match model {
-                Some(model) if schema == latest => vectors::count_waiting(&db, PAGES, &model)?,
+        let work = move |db: &Connection, (schema, latest)| {
+            let pages = if schema > 0 { read::statistics(db)?.pages } else { 0 };
+            let without_vector = match model {
+                Some(model) if schema == latest => vectors::count_waiting(db, PAGES, &model)?,
                 // The first write or read migrates an older schema.
-                _ => health.pages,
+                _ => pages,
             };
-            Ok::<_, StoreError>(health)
+            Ok(EngineHealth {
+                schema: Some((schema, latest)),
+                pages,
+                without_vector,
+                ..EngineHealth::default()
+            })
         };
-        self.db.run_blocking(work).await
+        let health = self.db.inspect(work).await?.unwrap_or_default();
+        Ok(EngineHealth { address, ..health })
     }
 }

@@ -59,11 +59,11 @@ fn record(row: &Row<'_>) -> Result<PageRecord, StoreError> {
 }
 
 fn page_type(text: &str) -> Result<PageType, StoreError> {
-    text.parse().map_err(|_| StoreError::Damaged(format!("'{text}' is not a page type")))
+    text.parse().map_err(|_| StoreError::InvalidValue(format!("'{text}' is not a page type")))
 }
 
 fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
+    serde_json::from_str(text).map_err(|error| StoreError::InvalidValue(error.to_string()))
 }
 
 fn declared_links(

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, dense, near_enough};
+use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate};
 use rusqlite::{Connection, types::Value};
 
 use super::{filter::PageFilter, read};
@@ -30,22 +30,21 @@ pub(super) fn candidates(
 ) -> Result<PageCandidates, StoreError> {
     let pool = question.pool();
     let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
-    let narrowed = PageFilter::new(db, &question.types, &question.domains)?;
-    let words = words::search(db, &INDEX, &question.query, &narrowed.rows(), total, question.limit)?;
-    let mut pages = by_name(db, &question.name, &narrowed)?;
+    let filter = PageFilter::new(db, &question.types, &question.domains)?;
+    let words = words::search(db, &INDEX, &question.query, &filter.rows(), total, question.limit)?;
+    let mut pages = by_name(db, &question.name, &filter)?;
     for page in words::best(&words.scores, pool, |page| read::id(db, page))? {
         pages.entry(page).or_insert(NameMatch::No);
     }
-    let (mut held, mut without_vector) = (None, 0);
+    let (mut cached, mut without_vector) = (None, 0);
     if let Some(vector) = &question.vector {
-        held = cache.held(db, &vector.model, vector.values.len())?.map(|held| (held, &vector.values));
-        let known = held.as_ref().map_or(0, |(held, _)| held.items());
+        cached = cache.load(db, vector)?.map(|cached| (cached, &vector.values));
+        let known = cached.as_ref().map_or(0, |(cached, _)| cached.items());
         without_vector = usize::try_from(total).unwrap_or(0).saturating_sub(known);
     }
-    if let Some((held, values)) = &held {
-        // Skip vectors that are too far away even with the error of quantization.
-        let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
-        let near = held.nearest(values, narrowed.pages(), pool).into_iter();
+    if let Some((cached, values)) = &cached {
+        let close = |cosine: f32| vectors::may_be_near(cosine, !words.scores.is_empty());
+        let near = cached.nearest(values, filter.pages(), pool).into_iter();
         for (page, _) in near.filter(|(_, cosine)| close(*cosine)) {
             pages.entry(page).or_insert(NameMatch::No);
         }
@@ -55,10 +54,8 @@ pub(super) fn candidates(
         // Skip a page that was removed after the vectors were loaded.
         let Some(key) = read::id(db, page)? else { continue };
         let bm25 = words.scores.get(&page).copied().unwrap_or(0.0);
-        let cosine = match &held {
-            Some((held, values)) => {
-                vectors::load(db, held.model(), page)?.and_then(|vector| dense::cosine(&vector, values))
-            }
+        let cosine = match &cached {
+            Some((cached, values)) => vectors::cosine(db, cached.model(), page, values)?,
             None => None,
         };
         scored.push(ScoredCandidate { key, name, bm25, cosine });
@@ -71,15 +68,15 @@ pub(super) fn candidates(
 fn by_name(
     db: &Connection,
     query: &NameQuery,
-    narrowed: &PageFilter,
+    filter: &PageFilter,
 ) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
-    let conditions = narrowed.condition("page");
+    let conditions = filter.condition("page");
     let sql = format!(
         "SELECT page, key FROM page_name WHERE key >= ? AND key < ?{conditions} ORDER BY key LIMIT ?"
     );
     let mut values: Vec<Value> = vec![from.to_owned().into(), to.into()];
-    values.extend(narrowed.value());
+    values.extend(filter.value());
     // A page has up to three names.
     values.push((3 * MIN_CANDIDATE_POOL as i64 + 1).into());
     let mut statement = db.prepare_cached(&sql)?;
@@ -96,10 +93,10 @@ mod tests {
     use crate::sqlite::{functions, migrations};
 
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
-        let narrowed = PageFilter::new(db, types, domains).unwrap().rows();
-        let sql = format!("EXPLAIN QUERY PLAN {}", words::statement(index, INDEX.weights, &narrowed));
+        let filter = PageFilter::new(db, types, domains).unwrap().rows();
+        let sql = format!("EXPLAIN QUERY PLAN {}", words::match_sql(index, INDEX.weights, &filter));
         let mut values = vec![Value::from("word".to_owned())];
-        values.extend(narrowed.value);
+        values.extend(filter.value);
         let mut statement = db.prepare(&sql).unwrap();
         let lines =
             statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
@@ -107,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_never_have_an_index_asked_page_by_page() {
+    fn filters_never_query_an_index_page_by_page() {
         let mut db = Connection::open_in_memory().unwrap();
         functions::register(&db).unwrap();
         migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
@@ -119,8 +116,8 @@ mod tests {
                 let types = [PageType::Principle, PageType::Heuristic];
                 let domains = ["a".to_owned(), "b".to_owned()];
                 for (types, domains) in [(&types[..], &[][..]), (&[], &domains), (&types, &domains)] {
-                    let narrowed = plan(&db, index, types, domains);
-                    assert_eq!(narrowed, plain, "{types:?}, {domains:?}, analysed: {analysed}");
+                    let filter = plan(&db, index, types, domains);
+                    assert_eq!(filter, plain, "{types:?}, {domains:?}, analysed: {analysed}");
                 }
             }
             db.execute_batch("ANALYZE").unwrap();

@@ -41,7 +41,7 @@ fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
 
 fn put(db: &Connection, record: &PageRecord) -> Result<(), StoreError> {
     let json = |value: Result<String, serde_json::Error>| {
-        value.map_err(|error| StoreError::Damaged(error.to_string()))
+        value.map_err(|error| StoreError::InvalidValue(error.to_string()))
     };
     let key = record.key();
     let number = vectors::put_item(db, PAGES, &key, &record.version_to_embed())?;

@@ -6,7 +6,6 @@
 //! the log reports it once.
 
 mod health;
-mod latency;
 mod read;
 mod related;
 mod sums;
@@ -34,7 +33,11 @@ use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
 use self::{health::LossCounter, sums::CallSums};
-use super::{db::Database, error::StoreError, migrations};
+use super::{
+    copy::DataFile,
+    db::{Database, DatabaseProfile},
+    error::StoreError,
+};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -54,7 +57,7 @@ struct Inner {
     db: Database,
     clock: Arc<dyn Clock>,
     /// Retention of individual calls in milliseconds.
-    kept_ms: i64,
+    retention_ms: i64,
     queue: Mutex<LedgerQueue>,
     losses: LossCounter,
     /// Locked by the writing task. Contains the day on which old calls were last deleted.
@@ -67,7 +70,7 @@ struct LedgerQueue {
     /// Dropped calls that have not been reported yet.
     dropped: u64,
     /// True if a task will write the queue.
-    at_work: bool,
+    is_scheduled: bool,
 }
 
 #[derive(Default)]
@@ -81,9 +84,9 @@ impl SqliteLedger {
     /// after `retention_days`, at least one; daily totals stay.
     pub fn new(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
-            db: Database::for_counters("the ledger", path, migrations::LEDGER),
+            db: Database::with_profile(DataFile::Ledger, path, DatabaseProfile::Counters),
             clock,
-            kept_ms: i64::from(retention_days.max(1)) * DAY_MS,
+            retention_ms: i64::from(retention_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
             losses: LossCounter::default(),
             writing: tokio::sync::Mutex::default(),
@@ -102,7 +105,7 @@ impl SqliteLedger {
     /// Writes queued calls and closes the ledger permanently.
     pub async fn close(&self) {
         // If nothing was ever recorded, this does not create the file.
-        let _said = self.inner.write_all().await;
+        let _ignored = self.inner.write_all().await;
         self.inner.db.close().await;
         let left = {
             let mut queue = lock(&self.inner.queue);
@@ -140,7 +143,7 @@ impl Inner {
             self.losses.record_write(std::mem::take(&mut lock(&self.queue).dropped));
             let today = self.now() / DAY_MS;
             if *cleaned != Some(today) {
-                let before = self.now() - self.kept_ms;
+                let before = self.now() - self.retention_ms;
                 while self.db.write(move |db| write::forget_calls(db, before)).await? {}
                 *cleaned = Some(today);
             }
@@ -174,7 +177,7 @@ impl Inner {
             let written = self.write_all().await;
             let mut queue = lock(&self.queue);
             if written.is_err() || queue.waiting.sums.calls == 0 {
-                queue.at_work = false;
+                queue.is_scheduled = false;
                 return;
             }
         }
@@ -200,7 +203,7 @@ fn caller_key(db: &Connection, path: &Path) -> Result<String, StoreError> {
         return Ok(key);
     }
     let key: String = db.query_row("SELECT lower(hex(randomblob(32)))", [], |row| row.get(0))?;
-    write_private(path, key.as_bytes(), Durability::Synced).map_err(StoreError::Folder)?;
+    write_private(path, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
     Ok(key)
 }
 
@@ -213,12 +216,12 @@ impl CallLedger for SqliteLedger {
     fn record(&self, sample: CallSample) {
         let mut queue = lock(&self.inner.queue);
         queue.add(sample);
-        if queue.at_work {
+        if queue.is_scheduled {
             return;
         }
         // Without a runtime, the call waits for the next flush.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            queue.at_work = true;
+            queue.is_scheduled = true;
             let inner = Arc::clone(&self.inner);
             runtime.spawn(async move { inner.gather_and_write().await });
         }
@@ -226,7 +229,7 @@ impl CallLedger for SqliteLedger {
 
     async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         // Ignore a failed write: the log reports it, and stored calls are still readable.
-        let _said = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
+        let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
         let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
         let today = self.inner.now() / DAY_MS;
         self.inner.db.read(move |db| read::metrics(db, &filter, first_day, today)).await

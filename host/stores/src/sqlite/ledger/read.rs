@@ -8,7 +8,7 @@ use gatehouse_core::{
 };
 use rusqlite::{Connection, Row, params};
 
-use super::{latency::percentile, source, write::ending_name};
+use super::{source, sums::percentile, write::ending_name};
 use crate::sqlite::error::StoreError;
 
 /// Default length of the sparkline in days.

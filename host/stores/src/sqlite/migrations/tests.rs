@@ -29,7 +29,7 @@ fn a_newer_database_is_refused_and_not_touched() {
     let mut connection = Connection::open_in_memory().unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     let error = migrate(&mut connection, KNOWLEDGE).unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 99, known: 3 }));
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3 }));
     assert_eq!(version(&connection).unwrap(), 99);
 }
 
@@ -109,7 +109,7 @@ fn failures_of_the_first_ledger_keep_their_kind() {
 }
 
 #[test]
-fn tools_that_were_held_back_stay_so_and_the_others_count_as_reviewed() {
+fn quarantined_tools_stay_so_and_others_count_as_reviewed() {
     let mut connection = empty();
     migrate(&mut connection, &TOOLS[..2]).unwrap();
     let spec = r#"{"name":"read","title":"Read","description":"Reads.","input_schema":{"type":"object"},

@@ -22,9 +22,7 @@ use rusqlite::{Connection, Transaction};
 use super::{TOOLS, write};
 use crate::{
     embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
-    sqlite::{
-        copy::DataFile, db::Database, error::StoreError, migrations, vector_cache::VectorCache, vectors,
-    },
+    sqlite::{copy::DataFile, db::Database, error::StoreError, vector_cache::VectorCache, vectors},
 };
 
 /// Low bits of a generation, which count changes within one database. The high bits count the databases.
@@ -155,7 +153,7 @@ impl ToolDatabase {
 }
 
 fn file_database(path: &Path) -> Database {
-    Database::new(DataFile::Tools.subject(), path.to_owned(), migrations::TOOLS)
+    Database::new(DataFile::Tools, path.to_owned())
 }
 
 #[async_trait]
@@ -170,9 +168,9 @@ impl VectorStore for CurrentDatabase {
         self.read(move |db, _| vectors::waiting(db, &model, after.as_ref(), limit)).await
     }
 
-    async fn store(&self, model: &VectorModel, made: Vec<NewVector>) -> Result<(), Fault> {
-        let (name, made) = (model.name.clone(), Arc::new(made));
-        self.write(move |db| vectors::store(db, &name, &made)).await
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+        let (name, vectors) = (model.name.clone(), Arc::new(vectors));
+        self.write(move |db| vectors::store(db, &name, &vectors)).await
     }
 }
 

@@ -11,14 +11,14 @@ use rusqlite::{Connection, OpenFlags, backup::Backup};
 
 use super::{read, review};
 use crate::sqlite::{
-    copy::COPY_PAGES,
-    db::{Options, create, open_reader, open_writer},
+    copy::{COPY_PAGES, check_integrity},
+    db::{DatabaseProfile, create, open_reader, open_writer},
     error::StoreError,
     lock::DatabaseLock,
     migrations::{self, TOOLS},
 };
 
-const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+const PROFILE: DatabaseProfile = DatabaseProfile::BusyTimeout(Duration::from_secs(1));
 
 /// Reads the file into a database in memory, which must not be used on failure. Blocks.
 pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), StoreError> {
@@ -52,20 +52,19 @@ fn open_immutable(path: &Path) -> Result<Connection, StoreError> {
 /// The file exists at every moment, so after a crash the next process does not conclude that nothing was ever reviewed.
 pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let _alone = DatabaseLock::try_exclusive(path)?;
-    let is_whole = create::not_empty(path)
-        .and_then(|()| open_writer(path, TOOLS, Options::new(BUSY_TIMEOUT)))
-        .and_then(|db| check(&db));
+    let is_whole =
+        create::not_empty(path).and_then(|()| open_writer(path, TOOLS, PROFILE)).and_then(|db| check(&db));
     if is_whole.is_ok() {
         return Ok(None);
     }
     let (new, aside) = (sibling_path(path, ".new"), sibling_path(path, ".set-aside"));
     for old in [&new, &aside] {
         for ending in ["", "-wal", "-shm"] {
-            remove(&sibling_path(old, ending)).map_err(StoreError::Folder)?;
+            remove(&sibling_path(old, ending)).map_err(StoreError::SetAside)?;
         }
     }
-    create::private_file(&new).map_err(StoreError::Folder)?;
-    review::set_lost(&open_writer(&new, TOOLS, Options::new(BUSY_TIMEOUT))?)?;
+    create::private_file(&new).map_err(StoreError::SetAside)?;
+    review::set_lost(&open_writer(&new, TOOLS, PROFILE)?)?;
     let replace = || {
         fs::hard_link(path, &aside).or_else(|_| fs::copy(path, &aside).map(drop))?;
         let wal = sibling_path(path, "-wal");
@@ -75,15 +74,12 @@ pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
         remove(&sibling_path(path, "-shm"))?;
         fs::rename(&new, path)
     };
-    replace().map_err(StoreError::Folder)?;
+    replace().map_err(StoreError::SetAside)?;
     Ok(Some(aside))
 }
 
 fn check(db: &Connection) -> Result<(), StoreError> {
-    let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if said != "ok" {
-        return Err(StoreError::NotIntact(said));
-    }
+    check_integrity(db, "quick_check")?;
     read::pending_changes(db)?;
     for server in read::all(db)? {
         read::known_listing(db, server.server.name())?;

@@ -17,7 +17,7 @@ use gatehouse_core::{
 };
 
 use self::current::{CurrentDatabase, ToolDatabase};
-use crate::embedding::VectorStore;
+use crate::{embedding::VectorStore, engine::QueryVector};
 
 pub(crate) const TOOLS: &str = "tool";
 
@@ -25,11 +25,11 @@ pub(crate) struct SqliteTools {
     db: Arc<CurrentDatabase>,
 }
 
-/// A tool with its row number. `held` is true if it is quarantined.
+/// A tool with its row number. `quarantined` is true if it is quarantined.
 pub(crate) struct StoredTool {
     pub(crate) number: i64,
     pub(crate) spec: Arc<ToolSpec>,
-    pub(crate) held: bool,
+    pub(crate) quarantined: bool,
 }
 
 pub(crate) struct StoredServer {
@@ -99,18 +99,13 @@ impl SqliteTools {
     }
 
     /// Returns the similarity of each tool to a vector by number, and the number of tools without a vector.
-    pub(crate) async fn cosines(
-        &self,
-        model: &str,
-        vector: Vec<f32>,
-    ) -> Result<(Vec<(i64, f32)>, usize), Fault> {
-        let model = model.to_owned();
+    pub(crate) async fn cosines(&self, vector: QueryVector) -> Result<(Vec<(i64, f32)>, usize), Fault> {
         let work = move |db: &_, opened: &ToolDatabase| {
             let all = read::count(db)?;
-            let Some(held) = opened.cache.held(db, &model, vector.len())? else {
+            let Some(cached) = opened.cache.load(db, &vector)? else {
                 return Ok((Vec::new(), all));
             };
-            Ok((held.cosines(&vector), all.saturating_sub(held.items())))
+            Ok((cached.cosines(&vector.values), all.saturating_sub(cached.items())))
         };
         self.db.read(work).await
     }

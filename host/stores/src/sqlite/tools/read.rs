@@ -136,7 +136,7 @@ pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>, StoreError> {
     while let Some(row) = rows.next()? {
         let server: String = row.get(0)?;
         let spec = accepted_spec(&row.get::<_, String>(2)?, row.get(4)?)?;
-        let tool = StoredTool { number: row.get(1)?, spec, held: row.get(3)? };
+        let tool = StoredTool { number: row.get(1)?, spec, quarantined: row.get(3)? };
         match all.last_mut().filter(|last| **last.server.name() == *server) {
             Some(last) => last.tools.push(tool),
             None => all.push(StoredServer { server: SourceId::Server(server.into()), tools: vec![tool] }),
@@ -158,5 +158,5 @@ fn time(row: &Row<'_>, column: usize) -> Result<Option<u64>, StoreError> {
 }
 
 pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
+    serde_json::from_str(text).map_err(|error| StoreError::InvalidValue(error.to_string()))
 }

@@ -151,5 +151,5 @@ fn previous_tools(db: &Connection, server: &str) -> Result<HashMap<String, Previ
 }
 
 fn encoding_error(error: serde_json::Error) -> StoreError {
-    StoreError::Damaged(error.to_string())
+    StoreError::InvalidValue(error.to_string())
 }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{WeaviateClient, error_message};
 use crate::{
-    sqlite::tokenizer,
+    weaviate_neo4j::tokenizer,
     wiki::{ids, record::PageRecord},
 };
 

@@ -3,7 +3,6 @@
 //! The result is parsed again. An edit is rejected if the parsed values differ from the requested ones. Writes no
 //! files.
 
-mod body;
 mod header;
 mod links;
 mod splice;
@@ -15,8 +14,11 @@ use gatehouse_core::{
 
 use super::{
     ids,
+    layout::PageLayout,
     parse::{ParsedPage, parse},
 };
+
+use splice::{LineEnding, insert_block, replace, replace_core};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EditedPage {
@@ -33,17 +35,17 @@ pub(crate) struct EditedPage {
 /// Returns `invalid-arguments` if a value would not parse back unchanged.
 pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> Result<EditedPage, Fault> {
     let before = parse(text);
-    let eol = splice::LineEnding::from_text(text);
+    let eol = LineEnding::from_text(text);
     let new_content = changes.content.as_deref().filter(|content| *content != before.content);
     let mut edited = match new_content {
-        Some(content) => body::set_content(text, content, eol),
+        Some(content) => set_content(text, content, eol),
         None => text.to_owned(),
     };
     let target = EditTarget::new(changes, &before, new_content.map(|_| parse(&edited)));
     let now = parse(&edited);
     // A page without an overview does not need a heading for an empty one.
     if now.overview != target.overview && (now.own_overview || !target.overview.is_empty()) {
-        edited = body::set_overview(&edited, &target.overview, eol);
+        edited = set_overview(&edited, &target.overview, eol);
     }
     edited = header::set_domains(&edited, &target.domains, eol);
     edited = header::set_sources(&edited, &target.sources, eol);
@@ -148,6 +150,49 @@ fn unreadable(field: &str) -> Fault {
         "Remove headings (== … ==), tables, tags ([[…::…]]) and unclosed code fences from short fields; nothing was \
         changed.",
     )
+}
+
+/// Replaces everything except the heading and the header table.
+fn set_content(text: &str, content: &str, eol: LineEnding) -> String {
+    let parts = PageLayout::parse(text);
+    let edited = set_after_header(text, parts.body_start(), content, eol);
+    match parts.table {
+        // Text between the heading and the table is content, too.
+        Some(table) if !text[parts.heading_end..table.start].trim().is_empty() => {
+            replace(&edited, parts.heading_end..table.start, eol.as_str())
+        }
+        _ => edited,
+    }
+}
+
+fn set_after_header(text: &str, start: usize, content: &str, eol: LineEnding) -> String {
+    if !text[start..].trim().is_empty() {
+        return replace_core(text, start..text.len(), content, eol);
+    }
+    let needs_blank = start > 0 && !content.is_empty() && !text[start..].contains('\n');
+    let block = if needs_blank { format!("\n{content}") } else { content.to_owned() };
+    insert_block(text, text.len(), &block, eol)
+}
+
+/// Replaces the text under the overview heading. Creates the heading if it is missing.
+fn set_overview(text: &str, overview: &str, eol: LineEnding) -> String {
+    let parts = PageLayout::parse(text);
+    if let Some(section) = parts.overview() {
+        return replace_core(text, section.body.clone(), overview, eol);
+    }
+    let block = format!("== Overview ==\n{overview}\n");
+    let start = parts.body_start();
+    let rest = &text[start..];
+    if rest.trim().is_empty() {
+        return set_after_header(text, start, block.trim_end(), eol);
+    }
+    // Insert before the first line that is not blank.
+    let blank = rest.len() - rest.trim_start().len();
+    let at = start + rest[..blank].rfind('\n').map_or(0, |at| at + 1);
+    // An overview ends at the next heading, so text without a heading gets one.
+    let headed = parts.sections.first().is_some_and(|section| section.heading.start == at);
+    let block = if headed { block } else { format!("{block}\n== Description ==") };
+    insert_block(text, at, &block, eol)
 }
 
 #[cfg(test)]

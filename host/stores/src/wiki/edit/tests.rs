@@ -111,7 +111,7 @@ fn links_that_stay_are_not_moved() {
 }
 
 #[test]
-fn what_a_page_lacks_is_made() {
+fn missing_parts_of_a_page_are_created() {
     for page in [
         "",
         "# Principle: X",
@@ -136,7 +136,7 @@ fn what_a_page_lacks_is_made() {
 }
 
 #[test]
-fn new_content_keeps_what_it_does_not_mention() {
+fn new_content_keeps_unmentioned_fields() {
     let changes = PageChanges { content: Some("== Usage ==\nOnly this.".into()), ..PageChanges::default() };
     let edited = edit(PAGE, &changes).unwrap();
     assert_eq!(edited.changed, ["content"]);

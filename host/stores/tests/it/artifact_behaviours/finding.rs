@@ -88,7 +88,7 @@ pub(crate) async fn a_change_of_the_summary_is_found_and_the_old_one_is_not<F: A
     assert_eq!((shelf.find("oranges").await, shelf.recent(&["new"], "").await), (vec![], vec![]));
 }
 
-pub(crate) async fn any_text_may_be_asked<F: ArtifactFixture>(engine: F) {
+pub(crate) async fn any_text_is_a_valid_query<F: ArtifactFixture>(engine: F) {
     let shelf = shelf(&engine);
     assert_eq!(shelf.find("bread").await, [""; 0]);
     shelf.put(draft("1", "about bread")).await;

@@ -33,7 +33,7 @@ macro_rules! artifact_behaviours {
                 lists_are_narrowed_by_tags_and_words_and_newest_first,
                 words_are_found_in_summaries_names_and_tags,
                 a_change_of_the_summary_is_found_and_the_old_one_is_not,
-                any_text_may_be_asked,
+                any_text_is_a_valid_query,
             }
             growth {
                 thousands_of_artifacts_are_found_as_soon_as_hundreds,

@@ -61,6 +61,7 @@ macro_rules! behaviours {
                 a_preview_reports_an_edit_and_changes_nothing,
                 a_page_and_its_file_change_together_and_survive_reopening,
                 the_same_values_touch_neither_file_nor_date,
+                a_file_that_is_not_text_is_not_edited,
                 a_file_that_changed_since_indexing_is_not_overwritten,
                 bad_input_leaves_everything_as_it_was,
                 wiki_dir_must_be_allowed_and_the_pages_own,
@@ -76,15 +77,15 @@ macro_rules! behaviours {
             }
             scripts {
                 a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so,
-                a_beginning_that_many_names_have_tells_nothing,
+                a_prefix_of_many_names_is_ignored,
                 other_scripts_are_found_in_parts_and_in_other_forms,
             }
             search {
                 words_are_found_in_other_forms_and_inside_names,
                 filters_count_before_the_limit,
                 equal_pages_come_in_the_order_of_their_ids,
-                any_text_may_be_asked,
-                unknown_domains_are_told_with_the_nearest,
+                any_text_is_a_valid_query,
+                unknown_domains_are_reported_with_the_nearest,
                 a_hit_says_how_well_it_fits,
             }
             together {

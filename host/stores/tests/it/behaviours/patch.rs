@@ -40,6 +40,15 @@ pub(crate) async fn a_preview_reports_an_edit_and_changes_nothing<F: Fixture>(en
     assert_eq!(fault.kind, FaultKind::NotFound);
 }
 
+pub(crate) async fn a_file_that_is_not_text_is_not_edited<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    fs::write(house.wiki().join(FILE), "a\0b").unwrap();
+    let fault = graph.patch(ID, overview("x"), None, true).await.unwrap_err();
+    assert!(fault.message.ends_with("': not text: NUL at byte 1"), "{}", fault.message);
+}
+
 pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let before = house.read(FILE);

@@ -54,7 +54,7 @@ pub(crate) async fn a_page_that_is_named_comes_first_and_then_those_whose_names_
     assert!(graph.search("model loading", &types, 5).await.unwrap().hits.is_empty());
 }
 
-pub(crate) async fn a_beginning_that_many_names_have_tells_nothing<F: Fixture>(engine: F) {
+pub(crate) async fn a_prefix_of_many_names_is_ignored<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
     let mut drafts: Vec<PageDraft> = (0..80).map(|n| draft(&format!("Acme {n}"), "words", "")).collect();

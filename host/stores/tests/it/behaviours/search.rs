@@ -78,7 +78,7 @@ pub(crate) async fn equal_pages_come_in_the_order_of_their_ids<F: Fixture>(engin
     }
 }
 
-pub(crate) async fn any_text_may_be_asked<F: Fixture>(engine: F) {
+pub(crate) async fn any_text_is_a_valid_query<F: Fixture>(engine: F) {
     let (_house, graph) = indexed(engine).await;
     for text in
         ["\"", "dough\"", "NEAR(", "title:", "*", "-", "a AND", "🙂", "\0", "'; --", "((()", "{a b}:c"]
@@ -91,7 +91,7 @@ pub(crate) async fn any_text_may_be_asked<F: Fixture>(engine: F) {
     assert!(!graph.search(&long, &PageFilters::default(), 5).await.unwrap().hits.is_empty());
 }
 
-pub(crate) async fn unknown_domains_are_told_with_the_nearest<F: Fixture>(engine: F) {
+pub(crate) async fn unknown_domains_are_reported_with_the_nearest<F: Fixture>(engine: F) {
     let (_house, graph) = indexed(engine).await;
     let domains = vec!["Bakin".to_owned(), "home_COOKING".to_owned()];
     let filters = PageFilters { domains, ..PageFilters::default() };

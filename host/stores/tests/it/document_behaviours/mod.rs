@@ -49,7 +49,7 @@ macro_rules! document_behaviours {
                 words_are_found_in_paths_headings_and_bodies,
                 a_document_that_is_named_comes_first,
                 a_name_that_very_many_share_tells_nothing,
-                any_text_may_be_asked,
+                any_text_is_a_valid_query,
                 other_scripts_are_found_in_parts_and_in_other_forms,
                 equal_documents_come_in_the_order_of_their_paths,
                 a_search_sees_its_own_repository_alone,

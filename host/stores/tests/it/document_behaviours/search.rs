@@ -112,7 +112,7 @@ pub(crate) async fn a_name_that_very_many_share_tells_nothing<F: DocumentFixture
     assert_eq!(find(&library, "part7/notes.md", TEXT).await.hits[0].fit, MatchQuality::Names);
 }
 
-pub(crate) async fn any_text_may_be_asked<F: DocumentFixture>(engine: F) {
+pub(crate) async fn any_text_is_a_valid_query<F: DocumentFixture>(engine: F) {
     let embedder = TestEmbedder::new("test/one", 64);
     let library = shelf_by_meaning(&engine, &embedder).await;
     add(&library, vec![file("a.md", "dough & bread"), file("b.md", "模型")]).await;

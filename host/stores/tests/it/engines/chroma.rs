@@ -57,7 +57,7 @@ impl ArtifactFixture for Chroma {
 artifact_behaviours!(Chroma);
 
 #[tokio::test]
-async fn what_is_gone_has_no_vector_there_after_a_sweep() {
+async fn deleted_artifacts_have_no_vector_after_a_sweep() {
     let Some(place) = Chroma::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     let shelf = shelf_by_meaning(&place, &embedder);

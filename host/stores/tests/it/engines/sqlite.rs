@@ -105,5 +105,5 @@ async fn a_model_that_never_answers_costs_a_search_three_seconds() {
     let begin = tokio::time::Instant::now();
     let result = graph.search("dough", &PageFilters::default(), 5).await.unwrap();
     assert!(begin.elapsed() < Duration::from_secs(4) && !result.hits.is_empty());
-    assert!(result.note.unwrap().contains("did not answer within 3 s"));
+    assert!(result.note.unwrap().contains("did not respond within 3 s"));
 }

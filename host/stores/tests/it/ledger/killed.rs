@@ -19,7 +19,7 @@ struct Writer(Child, Lines<BufReader<ChildStdout>>);
 impl Writer {
     fn start(path: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "ledger::killed::child_that_records_for_ever", "--nocapture"])
+            .args(["--exact", "ledger::killed::child_that_records_until_killed", "--nocapture"])
             .env(FILE, path)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -101,7 +101,7 @@ async fn two_processes_on_one_file_count_right() {
 
 /// The child process that the tests above start and kill. Its days are short, so that each batch deletes some calls.
 #[tokio::test]
-async fn child_that_records_for_ever() {
+async fn child_that_records_until_killed() {
     let Some(path) = std::env::var_os(FILE).map(PathBuf::from) else { return };
     let place = Place { path, ..Place::new() };
     if place.path.exists() {

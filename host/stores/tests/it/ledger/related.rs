@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_follows_is_told_once_it_is_no_chance() {
+async fn following_tools_are_related_if_significant() {
     let place = Place::new();
     let ledger = place.ledger();
     let session = || {
@@ -30,7 +30,7 @@ async fn what_follows_is_told_once_it_is_no_chance() {
 }
 
 #[tokio::test]
-async fn what_its_callers_call_too_is_told() {
+async fn other_tools_of_the_same_callers_are_related() {
     let place = Place::new();
     let ledger = place.ledger();
     for caller in 0..20 {

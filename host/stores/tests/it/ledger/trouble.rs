@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 #[tokio::test]
-async fn what_cannot_be_written_stops_no_call() {
+async fn a_failed_write_stops_no_call() {
     let place = Place::new();
     // A directory in place of the file.
     std::fs::create_dir_all(&place.path).unwrap();
@@ -24,7 +24,7 @@ async fn what_cannot_be_written_stops_no_call() {
 }
 
 #[tokio::test]
-async fn what_is_lost_is_counted_and_the_trouble_is_named_while_it_lasts() {
+async fn lost_calls_are_counted_and_the_error_is_reported_while_it_lasts() {
     let place = Place::new();
     std::fs::create_dir_all(&place.path).unwrap();
     let ledger = place.ledger();
@@ -92,7 +92,7 @@ async fn a_writer_that_is_stalled_holds_up_neither_calls_nor_questions() {
 }
 
 #[tokio::test]
-async fn whoever_asks_and_gives_up_loses_nothing() {
+async fn a_canceled_query_loses_no_calls() {
     let place = Place::new();
     let ledger = place.ledger();
     ledger.record(place.call("read", SampleEnding::Replied));
@@ -106,4 +106,14 @@ async fn whoever_asks_and_gives_up_loses_nothing() {
     stalled.execute_batch("ROLLBACK").unwrap();
     ledger.flush().await.unwrap();
     assert_eq!(all(&ledger).await[0].calls, 11);
+}
+
+#[tokio::test]
+async fn an_unusable_key_file_is_named() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path.with_extension("key")).unwrap();
+    let ledger = place.ledger();
+    ledger.record(place.call("read", SampleEnding::Replied));
+    let fault = ledger.flush().await.unwrap_err();
+    assert!(fault.message.contains(": cannot create its key file: "), "{}", fault.message);
 }

@@ -35,7 +35,7 @@ async fn waiting(book: &ToolCatalogStore) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_tool_that_leaves_the_list_returns_as_it_was_or_is_held_back() {
+async fn a_tool_that_returns_to_the_list_is_unchanged_or_quarantined() {
     let place = Place::new();
     let book = place.open();
     let strict = |tools| listing("files", tools, ChangePolicy::Quarantine);
@@ -54,7 +54,7 @@ async fn a_tool_that_leaves_the_list_returns_as_it_was_or_is_held_back() {
 }
 
 #[tokio::test]
-async fn a_new_name_is_held_back_and_approved_by_its_digest() {
+async fn a_new_name_is_quarantined_and_approved_by_digest() {
     let place = Place::new();
     let book = place.open();
     let strict = |tools| listing("files", tools, ChangePolicy::Quarantine);
@@ -75,7 +75,7 @@ async fn a_new_name_is_held_back_and_approved_by_its_digest() {
 }
 
 #[tokio::test]
-async fn what_a_server_has_besides_tools_is_reviewed_too() {
+async fn resources_and_prompts_are_reviewed_too() {
     let place = Place::new();
     let book = place.open();
     let plan = || prompt("plan", "Plans.");
@@ -124,7 +124,7 @@ async fn titles_icons_and_meta_are_part_of_a_definition() {
 }
 
 #[tokio::test]
-async fn quarantine_begins_with_what_was_served_before() {
+async fn quarantine_starts_with_the_previous_definitions() {
     let place = Place::new();
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Warn), false).await.unwrap();

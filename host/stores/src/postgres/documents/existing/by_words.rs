@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column},
-        words::{QueryForm, bm25, prefix_forms, weight},
+        words::{QueryForm, bm25, inverse_document_frequency, prefix_forms},
     },
     search::RepositorySearch,
     words::{WordSource, word_forms},
@@ -36,9 +36,9 @@ pub(super) struct DocumentCounts {
 
 impl RepositorySearch<'_> {
     pub(super) async fn by_words(&self) -> Result<WordSearchResult, StoreError> {
-        let asked = match self.question.beginnings.as_slice() {
+        let asked = match self.question.prefixes.as_slice() {
             [] => word_forms(&self.question.query),
-            beginnings => prefix_forms(beginnings),
+            prefixes => prefix_forms(prefixes),
         };
         let forms = self.indexable_forms(asked).await?;
         if forms.is_empty() {
@@ -128,10 +128,10 @@ impl RepositorySearch<'_> {
             self.layout.words.stem("a.form")
         );
         let rows = self.db.rows(&sql, &[&asked]).await?;
-        let mut beginnings = Vec::new();
+        let mut prefixes = Vec::new();
         for row in &rows {
             // A stop word has no stem. U+0001 matches nothing.
-            beginnings.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), stem_prefix));
+            prefixes.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), stem_prefix));
         }
         let sql = "SELECT path, length, hits FROM (
                 SELECT t.path, t.length, (SELECT array_agg(strpos(t.text, b.text)::float8 ORDER BY b.place)
@@ -141,12 +141,14 @@ impl RepositorySearch<'_> {
                     OFFSET 0) t OFFSET 0
              ) found WHERE 0 < ANY(hits) LIMIT $3";
         let rows =
-            self.db.rows(sql, &[&beginnings, &self.question.repository, &MAX_COMPARED_DOCUMENTS]).await?;
+            self.db.rows(sql, &[&prefixes, &self.question.repository, &MAX_COMPARED_DOCUMENTS]).await?;
         let rows = rows.iter().map(counts_from_row).collect::<Result<Vec<_>, _>>()?;
         let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count() as f64;
         let holding: Vec<f64> = (0..forms.len()).map(holding).collect();
-        let weights: Vec<f64> =
-            holding.iter().map(|holding| weight(*holding, self.facts.files as f64)).collect();
+        let weights: Vec<f64> = holding
+            .iter()
+            .map(|holding| inverse_document_frequency(*holding, self.facts.files as f64))
+            .collect();
         let mut hits: Vec<(f64, String)> = rows
             .into_iter()
             .map(|row| {
@@ -167,12 +169,12 @@ impl RepositorySearch<'_> {
     /// Returns the matching forms with their weights, and the words without a match.
     fn weigh_forms(&self, forms: Vec<QueryForm>, holding: Vec<f64>) -> WordSearchResult {
         let mut found = WordSearchResult::default();
-        for (QueryForm { form, written, .. }, holding) in forms.into_iter().zip(holding) {
+        for (QueryForm { form, original, .. }, holding) in forms.into_iter().zip(holding) {
             if holding > 0.0 {
-                found.weights.push(weight(holding, self.facts.files as f64));
+                found.weights.push(inverse_document_frequency(holding, self.facts.files as f64));
                 found.forms.push(form);
             } else {
-                found.unmatched.extend(written);
+                found.unmatched.extend(original);
             }
         }
         found

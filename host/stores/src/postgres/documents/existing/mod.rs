@@ -3,7 +3,6 @@
 //! Sessions are read-only. Features that need a missing column are skipped, and a note reports why.
 
 mod by_words;
-mod columns;
 mod layout;
 mod read;
 mod search;
@@ -12,12 +11,13 @@ mod words;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    lock,
     outcome::Fault,
     ports::{
         documents::{FileHead, NewFile, Repository, RepositoryState},
@@ -55,13 +55,11 @@ impl ExistingTables {
     }
 
     pub(super) async fn has_only_existing(&self) -> Result<bool, Fault> {
-        let db = self.server.read().await?;
-        let found = layout::has_only_existing(&db).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| layout::has_only_existing(db).await).await
     }
 
     async fn layout(&self, db: &PostgresSession) -> Result<Arc<ExistingLayout>, StoreError> {
-        let known = self.layout.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.layout).clone();
         if let Some((since, layout)) = known
             && since.elapsed() < LAYOUT_TTL
         {
@@ -69,7 +67,7 @@ impl ExistingTables {
         }
         let layout = Arc::new(ExistingLayout::load(db).await?);
         let now = (Instant::now(), Arc::clone(&layout));
-        *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        *lock(&self.layout) = Some(now);
         Ok(layout)
     }
 
@@ -79,14 +77,14 @@ impl ExistingTables {
         layout: &ExistingLayout,
         repository: &str,
     ) -> Result<RepositoryFacts, StoreError> {
-        let known = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(repository).cloned();
+        let known = lock(&self.facts).get(repository).cloned();
         if let Some((since, facts)) = known
             && since.elapsed() < LAYOUT_TTL
         {
             return Ok(facts);
         }
         let facts = read::repository_facts(db, layout, repository).await?;
-        let mut all = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.facts);
         if all.len() >= MAX_CACHED_REPOSITORIES {
             all.clear();
         }
@@ -94,13 +92,21 @@ impl ExistingTables {
         Ok(facts)
     }
 
-    /// Ends a transaction. An error clears the caches, because the tables can have changed.
-    async fn finish<T>(&self, db: PostgresSession, result: Result<T, StoreError>) -> Result<T, Fault> {
+    /// Runs `work` in a transaction. An error clears the caches, because the tables can have changed.
+    async fn read_with<T>(
+        &self,
+        work: impl AsyncFnOnce(&PostgresSession, &ExistingLayout) -> Result<T, StoreError>,
+    ) -> Result<T, Fault> {
+        let work = async |db: &_| {
+            let layout = self.layout(db).await?;
+            work(db, &layout).await
+        };
+        let result = self.server.read_with(work).await;
         if result.is_err() {
-            *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            self.facts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            *lock(&self.layout) = None;
+            lock(&self.facts).clear();
         }
-        db.finish_transaction(result).await
+        result
     }
 
     fn read_only<T>(&self) -> Result<T, Fault> {
@@ -116,10 +122,10 @@ impl ExistingTables {
     async fn inspect(
         &self,
         db: &PostgresSession,
+        layout: &ExistingLayout,
         model: Option<&VectorModel>,
     ) -> Result<DocumentHealth, StoreError> {
-        let layout = self.layout(db).await?;
-        let (repositories, files, waiting) = read::counts(db, &layout).await?;
+        let (repositories, files, waiting) = read::counts(db, layout).await?;
         let mut health = DocumentHealth {
             engine: NAME,
             address: self.server.address().to_owned(),
@@ -144,27 +150,16 @@ impl ExistingTables {
 #[async_trait]
 impl DocumentEngine for ExistingTables {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
-        let db = self.server.read().await?;
-        let work = async { read::repositories(&db, &*self.layout(&db).await?, guides, None).await };
-        let found = work.await;
-        self.finish(db, found).await
+        self.read_with(async |db, layout| read::repositories(db, layout, guides, None).await).await
     }
 
     async fn stored_name(&self, repository: &str) -> Result<Option<String>, Fault> {
-        let db = self.server.read().await?;
-        let work = async {
-            self.layout(&db).await?;
-            read::stored_name(&db, repository).await
-        };
-        let found = work.await;
-        self.finish(db, found).await
+        self.read_with(async |db, _| read::stored_name(db, repository).await).await
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
-        let db = self.server.read().await?;
-        let work = async { read::repositories(&db, &*self.layout(&db).await?, true, Some(repository)).await };
-        let found = work.await;
-        let found = self.finish(db, found).await?.into_iter().next();
+        let work = async |db: &_, layout: &_| read::repositories(db, layout, true, Some(repository)).await;
+        let found = self.read_with(work).await?.into_iter().next();
         Ok(found.map(|repository| RepositoryState { repository, ..RepositoryState::default() }))
     }
 
@@ -173,13 +168,7 @@ impl DocumentEngine for ExistingTables {
     }
 
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
-        let db = self.server.read().await?;
-        let work = async {
-            self.layout(&db).await?;
-            read::heads(&db, repository).await
-        };
-        let found = work.await;
-        self.finish(db, found).await
+        self.read_with(async |db, _| read::heads(db, repository).await).await
     }
 
     async fn change(&self, _: &str, _: Vec<NewFile>, _: Vec<String>) -> Result<(), Fault> {
@@ -191,13 +180,8 @@ impl DocumentEngine for ExistingTables {
     }
 
     async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
-        let db = self.server.read().await?;
-        let work = async {
-            self.layout(&db).await?;
-            read::text(&db, repository, path).await
-        };
-        let found = work.await;
-        let Some(text) = self.finish(db, found).await? else { return Ok(None) };
+        let text = self.read_with(async |db, _| read::text(db, repository, path).await).await?;
+        let Some(text) = text else { return Ok(None) };
         let (path, counter) = (path.to_owned(), Arc::clone(&self.tokens));
         let counted = tokio::task::spawn_blocking(move || {
             let tokens = u32::try_from(counter.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
@@ -210,14 +194,11 @@ impl DocumentEngine for ExistingTables {
     }
 
     async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
-        let db = self.server.read().await?;
-        let work = async {
-            let layout = self.layout(&db).await?;
-            let facts = self.facts(&db, &layout, &question.repository).await?;
-            search::candidates(&db, &layout, &facts, question).await
+        let work = async |db: &_, layout: &_| {
+            let facts = self.facts(db, layout, &question.repository).await?;
+            search::candidates(db, layout, &facts, question).await
         };
-        let found = work.await;
-        self.finish(db, found).await
+        self.read_with(work).await
     }
 
     async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
@@ -229,14 +210,11 @@ impl DocumentEngine for ExistingTables {
     }
 
     async fn fixed_vectors(&self) -> Result<Option<FixedVectors>, Fault> {
-        let db = self.server.read().await?;
-        let work = async {
-            let layout = self.layout(&db).await?;
+        let work = async |db: &_, layout: &ExistingLayout| {
             let Ok(column) = &layout.vectors else { return Ok(None) };
-            vectors::dimension(&db, column).await
+            vectors::dimension(db, column).await
         };
-        let found = work.await;
-        let dimension = self.finish(db, found).await?;
+        let dimension = self.read_with(work).await?;
         Ok(dimension.map(|dimension| FixedVectors {
             dimension,
             likely_models: vectors::likely_models(dimension).to_vec(),
@@ -244,9 +222,6 @@ impl DocumentEngine for ExistingTables {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
-        let db = self.server.read().await?;
-        let work = self.inspect(&db, model);
-        let found = work.await;
-        self.finish(db, found).await
+        self.read_with(async |db, layout| self.inspect(db, layout, model).await).await
     }
 }

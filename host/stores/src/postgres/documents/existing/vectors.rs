@@ -5,7 +5,7 @@ use super::{
         error::{StoreError, column},
         session::PostgresSession,
     },
-    columns::TableColumn,
+    layout::TableColumn,
 };
 
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use super::{
         terms::index_form,
         words::{QueryForm, occurrences_sql},
     },
-    columns::{TABLES, TableColumn},
+    layout::{TABLES, TableColumn},
 };
 
 /// Text search configurations to use if the database does not show how the column was made.
@@ -128,7 +128,7 @@ pub(super) fn word_forms(query: &SearchQuery) -> Vec<QueryForm> {
     let joined = query.joined.iter().map(|word| (word, false));
     let form = |(word, named): (&String, bool)| {
         let form = format!("'{}':*", index_form(word)?);
-        Some(QueryForm { form, written: named.then(|| word.clone()), counts: true })
+        Some(QueryForm { form, original: named.then(|| word.clone()), scored: true })
     };
     written.chain(joined).filter_map(form).take(MAX_WORDS).collect()
 }

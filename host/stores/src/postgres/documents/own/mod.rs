@@ -21,7 +21,8 @@ use super::{
         migrations,
         server::PostgresServer,
         session::PostgresSession,
-        vectors::{PgvectorQuery, PgvectorState, PostgresVectors},
+        terms::storable,
+        vectors::{PgvectorState, PostgresVectors},
     },
     NAME,
 };
@@ -29,7 +30,7 @@ use crate::{
     documents::engine::{
         CHUNKS, DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, StoredFile,
     },
-    embedding::{VectorModel, VectorStore, words_only_note},
+    embedding::{VectorModel, VectorStore},
 };
 
 /// Bytes of an indexed name or path. An index row can hold about 2,700.
@@ -52,11 +53,7 @@ impl OwnTables {
         db: &PostgresSession,
         model: Option<&VectorModel>,
     ) -> Result<DocumentHealth, StoreError> {
-        let mut version = None;
-        for part in migrations::DOCUMENTS.all() {
-            version = part.version(db).await?;
-            part.check(version.unwrap_or(0))?;
-        }
+        let version = migrations::DOCUMENTS.checked_version(db).await?;
         let latest = migrations::DOCUMENTS.latest();
         let mut health = DocumentHealth {
             engine: NAME,
@@ -71,33 +68,11 @@ impl OwnTables {
         }
         let Some(model) = model else { return Ok(health) };
         health.waiting = items;
-        match self.vectors.inspect(db).await? {
-            PgvectorState::Ready(_) if current => {
-                health.waiting = PostgresVectors::count_waiting(db, CHUNKS, model).await?;
-            }
-            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => {}
-            PgvectorState::Missing(why) => health.no_vectors = Some(why),
+        match self.vectors.count_waiting(db, model, current, items).await? {
+            Ok(waiting) => health.waiting = waiting,
+            Err(why) => health.no_vectors = Some(why),
         }
         Ok(health)
-    }
-
-    async fn find_candidates(
-        &self,
-        db: &PostgresSession,
-        question: &DocumentQuestion,
-    ) -> Result<DocumentCandidates, StoreError> {
-        let Some(vector) = &question.vector else { return search::candidates(db, question, None).await };
-        match self.vectors.inspect(db).await? {
-            PgvectorState::Ready(schema) => {
-                let near = PgvectorQuery { schema, corpus: CHUNKS, vector };
-                search::candidates(db, question, Some(Some(near))).await
-            }
-            PgvectorState::NoTable(_) => search::candidates(db, question, Some(None)).await,
-            PgvectorState::Missing(why) => {
-                let found = search::candidates(db, question, None).await?;
-                Ok(DocumentCandidates { notes: vec![words_only_note(&why)], ..found })
-            }
-        }
     }
 }
 
@@ -110,11 +85,6 @@ fn index_key(text: &str) -> Cow<'_, str> {
     let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let end = text.floor_char_boundary(MAX_INDEXED_BYTES);
     format!("{}/{hash}", &text[..end]).into()
-}
-
-/// Replaces NUL, which PostgreSQL cannot store, with a character of the same length.
-fn storable(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { text.replace('\0', "\u{1A}").into() } else { text.into() }
 }
 
 /// Returns the key prefix of a repository's items. Items of one file are adjacent.
@@ -135,62 +105,48 @@ fn after_prefix(prefix: &str) -> String {
 #[async_trait]
 impl DocumentEngine for OwnTables {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::repositories(&db, guides).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::repositories(db, guides).await).await
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::state(&db, repository).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::state(db, repository).await).await
     }
 
     async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault> {
-        let db = self.server.write().await?;
-        let stored = write::put_state(&db, state).await;
-        db.finish_transaction(stored).await
+        self.server.write_with(async |db| write::put_state(db, state).await).await
     }
 
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::heads(&db, repository).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::heads(db, repository).await).await
     }
 
     async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
         let files = put::prepare_files(put).await?;
-        let db = self.server.write().await?;
-        let work = async {
-            let with_vectors = matches!(self.vectors.inspect(&db).await?, PgvectorState::Ready(_));
-            write::change(&db, repository, &files, &remove, with_vectors).await
+        let work = async |db: &_| {
+            let with_vectors = matches!(self.vectors.inspect(db).await?, PgvectorState::Ready(_));
+            write::change(db, repository, &files, &remove, with_vectors).await
         };
-        let stored = work.await;
-        db.finish_transaction(stored).await
+        self.server.write_with(work).await
     }
 
     async fn remove(&self, repository: &str) -> Result<bool, Fault> {
-        let db = self.server.write().await?;
-        let removed = write::remove(&db, repository).await;
-        db.finish_transaction(removed).await
+        self.server.write_with(async |db| write::remove(db, repository).await).await
     }
 
     async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::file(&db, repository, path).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::file(db, repository, path).await).await
     }
 
     async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
-        let db = self.server.read().await?;
-        let found = self.find_candidates(&db, question).await;
-        db.finish_transaction(found).await
+        let work = async |db: &_| {
+            let vectors = self.vectors.search(db, question.vector.as_ref()).await?;
+            search::candidates(db, question, &vectors).await
+        };
+        self.server.read_with(work).await
     }
 
     async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::chunk_texts(&db, keys).await;
-        db.finish_transaction(found).await
+        self.server.read_with(async |db| read::chunk_texts(db, keys).await).await
     }
 
     fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
@@ -198,13 +154,6 @@ impl DocumentEngine for OwnTables {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
-        let db = self.server.session().await?;
-        match self.inspect(&db, model).await {
-            Ok(health) => {
-                db.release();
-                Ok(health)
-            }
-            Err(error) => Err(db.rollback_fault(error).await),
-        }
+        self.server.inspect_with(async |db| self.inspect(db, model).await).await
     }
 }

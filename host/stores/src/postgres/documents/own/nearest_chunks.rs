@@ -43,11 +43,11 @@ pub(super) async fn by_vector(
          ) files ORDER BY distance NULLS LAST, file LIMIT $8",
         near.distances_or_none()
     );
-    let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
+    let [vector, corpus, model, dimension] = near.values();
     let file_prefix = item_key(repository.number, 0, "");
     let length = i32::try_from(file_prefix.len()).unwrap_or(i32::MAX);
     let to = after_prefix(&prefix);
-    let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, &prefix, &to, &length, &pool]).await?;
+    let rows = db.rows(&sql, &[vector, corpus, model, dimension, &prefix, &to, &length, &pool]).await?;
     let mut found = NearestFiles::default();
     for row in &rows {
         found.known = column(row, 1)?;
@@ -70,12 +70,12 @@ pub(super) async fn waiting(
     let row = match near {
         None => db.one(all, &[&repository.number]).await?,
         Some(near) => {
-            let ((_, corpus, model), dimension) = (near.values(), near.dimension());
+            let [_, corpus, model, dimension] = near.values();
             let sql = format!(
                 "{all} AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
                     WHERE v.corpus = $2 AND v.key = c.item AND v.model = $3 AND v.dimension IN (0, $4))"
             );
-            db.one(&sql, &[&repository.number, &corpus, &model, &dimension]).await?
+            db.one(&sql, &[&repository.number, corpus, model, dimension]).await?
         }
     };
     count(&row, 0)
@@ -103,8 +103,8 @@ pub(super) async fn nearest(
                 ORDER BY c.position LIMIT 1) best",
         near.distances()
     );
-    let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
-    let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, &files, &from, &to]).await?;
+    let [vector, corpus, model, dimension] = near.values();
+    let rows = db.rows(&sql, &[vector, corpus, model, dimension, &files, &from, &to]).await?;
     let one = |row: &Row| {
         let lines = LineRange { first: count(row, 2)?, last: count(row, 3)? };
         Ok((column(row, 0)?, (column::<f64>(row, 1)? as f32, lines)))

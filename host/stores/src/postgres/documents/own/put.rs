@@ -4,17 +4,13 @@
 use gatehouse_core::{
     outcome::Fault,
     ports::documents::{DocumentChunk, FileHead, NewFile},
-    search::name::name_key,
 };
 
 use super::{
-    super::super::terms::{TermBudget, with_variants},
-    index_key, storable,
+    super::super::terms::{TermBudget, name_keys, storable, with_variants},
+    index_key,
 };
 use crate::documents::chunk::{abstract_of, version};
-
-/// Characters of a name. Index rows cannot be much longer.
-const MAX_NAME: usize = 200;
 
 pub(super) struct PreparedFile {
     pub(super) head: FileHead,
@@ -115,9 +111,5 @@ impl ChunkColumns {
 fn names(path: &str) -> Vec<String> {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    let mut keys: Vec<String> = [path, name, stem].into_iter().map(name_key).collect();
-    keys.retain(|key| !key.is_empty() && key.chars().count() <= MAX_NAME);
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    name_keys([path, name, stem])
 }

@@ -9,8 +9,9 @@ use super::{
     super::super::{
         error::{StoreError, column, count},
         session::PostgresSession,
+        terms::storable,
     },
-    index_key, storable,
+    index_key,
 };
 use crate::documents::{chunk::text_to_embed, engine::StoredFile};
 

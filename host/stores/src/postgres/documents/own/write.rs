@@ -9,10 +9,11 @@ use super::{
     super::super::{
         error::{StoreError, column},
         session::PostgresSession,
+        terms::storable,
     },
     after_prefix, index_key, item_key,
     put::PreparedFile,
-    read, repository_prefix, storable,
+    read, repository_prefix,
 };
 use crate::documents::{engine::CHUNKS, unknown_repository};
 

@@ -15,7 +15,6 @@ use crate::sqlite::{
     copy::DataFile,
     db::Database,
     error::StoreError,
-    migrations,
     tools::{file, review, write},
 };
 
@@ -157,9 +156,9 @@ impl CurrentDatabase {
 
 /// Creates a database in memory from the file. Returns true as well if an unreadable file may exist.
 async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fault> {
-    let new = || Database::in_memory(DataFile::Tools.subject(), migrations::TOOLS);
+    let new = || Database::in_memory(DataFile::Tools);
     let (db, source) = (new(), path.to_owned());
-    if db.try_job(move |memory| file::read_into(memory, &source)).await?.is_ok() {
+    if db.run_on_writer(move |memory| file::read_into(memory, &source)).await?.is_ok() {
         return Ok((db, false));
     }
     db.close().await;

@@ -102,7 +102,7 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
 }
 
 #[tokio::test]
-async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() {
+async fn listings_are_in_memory_until_the_file_is_usable() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tools.db");
     // A directory in place of the file cannot be read or written by any user, not even root.
@@ -126,7 +126,7 @@ async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() 
 }
 
 #[tokio::test]
-async fn on_a_full_disk_what_was_reviewed_still_counts() {
+async fn reviews_still_count_on_a_full_disk() {
     let dir = used().await;
     let tools = SqliteTools::new(dir.path().join("tools.db"));
     let before = tools.generation().await.unwrap();

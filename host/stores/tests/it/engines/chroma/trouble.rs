@@ -48,7 +48,7 @@ async fn while_it_is_gone_words_find_and_it_is_found_again_when_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_collection_of_another_dimension_is_told_and_words_find() {
+async fn a_collection_of_another_dimension_is_reported_and_words_still_match() {
     let Some(place) = Chroma::fresh().await else { return };
     place.server.fill(7).await;
     let embedder = TestEmbedder::new("test/one", 64);

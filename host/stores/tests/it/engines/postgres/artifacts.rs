@@ -70,7 +70,7 @@ async fn asking_after_its_health_and_sweeping_make_no_table() {
 }
 
 #[tokio::test]
-async fn what_is_swept_is_in_no_table() {
+async fn swept_artifacts_are_in_no_table() {
     let Some(place) = PostgresArtifacts::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     let shelf = shelf_by_meaning(&place, &embedder);

@@ -78,7 +78,7 @@ async fn everything_of_every_page_moves_there_and_back() {
 }
 
 #[tokio::test]
-async fn a_target_that_holds_pages_is_kept_unless_it_is_to_be_replaced() {
+async fn a_target_with_pages_is_unchanged_without_replace() {
     let (_house, from) = filled().await;
     let Some(engine) = Postgres::fresh().await else { return };
     let there = House::small(engine);
@@ -87,7 +87,7 @@ async fn a_target_that_holds_pages_is_kept_unless_it_is_to_be_replaced() {
     index(&to, &there.wiki()).await;
     let fault = from.copy_to(&to, false, &|_, _| {}).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
-    assert!(fault.message.contains("holds 6 pages") && fault.hint.unwrap().contains("--replace"));
+    assert!(fault.message.contains("contains 6 pages") && fault.hint.unwrap().contains("--replace"));
     page(&to, "Principle/Acme_Other").await;
     assert_eq!(counts(&from.copy_to(&to, true, &|_, _| {}).await.unwrap()), (6, 0, 0, 6));
     assert_eq!(all(&to).await, all(&from).await);

@@ -151,7 +151,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
 }
 
 #[tokio::test]
-async fn paths_and_names_of_any_length_are_kept() {
+async fn paths_and_names_of_any_length_are_stored() {
     let Some(place) = PostgresDocuments::fresh().await else { return };
     let library = shelf(&place).await;
     let long = |end: &str| format!("{}{end}", "folder/".repeat(800));

@@ -83,7 +83,7 @@ async fn a_database_that_cannot_hold_every_text_is_refused() {
 }
 
 #[tokio::test]
-async fn without_pgvector_words_find_pages_and_health_says_what_is_missing() {
+async fn without_pgvector_words_find_pages_and_health_reports_it() {
     let Some(house) = house().await else { return };
     let database = &house.engine.database;
     // A user who owns the schema but can create neither schemas nor extensions.
@@ -128,7 +128,7 @@ async fn a_user_without_rights_hears_which_are_missing() {
 }
 
 #[tokio::test]
-async fn what_the_server_has_no_sign_for_is_asked_for_all_the_same() {
+async fn queries_with_unencodable_characters_still_run() {
     let Some(house) = house().await else { return };
     let graph = house.open();
     index(&graph, &house.wiki()).await;

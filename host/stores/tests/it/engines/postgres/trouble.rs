@@ -87,7 +87,7 @@ async fn a_server_that_starts_late_is_found_without_a_restart() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_in_the_middle_of_a_call_is_said_and_found_again() {
+async fn a_server_that_dies_during_a_call_is_reported_and_reconnected() {
     let Some(mut house) = house().await else { return };
     let graph = Arc::new(hasty(&house.engine.database.url()));
     index(&graph, &house.wiki()).await;
@@ -108,7 +108,7 @@ async fn a_server_that_dies_in_the_middle_of_a_call_is_said_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_said_without_a_word_of_it() {
+async fn a_wrong_password_is_reported_but_not_shown() {
     let Some(house) = house().await else { return };
     let database = &house.engine.database;
     database

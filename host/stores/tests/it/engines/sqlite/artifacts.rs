@@ -76,7 +76,7 @@ async fn asking_after_its_health_and_sweeping_make_no_database() {
 }
 
 #[tokio::test]
-async fn what_is_swept_leaves_no_trace_and_gives_its_place_back() {
+async fn swept_artifacts_leave_no_trace_and_free_their_space() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     let shelf = shelf(&place);
     let stays = shelf.put(draft("stays", "unforgettable")).await.id;
@@ -118,7 +118,7 @@ async fn texts_whose_ids_would_be_the_same_get_longer_ones() {
 }
 
 #[tokio::test]
-async fn damage_is_told_and_other_artifacts_are_read() {
+async fn damage_is_reported_and_other_artifacts_are_readable() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     let shelf = shelf(&place);
     let damaged = shelf.put(draft(&noise(1, 10_000), "")).await.id;

@@ -31,7 +31,7 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
     }
     for round in 1..=8 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "engines::sqlite::crash::child_that_indexes_for_ever", "--nocapture"])
+            .args(["--exact", "engines::sqlite::crash::child_that_indexes_until_killed", "--nocapture"])
             .env(CHILD, house.engine.dir.path())
             .env(WIKI, house.wiki())
             .stdout(Stdio::piped())
@@ -56,7 +56,7 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
 
 /// The child process that the test above starts and kills.
 #[tokio::test]
-async fn child_that_indexes_for_ever() {
+async fn child_that_indexes_until_killed() {
     let Some(dir) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let default_root = std::env::var_os(WIKI).map(PathBuf::from);
     let graph = graph_in(&dir, Setup { default_root, ..Setup::of(WikiRoots::Any) });
@@ -74,7 +74,7 @@ async fn an_edit_whose_process_is_killed_is_completed_by_the_next_reader_or_edit
     for round in 0..200 {
         let before = house.read(FILE);
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "engines::sqlite::crash::child_that_edits_for_ever", "--nocapture"])
+            .args(["--exact", "engines::sqlite::crash::child_that_edits_until_killed", "--nocapture"])
             .env(EDITOR, house.engine.dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -113,7 +113,7 @@ fn overview(text: String) -> PageChanges {
 
 /// The child process that the test above starts and kills.
 #[tokio::test]
-async fn child_that_edits_for_ever() {
+async fn child_that_edits_until_killed() {
     let Some(dir) = std::env::var_os(EDITOR).map(PathBuf::from) else { return };
     let graph = graph_in(&dir, Setup::of(WikiRoots::Any));
     let process = std::process::id();

@@ -52,7 +52,7 @@ async fn a_server_that_starts_late_is_found() {
 }
 
 #[tokio::test]
-async fn while_it_is_known_to_be_down_it_is_not_asked() {
+async fn an_open_circuit_breaker_sends_no_request() {
     let Some(house) = house().await else { return };
     let proxy = Proxy::to(house.engine.database.bolt).await;
     let graph = house.engine.graph(WikiRoots::Any, |config| {
@@ -88,7 +88,7 @@ async fn connections_that_were_cut_or_fell_silent_are_made_anew() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_said_and_never_shown() {
+async fn a_wrong_password_is_reported_and_never_shown() {
     let Some(house) = house().await else { return };
     let wrong = |config: &mut WeaviateNeo4jConfig| config.neo4j_password = Secret::new("not-the-password");
     let graph = house.engine.graph(WikiRoots::Any, wrong);

@@ -17,7 +17,7 @@ use crate::support::{clock, counts, index};
 const CHILD: &str = "GATEHOUSE_TEST_HALVES";
 
 #[tokio::test]
-async fn what_was_stored_before_a_kill_is_brought_by_the_next_process() {
+async fn pages_stored_before_a_kill_are_indexed_by_the_next_process() {
     let Some(house) = house().await else { return };
     let config = house.engine.config();
     // Kill the process when the pages are in Neo4j, but not in Weaviate.

@@ -116,7 +116,7 @@ async fn a_model_that_comes_later_finds_its_pages_and_one_that_goes_leaves_words
 }
 
 #[tokio::test]
-async fn what_weaviate_lost_is_brought_again_without_asking_the_model() {
+async fn objects_that_weaviate_lost_are_restored_without_the_model() {
     let Some(house) = house().await else { return };
     let model = TestEmbedder::new("test/one", 64);
     let graph = with(&house, Arc::clone(&model) as _);

@@ -132,7 +132,7 @@ async fn a_page_that_it_refuses_waits_and_the_others_are_found() {
 }
 
 #[tokio::test]
-async fn what_it_lost_is_brought_again() {
+async fn lost_objects_are_restored() {
     let Some(house) = house().await else { return };
     let graph = house.open();
     index(&graph, &house.wiki()).await;
@@ -144,7 +144,7 @@ async fn what_it_lost_is_brought_again() {
 }
 
 #[tokio::test]
-async fn a_collection_of_somebody_else_is_left_alone() {
+async fn a_foreign_collection_is_unchanged() {
     let Some(house) = house().await else { return };
     house.engine.fake.have("KGWikiPages", "Recipes");
     let graph = house.open();

@@ -73,7 +73,7 @@ fn paths(found: &DocumentSearchResult) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn repositories_are_told_as_far_as_the_columns_go() {
+async fn repositories_have_the_fields_that_the_columns_provide() {
     let Some(database) = filled(&[TSVECTOR]).await else { return };
     let library = library_on(&database.url(), None);
     let found = library.repositories(true).await.unwrap();
@@ -135,7 +135,7 @@ async fn words_are_found_by_stem_and_beginning_and_the_rest_is_named() {
 }
 
 #[tokio::test]
-async fn the_configuration_that_made_the_column_is_asked() {
+async fn queries_use_the_text_search_configuration_of_the_column() {
     let trigger = "ALTER TABLE repository_files ADD content_tsvector tsvector;
         CREATE TRIGGER made BEFORE INSERT OR UPDATE ON repository_files FOR EACH ROW EXECUTE FUNCTION
             tsvector_update_trigger(content_tsvector, 'pg_catalog.simple', content);
@@ -150,7 +150,7 @@ async fn the_configuration_that_made_the_column_is_asked() {
 }
 
 #[tokio::test]
-async fn any_text_may_be_asked() {
+async fn any_text_is_a_valid_query() {
     for more in [&[TSVECTOR, EMBEDDING][..], &[]] {
         let Some(database) = filled(more).await else { return };
         let library = library_on(&database.url(), Some(TestEmbedder::new("test/one", 64)));
@@ -183,7 +183,7 @@ async fn any_text_may_be_asked() {
 }
 
 #[tokio::test]
-async fn documents_are_read_and_near_paths_are_told() {
+async fn documents_are_read_and_near_paths_are_suggested() {
     let Some(database) = filled(&[]).await else { return };
     let library = library_on(&database.url(), None);
     let lines = Some(LineRange { first: 2, last: 2 });
@@ -223,7 +223,7 @@ async fn nothing_is_ever_changed() {
 }
 
 #[tokio::test]
-async fn ours_are_used_where_they_are_there_or_asked_for() {
+async fn own_tables_are_used_if_they_exist_or_are_configured() {
     let Some(database) = filled(&[TSVECTOR]).await else { return };
     let server = || PostgresConfig::parse(&database.url()).unwrap();
     let own = library_with(server(), DocumentTables::Own, None);
@@ -236,7 +236,7 @@ async fn ours_are_used_where_they_are_there_or_asked_for() {
 }
 
 #[tokio::test]
-async fn tables_that_cannot_be_read_are_told_apart() {
+async fn unreadable_tables_are_reported_by_cause() {
     let Some(database) = filled(&[]).await else { return };
     let library =
         || library_with(PostgresConfig::parse(&database.url()).unwrap(), DocumentTables::Existing, None);

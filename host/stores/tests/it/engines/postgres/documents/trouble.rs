@@ -43,7 +43,7 @@ const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_n
     AND datname = current_database() AND wait_event_type = 'Lock'";
 
 #[tokio::test]
-async fn a_server_that_starts_late_or_dies_in_a_search_is_said_and_found_again() {
+async fn a_server_that_starts_late_or_dies_in_a_search_is_reconnected() {
     for foreign in [false, true] {
         let Some(mut database) = Database::breakable().await else { return };
         let (url, address) = (database.url(), database.address());
@@ -84,7 +84,7 @@ async fn a_server_that_starts_late_or_dies_in_a_search_is_said_and_found_again()
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_said_without_a_word_of_it() {
+async fn a_wrong_password_is_reported_but_not_shown() {
     let Some(database) = Database::breakable().await else { return };
     database
         .run("SET password_encryption = 'scram-sha-256'; ALTER ROLE gatehouse PASSWORD 'the right one'")
@@ -167,7 +167,7 @@ async fn a_user_without_rights_hears_which_are_missing() {
 }
 
 #[tokio::test]
-async fn without_pgvector_words_find_documents_and_health_says_what_is_missing() {
+async fn without_pgvector_words_find_documents_and_health_reports_it() {
     let Some(database) = Database::fresh().await else { return };
     let role = format!("{}_user", database.name);
     database.run(&format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA gatehouse AUTHORIZATION {role}")).await;

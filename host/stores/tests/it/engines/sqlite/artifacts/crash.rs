@@ -24,11 +24,15 @@ fn text(round: u64) -> String {
 }
 
 #[tokio::test]
-async fn a_killed_host_loses_nothing_that_it_said_it_had_kept() {
+async fn a_killed_host_loses_no_acknowledged_artifact() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     for step in 1..=5 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "engines::sqlite::artifacts::crash::child_that_keeps_for_ever", "--nocapture"])
+            .args([
+                "--exact",
+                "engines::sqlite::artifacts::crash::child_that_stores_until_killed",
+                "--nocapture",
+            ])
             .env(CHILD, place.database())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -54,7 +58,7 @@ async fn a_killed_host_loses_nothing_that_it_said_it_had_kept() {
 
 /// The child process that the test above starts and kills.
 #[tokio::test]
-async fn child_that_keeps_for_ever() {
+async fn child_that_stores_until_killed() {
     let Some(database) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let store = ArtifactStore::sqlite(database, limits(1 << 30), clock(), None);
     for round in 0.. {

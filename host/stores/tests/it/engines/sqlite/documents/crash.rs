@@ -37,7 +37,7 @@ async fn a_killed_indexing_leaves_whole_batches_and_goes_on() {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "engines::sqlite::documents::crash::child_that_indexes_for_ever",
+                "engines::sqlite::documents::crash::child_that_indexes_until_killed",
                 "--nocapture",
             ])
             .env(CHILD, place.database())
@@ -69,7 +69,7 @@ async fn a_killed_indexing_leaves_whole_batches_and_goes_on() {
 
 /// The child process that the test above starts and kills.
 #[tokio::test]
-async fn child_that_indexes_for_ever() {
+async fn child_that_indexes_until_killed() {
     let Some(database) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let library = DocumentLibrary::sqlite(database, clock(), None);
     put(&library, "shelf").await;

@@ -5,7 +5,7 @@ use gatehouse_core::search::script;
 use rusqlite::Connection;
 
 /// Returns the words of each text, in order. Takes a few hundred microseconds or more.
-pub(crate) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
+pub(super) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
     let db = Connection::open_in_memory()?;
     db.execute_batch(
         "CREATE VIRTUAL TABLE text USING fts5 (words, tokenize = 'porter unicode61');
@@ -31,7 +31,7 @@ pub(crate) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, r
 
 /// Returns the n-grams of non-Latin scripts in the texts, and their prefixes, because a question may be shorter than an
 /// n-gram and Weaviate matches whole words only.
-pub(crate) fn pieces(texts: &[&str]) -> String {
+pub(super) fn pieces(texts: &[&str]) -> String {
     let mut found: Vec<String> = Vec::new();
     for piece in
         texts.iter().flat_map(|text| script::grams(text).split(' ').map(str::to_owned).collect::<Vec<_>>())

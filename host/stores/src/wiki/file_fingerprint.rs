@@ -12,23 +12,23 @@ const MIN_SETTLED_AGE: Duration = Duration::from_secs(2);
 
 /// Metadata of a file at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileState {
+pub(crate) struct FileFingerprint {
     modified: SystemTime,
     size: u64,
     /// Device, inode and change time. A rename replaces the inode.
     identity: (u64, u64, i64, i64),
 }
 
-impl FileState {
+impl FileFingerprint {
     /// Returns the current state. `None` if it is unavailable or the file changed just now.
-    pub(crate) fn read_settled(path: &Path) -> Option<Self> {
+    pub(crate) fn capture(path: &Path) -> Option<Self> {
         let seen = Self::read(path)?;
         let settled = SystemTime::now().duration_since(seen.modified).is_ok_and(|age| age > MIN_SETTLED_AGE);
         settled.then_some(seen)
     }
 
     /// Returns `true` if the file is unchanged.
-    pub(crate) fn is_still(&self, path: &Path) -> bool {
+    pub(crate) fn is_unchanged(&self, path: &Path) -> bool {
         Self::read(path).as_ref() == Some(self)
     }
 
@@ -64,14 +64,14 @@ mod tests {
             fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
         };
         write("one");
-        let seen = FileState::read_settled(&path).unwrap();
-        assert!(seen.is_still(&path));
+        let seen = FileFingerprint::capture(&path).unwrap();
+        assert!(seen.is_unchanged(&path));
         gatehouse_files::write_atomic(&path, b"two").unwrap();
-        assert!(!seen.is_still(&path), "the same size, and another file");
-        assert_eq!(FileState::read_settled(&path), None, "too recent to detect another change");
+        assert!(!seen.is_unchanged(&path), "the same size, and another file");
+        assert_eq!(FileFingerprint::capture(&path), None, "too recent to detect another change");
         write("longer");
-        assert!(!seen.is_still(&path));
+        assert!(!seen.is_unchanged(&path));
         fs::remove_file(&path).unwrap();
-        assert!(!seen.is_still(&path) && FileState::read_settled(&path).is_none());
+        assert!(!seen.is_unchanged(&path) && FileFingerprint::capture(&path).is_none());
     }
 }

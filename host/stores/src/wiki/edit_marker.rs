@@ -16,11 +16,11 @@ use gatehouse_files::sweep;
 const FOLDER: &str = ".gatehouse-edits";
 
 #[derive(Debug, Default)]
-pub(crate) struct EditNote {
+pub(crate) struct EditMarker {
     path: PathBuf,
 }
 
-impl EditNote {
+impl EditMarker {
     /// Creates the marker for a file and the hashes of its content before and after the edit. Writes nothing.
     pub(crate) fn new(file: &Path, before: &str, after: &str) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -71,14 +71,14 @@ pub(crate) fn may_be_unfinished(file: &Path) -> bool {
     folder_of(file).symlink_metadata().is_ok_and(|about| about.is_dir())
 }
 
-pub(crate) fn all(root: &Path) -> Vec<EditNote> {
+pub(crate) fn all(root: &Path) -> Vec<EditMarker> {
     let notes = folders(root).filter_map(|folder| fs::read_dir(folder.join(FOLDER)).ok());
-    notes.flatten().flatten().map(|entry| EditNote { path: entry.path() }).collect()
+    notes.flatten().flatten().map(|entry| EditMarker { path: entry.path() }).collect()
 }
 
 /// Removes obsolete markers, and temporary files of killed edits.
-pub(crate) fn clean(root: &Path, notes: &[EditNote]) {
-    notes.iter().for_each(EditNote::remove);
+pub(crate) fn clean(root: &Path, notes: &[EditMarker]) {
+    notes.iter().for_each(EditMarker::remove);
     folders(root).for_each(|folder| sweep(&folder));
 }
 
@@ -96,11 +96,11 @@ mod tests {
         let wiki = tempfile::tempdir().unwrap();
         fs::create_dir(wiki.path().join("principles")).unwrap();
         let file = wiki.path().join("principles/A.md");
-        let (note, other) = (EditNote::new(&file, "a", "b"), EditNote::new(&file, "b", "a"));
+        let (note, other) = (EditMarker::new(&file, "a", "b"), EditMarker::new(&file, "b", "a"));
         note.write().unwrap();
         note.write().unwrap();
         assert!(note.exists() && !other.exists() && may_be_unfinished(&file));
-        assert!(!EditNote::new(&file.with_file_name("B.md"), "a", "b").exists());
+        assert!(!EditMarker::new(&file.with_file_name("B.md"), "a", "b").exists());
         other.write().unwrap();
         note.remove();
         assert!(!note.exists() && other.exists());
@@ -116,7 +116,7 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), wiki.path().join(FOLDER)).unwrap();
         let file = wiki.path().join("Principle_A.mediawiki");
-        assert!(EditNote::new(&file, "a", "b").write().is_err() && !may_be_unfinished(&file));
+        assert!(EditMarker::new(&file, "a", "b").write().is_err() && !may_be_unfinished(&file));
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 }
