@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use crate::params::longest_fitting;
+
 pub(crate) struct CheckedText {
     pub(crate) text: String,
     pub(crate) dropped: usize,
@@ -11,25 +13,25 @@ pub(crate) struct CheckedText {
 /// Removes statements that the document does not support.
 pub(crate) fn check_text(text: &str, document: &str) -> CheckedText {
     let known = DocumentTerms::new(document);
-    let mut kept = String::new();
+    let mut supported = String::new();
     let mut dropped = 0;
     for block in blocks(text) {
         match block {
-            MarkdownBlock::Code(code) if known.contains_lines(code) => kept += code,
+            MarkdownBlock::Code(code) if known.contains_lines(code) => supported += code,
             MarkdownBlock::Code(_) => dropped += 1,
             MarkdownBlock::Line(line) => {
                 let sentences = sentences(line);
                 let good: Vec<&str> = sentences.iter().copied().filter(|s| known.supports(s)).collect();
                 dropped += sentences.len() - good.len();
                 if good.len() == sentences.len() {
-                    kept += line;
+                    supported += line;
                 } else if !good.is_empty() {
-                    kept += &format!("{}\n", good.concat().trim_end());
+                    supported += &format!("{}\n", good.concat().trim_end());
                 }
             }
         }
     }
-    CheckedText { text: kept.trim_end().to_owned(), dropped }
+    CheckedText { text: supported.trim_end().to_owned(), dropped }
 }
 
 /// Returns the longest prefix of whole statements that `fits` accepts.
@@ -54,16 +56,8 @@ pub(crate) fn keep_supported(
             }
         }
     }
-    let (mut low, mut high) = (0, ends.len() - 1);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if fits(text[..ends[middle]].trim_end())? {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Ok(text[..ends[low]].trim_end().to_owned())
+    let count = longest_fitting(ends.len() - 1, |count| fits(text[..ends[count]].trim_end()))?;
+    Ok(text[..ends[count]].trim_end().to_owned())
 }
 
 enum MarkdownBlock<'a> {
@@ -127,13 +121,11 @@ impl DocumentTerms {
             words.insert(normalize_word(word));
             words.extend(word.split(|c: char| !c.is_alphanumeric()).map(normalize_word));
         }
-        let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         Self { words, text: spaced(document).to_lowercase(), lines: document.lines().map(spaced).collect() }
     }
 
     fn contains_lines(&self, code: &str) -> bool {
-        let lines: Vec<String> =
-            code.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let lines: Vec<String> = code.lines().map(spaced).collect();
         let inner = lines.iter().filter(|line| !line.starts_with("```") && !line.starts_with("~~~"));
         inner
             .filter(|line| !line.is_empty())
@@ -156,7 +148,7 @@ impl DocumentTerms {
     }
 
     fn contains_text(&self, code: &str) -> bool {
-        self.text.contains(&code.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase())
+        self.text.contains(&spaced(code).to_lowercase())
     }
 
     fn contains_word(&self, word: &str) -> bool {
@@ -179,6 +171,10 @@ fn parts(word: &str) -> impl Iterator<Item = &str> {
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
     let edge = |c: char| !c.is_alphanumeric() && c != '_';
     text.split_whitespace().map(move |word| word.trim_matches(edge)).filter(|word| !word.is_empty())
+}
+
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn normalize_word(word: &str) -> String {

@@ -15,7 +15,6 @@
 mod facts;
 mod list;
 mod model;
-mod no_results;
 mod params;
 mod read;
 mod retrieve;

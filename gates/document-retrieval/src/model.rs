@@ -3,7 +3,7 @@
 
 use gatehouse_sdk::{
     Fault,
-    models::{self, Completion, Depth, Options},
+    models::{self, Completion, Options},
     text,
 };
 use gatehouse_wiki::one_line;
@@ -98,12 +98,10 @@ fn write(request: &Request<'_>, document: &str) -> Result<CondensedText, String>
 fn ask(prompt: &str, budget: u32, time_ms: u64) -> Result<Completion, String> {
     let options = Options {
         system: Some(SYSTEM.into()),
-        schema: None,
         max_tokens: Some(budget.saturating_mul(2)),
         temperature: Some(0.0),
-        web_search: false,
-        depth: Depth::Light,
         time_ms: Some(time_ms),
+        ..Options::default()
     };
     let answer = models::complete(prompt, &options).map_err(|fault| fault_reason(&fault))?;
     match &answer.cut_short {

@@ -53,3 +53,17 @@ impl Params {
         }
     }
 }
+
+/// Finds the largest value in `0..=max` that fits, by binary search.
+pub(crate) fn longest_fitting<E>(max: usize, fits: impl Fn(usize) -> Result<bool, E>) -> Result<usize, E> {
+    let (mut low, mut high) = (0, max);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(middle)? {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Ok(low)
+}

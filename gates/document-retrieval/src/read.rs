@@ -8,7 +8,7 @@ use gatehouse_wiki::{code, one_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Params;
+use crate::{Params, params::longest_fitting};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -69,8 +69,8 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         return Err(Fault::invalid("end_line is less than start_line"));
     }
     // A line has about one token or more, so further lines would not fit.
-    let most = first.saturating_add(budget.saturating_mul(2));
-    let last = wanted.unwrap_or(u32::MAX).min(most);
+    let max_line = first.saturating_add(budget.saturating_mul(2));
+    let last = wanted.unwrap_or(u32::MAX).min(max_line);
     let document = documents::open(&args.repository, &args.path, Some(Lines { first, last }))?;
     let skip = args.start_character.map_or(0, |at| at.at_most(u32::MAX)) as usize;
     let numbers = args.numbered.unwrap_or(false).then_some(first);
@@ -123,37 +123,23 @@ fn fit_page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> R
     let first_line = text.find('\n').map_or(text.len(), |end| end + 1);
     let skipped = text[..first_line].char_indices().nth(skip).map_or(first_line, |(at, _)| at);
     let lines: Vec<&str> = text[skipped..].split_inclusive('\n').collect();
-    let shown = |count: usize| -> String {
+    let render = |count: usize| -> String {
         let Some(first) = numbers else { return lines[..count].concat() };
         let numbered = |(at, line): (usize, &&str)| format!("{:>6}| {line}", u64::from(first) + at as u64);
         lines[..count].iter().enumerate().map(numbered).collect()
     };
     let fits = |text: &str| Ok::<_, Fault>(params.count(text)? <= params.budget());
-    let whole = shown(lines.len());
+    let whole = render(lines.len());
     if fits(&whole)? {
         return Ok(FilePage { text: whole, next: None });
     }
-    let count = longest_fitting(lines.len(), |count| fits(&shown(count)))?;
+    let count = longest_fitting(lines.len(), |count| fits(&render(count)))?;
     if count > 0 {
-        return Ok(FilePage { text: shown(count), next: Some((count as u32, 0)) });
+        return Ok(FilePage { text: render(count), next: Some((count as u32, 0)) });
     }
     let line = lines.first().copied().unwrap_or_default();
     let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
     let characters = longest_fitting(ends.len() - 1, |count| fits(&line[..ends[count]]))?;
     let next = Some((0, (skip + characters.max(1)) as u32));
     Ok(FilePage { text: line[..ends[characters]].to_owned(), next })
-}
-
-/// Finds the largest value in `0..=most` that fits, by binary search.
-fn longest_fitting(most: usize, fits: impl Fn(usize) -> Result<bool, Fault>) -> Result<usize, Fault> {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if fits(middle)? {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Ok(low)
 }

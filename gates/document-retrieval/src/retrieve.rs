@@ -8,7 +8,7 @@ use gatehouse_wiki::{code, one_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, no_results, shorten};
+use crate::{Params, shorten};
 
 const MAX_HITS: u32 = 4;
 
@@ -36,24 +36,24 @@ struct Args {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct RetrievedDocument {
-    pub(crate) content: String,
+struct RetrievedDocument {
+    content: String,
     /// `repository/path`, or `Navigation Guide` if no document was found.
-    pub(crate) sources: Vec<String>,
-    pub(crate) token_count: u32,
-    pub(crate) was_compressed: bool,
+    sources: Vec<String>,
+    token_count: u32,
+    was_compressed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) original_token_count: Option<u32>,
+    original_token_count: Option<u32>,
     /// whole, extractive, navigation, or the provider/model that shortened it.
-    pub(crate) method: String,
+    method: String,
     /// How well the document answers: names, good, weak or nothing.
-    pub(crate) fit: &'static str,
+    fit: &'static str,
     /// Notes on the search and the shortening.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
     /// Paths of the next best documents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) others: Vec<String>,
+    others: Vec<String>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
@@ -73,7 +73,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let begun = context::now();
+    let started = context::now();
     if args.query.trim().is_empty() {
         return Err(Fault::invalid("query is empty").hint("Say what you want to know."));
     }
@@ -83,7 +83,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     };
     let result = documents::find(&args.repository, &args.query, mode, MAX_HITS)?;
     let Some(best) = result.hits.first().filter(|hit| hit.fit != Fit::Nothing) else {
-        return no_results::reply(call, &args.repository, &args.query, &result);
+        return no_results(call, &args.repository, &args.query, &result);
     };
     let document = documents::open(&args.repository, &best.path, None)?;
     let request = shorten::Request {
@@ -91,7 +91,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         query: &args.query,
         context: args.context.as_deref().unwrap_or_default(),
         tokens: document.total_tokens,
-        time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(begun)),
+        time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(started)),
     };
     let short = shorten::fit_document(&request, &document.text)?;
     let mut notes = notes(&result);
@@ -112,7 +112,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         .structured(&found)
 }
 
-pub(crate) fn notes(result: &SearchResult) -> Vec<String> {
+fn notes(result: &SearchResult) -> Vec<String> {
     let words: Vec<String> = result.unmatched_terms.iter().take(10).map(|word| one_line(word, 60)).collect();
     let missing = (!words.is_empty()).then(|| format!("In no document: {}.", words.join(", ")));
     missing.into_iter().chain(result.note.as_deref().map(|note| one_line(note, 500))).collect()
@@ -161,4 +161,58 @@ fn head(call: &Call<Params>, found: &RetrievedDocument, document: &Document) -> 
         out += &format!("\n{note}");
     }
     out
+}
+
+/// Builds the reply if no document matches: the repository's guide and suggestions. An unreachable engine is a fault
+/// instead.
+fn no_results(
+    call: &Call<Params>,
+    repository: &str,
+    query: &str,
+    result: &SearchResult,
+) -> Result<Reply, Fault> {
+    let all = documents::repositories(true)?;
+    let this = all.iter().find(|r| r.name.eq_ignore_ascii_case(repository.trim()));
+    let guide = this.and_then(|repository| repository.navigation_guide.as_deref()).unwrap_or_default();
+    let mut content = format!(
+        "No document of {} answers: \"{}\"\n\nTry:\n",
+        code(&one_line(repository, 100)),
+        gatehouse_wiki::shorten(&one_line(query, 400), 300)
+    );
+    let nearest: Vec<String> = result.hits.iter().map(|hit| code(&one_line(&hit.path, 300))).collect();
+    if !nearest.is_empty() {
+        content += &format!("- The nearest documents, which do not fit: {}\n", nearest.join(", "));
+    }
+    content += "- Terms from the guide below, or fewer and broader terms\n- The other search_type\n";
+    let others: Vec<String> = all
+        .iter()
+        .filter(|other| this.is_none_or(|this| this.name != other.name))
+        .map(|other| code(&one_line(&other.name, 100)))
+        .take(10)
+        .collect();
+    if !others.is_empty() {
+        content += &format!("- Another repository: {}\n", others.join(", "));
+    }
+    if let Some(tool) = context::exposed_name("search_knowledge") {
+        content += &format!("- `{tool}` for the knowledge graph\n");
+    }
+    let mut notes = notes(result);
+    if guide.trim().is_empty() {
+        notes.push("This repository has no navigation guide yet.".into());
+    } else {
+        content += &format!("\n{}\n", guide.trim());
+    }
+    content += &notes.iter().map(|note| format!("\n{note}\n")).collect::<String>();
+    let found = RetrievedDocument {
+        token_count: call.params.count(&content)?,
+        content,
+        sources: vec!["Navigation Guide".into()],
+        was_compressed: false,
+        original_token_count: None,
+        method: "navigation".into(),
+        fit: "nothing",
+        notes,
+        others: Vec::new(),
+    };
+    Reply::markdown(found.content.clone()).structured(&found)
 }

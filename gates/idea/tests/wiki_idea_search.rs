@@ -1,8 +1,8 @@
 //! Contract tests of `wiki_idea_search`.
 
-use gatehouse_wiki::promises::FocusedPromises;
+use gatehouse_wiki::focused_tests::FocusedGateTests;
 
-const GATE: FocusedPromises = FocusedPromises {
+const GATE: FocusedGateTests = FocusedGateTests {
     gate: gate_idea::gate,
     tool: "wiki_idea_search",
     heading: "Idea Search",
@@ -15,36 +15,36 @@ const GATE: FocusedPromises = FocusedPromises {
 };
 
 #[test]
-fn describe_is_deterministic_and_tells_the_parameters() {
-    GATE.describe_is_deterministic_and_tells_the_parameters();
+fn describe_is_deterministic_and_shows_the_parameters() {
+    GATE.describe_is_deterministic_and_shows_the_parameters();
 }
 
 #[test]
-fn only_its_own_types_are_searched_and_top_k_comes_from_call_preset_or_default() {
-    GATE.only_its_own_types_are_searched_and_top_k_comes_from_call_preset_or_default();
+fn searches_only_its_page_types_with_top_k_of_call_or_preset() {
+    GATE.searches_only_its_page_types_with_top_k_of_call_or_preset();
 }
 
 #[test]
-fn the_best_pages_come_whole_as_far_as_the_budget_goes() {
-    GATE.the_best_pages_come_whole_as_far_as_the_budget_goes();
+fn the_best_pages_are_whole_within_the_budget() {
+    GATE.the_best_pages_are_whole_within_the_budget();
 }
 
 #[test]
-fn a_page_that_was_found_is_read_whole_by_its_id() {
-    GATE.a_page_that_was_found_is_read_whole_by_its_id();
+fn a_page_can_be_read_whole_by_its_id() {
+    GATE.a_page_can_be_read_whole_by_its_id();
 }
 
 #[test]
-fn a_call_asks_for_one_thing() {
-    GATE.a_call_asks_for_one_thing();
+fn query_and_page_exclude_each_other() {
+    GATE.query_and_page_exclude_each_other();
 }
 
 #[test]
-fn nothing_found_ends_with_the_siblings_that_the_caller_has() {
-    GATE.nothing_found_ends_with_the_siblings_that_the_caller_has();
+fn an_empty_result_suggests_exposed_tools() {
+    GATE.an_empty_result_suggests_exposed_tools();
 }
 
 #[test]
-fn a_failing_engine_is_its_fault() {
-    GATE.a_failing_engine_is_its_fault();
+fn a_failing_engine_is_a_fault() {
+    GATE.a_failing_engine_is_a_fault();
 }

@@ -30,7 +30,7 @@ struct Args {
     /// Wiki folder of the page, if the server cannot determine it.
     wiki_dir: Option<String>,
     /// Set last-updated to now.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     auto_timestamp: bool,
     /// Report only; change nothing.
     #[serde(default)]
@@ -77,7 +77,7 @@ struct EditData {
     dry_run: bool,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -116,8 +116,8 @@ fn changes(updates: PageUpdates) -> Result<Changes, Fault> {
         sources: sources.map(writing::sources),
         links: outgoing_links.map(writing::links).transpose()?,
     };
-    let none = Changes { overview: None, content: None, domains: None, sources: None, links: None };
-    if changes == none {
+    let unchanged = Changes { overview: None, content: None, domains: None, sources: None, links: None };
+    if changes == unchanged {
         return Err(Fault::invalid("updates is empty")
             .hint("Set at least one of overview, content, domains, sources, outgoing_links."));
     }
@@ -135,10 +135,10 @@ fn text(report: &PatchReport, dry_run: bool) -> String {
     };
     if let Some(file) = &report.file {
         out += &format!("**File:** {}\n", code(&one_line(file, 300)));
-    } else if let Some(kept) = &report.kept_file {
+    } else if let Some(file) = &report.kept_file {
         out += &format!(
             "**File:** {} is unchanged: it is outside knowledge.wiki_roots in presets.toml. Indexing it again restores its text.\n",
-            code(&one_line(kept, 300))
+            code(&one_line(file, 300))
         );
     } else if !report.changed.is_empty() {
         out += "**File:** none; the page did not come from a wiki file\n";

@@ -132,8 +132,10 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
                 .hint("Index the folder with one call, and write the page with another."));
         }
         Some(_) if args.clear_existing || args.confirm.is_some() || args.persist_path.is_some() => {
-            return Err(Fault::invalid("clear_existing, confirm and persist_path cannot be used with page_data")
-                .hint("They apply to a wiki folder; omit them to write one page."));
+            return Err(Fault::invalid(
+                "clear_existing, confirm and persist_path cannot be used with page_data",
+            )
+            .hint("They apply to a wiki folder; omit them to write one page."));
         }
         None if args.confirm.is_some() && !args.clear_existing => {
             return Err(Fault::invalid("confirm requires clear_existing")
@@ -162,9 +164,7 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
 
 fn draft(page: PageArg) -> Result<Draft, Fault> {
     if page.page_title.trim().is_empty() {
-        return Err(
-            Fault::invalid("page_title is blank").hint("Set a title; it becomes the page's id.")
-        );
+        return Err(Fault::invalid("page_title is blank").hint("Set a title; it becomes the page's id."));
     }
     Ok(Draft {
         title: page.page_title.trim().to_owned(),
@@ -196,9 +196,7 @@ fn text(subject: &str, report: &IndexReport, dry_run: bool) -> String {
     for Written { file, .. } in &report.written {
         out += &match file {
             Some(file) => format!("**File:** {}\n", code(&one_line(file, 500))),
-            None => {
-                "**File:** none; the page is only in the store, so no folder can restore it\n".into()
-            }
+            None => "**File:** none; the page is only in the store, so no folder can restore it\n".into(),
         };
     }
     out += &report::taken_over(&report.taken_over);

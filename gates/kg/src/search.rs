@@ -30,7 +30,7 @@ struct Args {
     #[schemars(length(min = 1, max = 8192))]
     query: String,
     /// Pages to return, at most 20.
-    #[serde(default = "five")]
+    #[serde(default = "default_top_k")]
     top_k: Count,
     /// Only pages of these types.
     #[serde(default)]
@@ -45,7 +45,7 @@ struct Args {
     min_score: Option<f64>,
 }
 
-fn five() -> Count {
+fn default_top_k() -> Count {
     Count::new(5)
 }
 
@@ -67,9 +67,9 @@ pub(crate) fn tool() -> Tool<Params> {
 
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let Args { query, top_k, page_types, domains, min_score } = args;
-    let ask = PageQuery { query, page_types, domains, min_score };
+    let query = PageQuery { query, page_types, domains, min_score };
     let Params { include_content, preview_tokens } = call.params;
-    let each = preview_tokens.at_most(MAX_PREVIEW_TOKENS);
-    let content = if include_content { ContentBudget::Previews(each) } else { ContentBudget::None };
-    gatehouse_wiki::search(&VIEW, &ask, top_k, content)
+    let preview = preview_tokens.at_most(MAX_PREVIEW_TOKENS);
+    let content = if include_content { ContentBudget::Previews(preview) } else { ContentBudget::None };
+    gatehouse_wiki::search(&VIEW, &query, top_k, content)
 }

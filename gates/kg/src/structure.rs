@@ -16,7 +16,7 @@ struct PageGuide {
     kind: Kind,
     folder: String,
     what: &'static str,
-    unless: &'static str,
+    not_if: &'static str,
     example: &'static str,
     sources: &'static str,
     sections: Vec<PageSection>,
@@ -57,7 +57,7 @@ impl PageGuide {
         };
         let mut parts = text.trim_end().split("\n----\n");
         let mut next = || parts.next().unwrap_or_default();
-        let (what, unless, header) = (next(), next(), next());
+        let (what, not_if, header) = (next(), next(), next());
         let (example, sources) = first_line(header);
         let link = |line: &'static str| {
             let (link, rule) = line.split_once("]]: ")?;
@@ -72,7 +72,7 @@ impl PageGuide {
         };
         let sections = parts.map(section).collect();
         let folder = format!("{}s", kind.name().to_lowercase());
-        Self { kind, folder, what, unless, example, sources, sections, links }
+        Self { kind, folder, what, not_if, example, sources, sections, links }
     }
 }
 
@@ -126,7 +126,7 @@ that two projects can both have a page on \"Configuration\".";
 
 fn text(guide: &PageGuide) -> String {
     let name = guide.kind.name();
-    let mut out = format!("# How to write a page of type {name}\n\n{}\n\n{}\n", guide.what, guide.unless);
+    let mut out = format!("# How to write a page of type {name}\n\n{}\n\n{}\n", guide.what, guide.not_if);
     out += &format!("\n## File and header\n\nThe file is `{}/<Name>.md`. {HEADER}\n", guide.folder);
     out += "\n## Sections\n\nAll of them, in this order.\n";
     for section in &guide.sections {

@@ -1,12 +1,12 @@
 //! `add_mcp_server` and `remove_mcp_server`: change this host's servers for all presets. They exist only if the preset
 //! sets `admin`, and the host also requires a grant, because a server is a program that the host runs.
 
-use gatehouse_sdk::{Call, Effect, Fault, Intent, Reply, Tool, servers_admin};
+use gatehouse_sdk::{Call, Effect, Fault, Intent, Reply, Tool, servers_admin, to_json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Params, reply_format};
+use crate::Params;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,7 +38,7 @@ pub(crate) fn add() -> Tool<Params> {
 }
 
 fn run_add(_: &Call<Params>, args: AddArgs) -> Result<Reply, Fault> {
-    let definition = reply_format::json(&args.definition)?;
+    let definition = to_json(&args.definition)?;
     let servers_admin::Added { name, tool_count, problem } = servers_admin::change(&args.name, &definition)?;
     let text = match (&problem, tool_count) {
         (Some(problem), _) => format!("{name} is configured, but could not be connected: {problem}"),

@@ -95,25 +95,25 @@ impl ToolSuggestion {
     }
 }
 
-pub(crate) fn line(one: &ToolSuggestion) -> String {
-    format!("{} [{}: {}]", with_server(&one.server, &one.signature), one.score, one.reason)
+pub(crate) fn line(tool: &ToolSuggestion) -> String {
+    format!("{} [{}: {}]", with_server(&tool.server, &tool.signature), tool.score, tool.reason)
 }
 
 pub(crate) fn related(server: &str, tool: &str) -> Result<Vec<RelatedToolData>, Fault> {
     let related = servers::related(server, tool, MAX_RELATED)?;
-    let shown = |one: RelatedTool| RelatedToolData {
-        server: one.server,
-        tool: one.tool,
-        follows: one.follows,
-        together: one.together,
-        of: one.of,
-        lift: reply_format::one_place(one.lift),
+    let to_data = |tool: RelatedTool| RelatedToolData {
+        server: tool.server,
+        tool: tool.tool,
+        follows: tool.follows,
+        together: tool.together,
+        of: tool.of,
+        lift: reply_format::one_place(tool.lift),
     };
-    Ok(related.into_iter().map(shown).collect())
+    Ok(related.into_iter().map(to_data).collect())
 }
 
-pub(crate) fn related_line(one: &RelatedToolData) -> String {
-    let RelatedToolData { server, tool, together, of, lift, .. } = one;
-    let what = if one.follows { "called next" } else { "by the same callers" };
-    format!("Often {what}: {server}: {tool} ({together} of {of}, {lift} times as often as by chance)")
+pub(crate) fn related_line(related: &RelatedToolData) -> String {
+    let RelatedToolData { server, tool, together, of, lift, .. } = related;
+    let order = if related.follows { "called next" } else { "by the same callers" };
+    format!("Often {order}: {server}: {tool} ({together} of {of}, {lift} times as often as by chance)")
 }

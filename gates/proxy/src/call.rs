@@ -1,8 +1,11 @@
-//! `call_tool`: calls a tool of a server. Results pass through unchanged; errors include the next step.
+//! `call_tool`: calls a tool of a server. Results pass through unchanged, unless `select` returns a part; errors include
+//! the next step.
 
 use gatehouse_sdk::{
-    Call, Content, Effect, Fault, Intent, Reply, Tool,
+    Call, Content, Effect, Fault, FaultKind, Intent, Reply, Tool,
+    artifacts::{self, Draft},
     servers::{self, ToolSearch},
+    to_json,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +18,6 @@ use crate::{
     params::always_load,
     reply_format,
     retry::{self, RetryOutcome},
-    select,
 };
 
 pub(crate) const NAME: &str = "call_tool";
@@ -59,12 +61,12 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     if let Some(program) = &args.select {
         gatehouse_jq::check(program)?;
     }
-    let arguments = reply_format::json(&args.arguments.clone().unwrap_or_default())?;
+    let arguments = to_json(&args.arguments.clone().unwrap_or_default())?;
     match servers::call(&args.server, &args.tool, &arguments) {
         Err(fault) => {
-            let did_nothing = retry::did_nothing(&fault);
-            let failure = failure::from_fault(&args, fault, |error| suggestions(call, &args, error));
-            with_fallback(call, (&args, &arguments), failure, did_nothing, Vec::new())
+            let never_reached_tool = retry::never_reached_tool(&fault);
+            let failure = CallErrorReport::from_fault(&args, fault, |error| suggestions(call, &args, error));
+            with_fallback(call, (&args, &arguments), failure, never_reached_tool, Vec::new())
         }
         Ok(reply) if reply.is_error => tool_error_reply(call, (&args, &arguments), reply),
         Ok(reply) if is_empty(&reply) => Ok(empty_reply(call, &args, reply)),
@@ -74,7 +76,7 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 
 fn apply_select(args: &Args, reply: Reply) -> Reply {
     match &args.select {
-        Some(program) => select::apply(args, reply, program),
+        Some(program) => select(args, reply, program),
         None => reply,
     }
 }
@@ -84,16 +86,16 @@ fn with_fallback(
     call: &Call<Params>,
     (args, arguments): (&Args, &str),
     failure: CallErrorReport,
-    did_nothing: bool,
+    never_reached_tool: bool,
     others: Vec<Content>,
 ) -> Result<Reply, Fault> {
-    if !call.params.auto_retry_fallback || !(did_nothing || retry::only_reads(args)) {
+    if !call.params.auto_retry_fallback || !(never_reached_tool || retry::is_read_only(args)) {
         return failure.reply(others);
     }
-    match retry::retry(arguments, failure.suggestions()) {
+    match retry::retry(arguments, &failure.fallback_suggestions) {
         RetryOutcome::Nothing => failure.reply(others),
         RetryOutcome::Reply(other, reply) => {
-            Ok(apply_select(args, reply).with(Content::Text(retry::note(args, failure.error(), &other))))
+            Ok(apply_select(args, reply).with(Content::Text(retry::note(args, &failure.error, &other))))
         }
         RetryOutcome::Failed(fallback) => failure.with_fallback(fallback).reply(others),
     }
@@ -107,8 +109,8 @@ fn tool_error_reply(
     let text = reply.text();
     let failure =
         CallErrorReport::from_tool_error(args, &text, suggestions(call, args, failure::EXECUTION_ERROR));
-    let told = failure.contains_error(&text);
-    let others = reply.content.into_iter().filter(|block| !(told && matches!(block, Content::Text(_))));
+    let reported = failure.contains_error(&text);
+    let others = reply.content.into_iter().filter(|block| !(reported && matches!(block, Content::Text(_))));
     with_fallback(call, (args, arguments), failure, false, others.collect())
 }
 
@@ -144,11 +146,57 @@ fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<ToolSuggest
     if let Some(intent) = args.intent.as_ref().filter(|_| suggestions.len() > 1) {
         let query =
             ToolSearch { query: intent.clone(), server: None, limit: MAX_INTENT_CANDIDATES, min_score: 0.0 };
-        let meant = servers::search(&query).map(|found| found.hits).unwrap_or_default();
-        let place = |one: &ToolSuggestion| {
-            meant.iter().position(|hit| one.matches(&hit.server, &hit.name)).unwrap_or(meant.len())
-        };
-        suggestions.sort_by_key(place);
+        let matches = servers::search(&query).map(|found| found.hits).unwrap_or_default();
+        suggestions.sort_by_key(|tool| {
+            matches.iter().position(|hit| tool.matches(&hit.server, &hit.name)).unwrap_or(matches.len())
+        });
     }
     suggestions
+}
+
+/// Applies a filter to a reply and adds a line that reports it. If the filter fails on this result, the full result is
+/// returned.
+fn select(args: &Args, reply: Reply, program: &str) -> Reply {
+    let whole = match &reply.structured {
+        Some(data) => data.clone(),
+        None => reply.text(),
+    };
+    let outputs = match gatehouse_jq::run(&whole, program) {
+        Ok(outputs) => outputs,
+        Err(fault) => {
+            return reply
+                .with(Content::Text(format!("select failed; this is the full result: {}", fault.message)));
+        }
+    };
+    let count = outputs.values.len();
+    let stored = store_artifact(args, &whole);
+    let note = outputs.note.map(|note| format!(" {note}")).unwrap_or_default();
+    let characters = whole.chars().count();
+    let summary = format!("select: {count} values of a result of {characters} characters.{note} {stored}");
+    let mut content = vec![Content::Text(outputs.values.join("\n"))];
+    content.extend(reply.content.into_iter().filter(|block| !matches!(block, Content::Text(_))));
+    content.push(Content::Text(summary));
+    Reply { content, structured: None, is_error: false, meta: reply.meta }
+}
+
+/// Stores the full result as an artifact, if the preset grants artifacts. Returns a sentence about the outcome.
+fn store_artifact(args: &Args, whole: &str) -> String {
+    let draft = Draft {
+        text: whole.to_owned(),
+        mime_type: "application/json".into(),
+        tool: Some(args.tool.clone()),
+        source: Some(args.server.clone()),
+        summary: None,
+        tags: Vec::new(),
+        ttl_ms: None,
+    };
+    match artifacts::put(&draft) {
+        Ok(artifact) => {
+            let hint = reply_format::hint("get_workspace_file", |file| format!("; {file} reads any part"));
+            format!("The full result is stored as {}{}.", artifact.id, hint.unwrap_or_default())
+        }
+        // Not to grant artifacts is a choice.
+        Err(fault) if fault.kind == FaultKind::Denied => "The rest is not stored.".into(),
+        Err(fault) => format!("The rest is not stored: {}", fault.message),
+    }
 }

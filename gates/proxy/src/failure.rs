@@ -4,6 +4,7 @@
 use gatehouse_sdk::{
     Content, Fault, FaultKind, Reply,
     servers::{self, Circuit},
+    to_json,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +22,7 @@ pub(crate) const MAX_ERROR_CHARS: usize = 2_000;
 #[derive(Debug, Serialize)]
 pub(crate) struct CallErrorReport {
     success: bool,
-    error: String,
+    pub(crate) error: String,
     error_code: &'static str,
     server: String,
     tool: String,
@@ -31,7 +32,7 @@ pub(crate) struct CallErrorReport {
     schema: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<FailedFallback>,
-    fallback_suggestions: Vec<ToolSuggestion>,
+    pub(crate) fallback_suggestions: Vec<ToolSuggestion>,
 }
 
 impl CallErrorReport {
@@ -49,6 +50,38 @@ impl CallErrorReport {
         }
     }
 
+    pub(crate) fn from_fault(
+        args: &Args,
+        fault: Fault,
+        suggest: impl FnOnce(&str) -> Vec<ToolSuggestion>,
+    ) -> Self {
+        let error_code = code(&args.server, &args.tool, fault.kind);
+        let mut failure = Self { hint: fault.hint, ..Self::new(args, &fault.message, error_code) };
+        match error_code {
+            "INVALID_ARGUMENTS" => {
+                let tool = servers::tool(&args.server, &args.tool);
+                failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
+                if failure.schema.is_some() {
+                    failure.hint = failure.hint.filter(|hint| !hint.starts_with("Expected: "));
+                }
+            }
+            "SERVER_NOT_FOUND" => failure.or_hint(LIST, |list| format!("{list} lists the servers.")),
+            "TOOL_NOT_FOUND" => {
+                failure.or_hint(tools::NAME, |list| format!("{list} lists the server's tools."));
+                failure.or_hint(search::NAME, |search| format!("{search} finds tools by what they do."));
+            }
+            "DENIED" => {}
+            _ => failure.fallback_suggestions = suggest(error_code),
+        }
+        failure
+    }
+
+    fn or_hint(&mut self, tool: &str, sentence: impl FnOnce(&str) -> String) {
+        if self.hint.is_none() {
+            self.hint = reply_format::hint(tool, sentence);
+        }
+    }
+
     pub(crate) fn from_tool_error(
         args: &Args,
         text: &str,
@@ -57,17 +90,9 @@ impl CallErrorReport {
         Self { fallback_suggestions, ..Self::new(args, text, EXECUTION_ERROR) }
     }
 
-    pub(crate) fn error(&self) -> &str {
-        &self.error
-    }
-
-    pub(crate) fn suggestions(&self) -> &[ToolSuggestion] {
-        &self.fallback_suggestions
-    }
-
     /// Adds the error of another tool that was called, and removes that tool from the suggestions.
     pub(crate) fn with_fallback(mut self, fallback: FailedFallback) -> Self {
-        self.fallback_suggestions.retain(|one| !fallback.matches(one));
+        self.fallback_suggestions.retain(|tool| !fallback.matches(tool));
         Self { fallback: Some(fallback), ..self }
     }
 
@@ -77,45 +102,10 @@ impl CallErrorReport {
     }
 
     pub(crate) fn reply(self, others: Vec<Content>) -> Result<Reply, Fault> {
-        let mut reply = Reply::markdown(reply_format::json(&self)?);
+        let mut reply = Reply::markdown(to_json(&self)?);
         reply.content.extend(others);
         reply.is_error = true;
         Ok(reply)
-    }
-}
-
-pub(crate) fn from_fault(
-    args: &Args,
-    fault: Fault,
-    suggest: impl FnOnce(&str) -> Vec<ToolSuggestion>,
-) -> CallErrorReport {
-    let error_code = code(&args.server, &args.tool, fault.kind);
-    let mut failure =
-        CallErrorReport { hint: fault.hint, ..CallErrorReport::new(args, &fault.message, error_code) };
-    match error_code {
-        "INVALID_ARGUMENTS" => {
-            let tool = servers::tool(&args.server, &args.tool);
-            failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
-            if failure.schema.is_some() {
-                failure.hint = failure.hint.filter(|hint| !hint.starts_with("Expected: "));
-            }
-        }
-        "SERVER_NOT_FOUND" => failure.or_hint(LIST, |list| format!("{list} lists the servers.")),
-        "TOOL_NOT_FOUND" => {
-            failure.or_hint(tools::NAME, |list| format!("{list} lists the server's tools."));
-            failure.or_hint(search::NAME, |search| format!("{search} finds tools by what they do."));
-        }
-        "DENIED" => {}
-        _ => failure.fallback_suggestions = suggest(error_code),
-    }
-    failure
-}
-
-impl CallErrorReport {
-    fn or_hint(&mut self, tool: &str, sentence: impl FnOnce(&str) -> String) {
-        if self.hint.is_none() {
-            self.hint = reply_format::hint(tool, sentence);
-        }
     }
 }
 
@@ -129,15 +119,15 @@ pub(crate) fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
         // first.
         FaultKind::NotFound => match servers::tool(server, tool) {
             Err(fault) if fault.kind == FaultKind::NotFound => match servers::servers() {
-                Ok(all) if all.iter().all(|one| one.name != server) => "SERVER_NOT_FOUND",
+                Ok(all) if all.iter().all(|known| known.name != server) => "SERVER_NOT_FOUND",
                 _ => "TOOL_NOT_FOUND",
             },
             _ => EXECUTION_ERROR,
         },
         FaultKind::Unavailable => {
             let all = servers::servers().unwrap_or_default();
-            let open = |one: &servers::Server| one.name == server && one.circuit == Circuit::Open;
-            if all.iter().any(open) { "CIRCUIT_OPEN" } else { "CONNECTION_ERROR" }
+            let is_open = |known: &servers::Server| known.name == server && known.circuit == Circuit::Open;
+            if all.iter().any(is_open) { "CIRCUIT_OPEN" } else { "CONNECTION_ERROR" }
         }
         FaultKind::Exhausted | FaultKind::Internal => EXECUTION_ERROR,
     }

@@ -29,12 +29,10 @@ mod request;
 mod retry;
 mod schema;
 mod search;
-mod select;
 mod servers;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod twins;
 
 use gatehouse_sdk::Gate;
 pub use params::Params;

@@ -82,7 +82,7 @@ fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
         servers::metrics(&filter).map_err(with_names)?.into_iter().map(metrics_row).collect();
     let recorded = !metrics.is_empty();
     let min_calls = args.min_calls.map_or(0, |min| u64::from(min.at_most(u32::MAX)));
-    metrics.retain(|one| one.call_count >= min_calls);
+    metrics.retain(|row| row.call_count >= min_calls);
     sort(&mut metrics, args.sort.unwrap_or_default());
     let mut lines: Vec<String> = metrics.iter().take(MAX_LINES).map(line).collect();
     if metrics.is_empty() && recorded {
@@ -92,16 +92,16 @@ fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
     } else if metrics.len() > MAX_LINES {
         lines.push(format!("{} tools in all; these are the first.", metrics.len()));
     }
-    let total_calls = metrics.iter().map(|one| one.call_count).sum();
+    let total_calls = metrics.iter().map(|row| row.call_count).sum();
     Reply::markdown(lines.join("\n")).structured(&AllMetrics { metrics, total_calls })
 }
 
 /// Sorts tools; ties are broken by calls, then by name.
 fn sort(metrics: &mut [ToolMetricsRow], by: MetricsOrder) {
-    let latency = |one: &ToolMetricsRow| one.p95_latency_ms.unwrap_or(one.avg_latency_ms);
+    let latency = |row: &ToolMetricsRow| row.p95_latency_ms.unwrap_or(row.avg_latency_ms);
     // Unrounded, because one failure in a thousand calls would round to zero.
-    let failed = |one: &ToolMetricsRow| {
-        one.tool_errors.saturating_add(one.transport_errors) as f64 / one.call_count.max(1) as f64
+    let failed = |row: &ToolMetricsRow| {
+        row.tool_errors.saturating_add(row.transport_errors) as f64 / row.call_count.max(1) as f64
     };
     metrics.sort_by(|a, b| {
         let first = match by {
@@ -126,35 +126,35 @@ pub(crate) fn success_rate(metrics: &ToolMetrics) -> f64 {
     }
 }
 
-fn metrics_row(one: ToolMetrics) -> ToolMetricsRow {
+fn metrics_row(row: ToolMetrics) -> ToolMetricsRow {
     ToolMetricsRow {
-        success_rate: reply_format::two_places(success_rate(&one)),
-        server: one.server,
-        tool: one.tool,
-        call_count: one.calls,
-        tool_errors: one.tool_errors,
-        transport_errors: one.transport_errors,
-        avg_latency_ms: reply_format::one_place(one.mean_ms),
-        p50_latency_ms: one.p50_ms.map(reply_format::one_place),
-        p95_latency_ms: one.p95_ms.map(reply_format::one_place),
-        connecting_ms: one.connecting_ms,
-        tokens_in: one.tokens_in,
-        tokens_out: one.tokens_out,
-        last_called: one.last_called,
-        last_error: one.last_error.map(|error| reply_format::line(&error, 200)),
+        success_rate: reply_format::two_places(success_rate(&row)),
+        server: row.server,
+        tool: row.tool,
+        call_count: row.calls,
+        tool_errors: row.tool_errors,
+        transport_errors: row.transport_errors,
+        avg_latency_ms: reply_format::one_place(row.mean_ms),
+        p50_latency_ms: row.p50_ms.map(reply_format::one_place),
+        p95_latency_ms: row.p95_ms.map(reply_format::one_place),
+        connecting_ms: row.connecting_ms,
+        tokens_in: row.tokens_in,
+        tokens_out: row.tokens_out,
+        last_called: row.last_called,
+        last_error: row.last_error.map(|error| reply_format::line(&error, 200)),
     }
 }
 
-fn line(one: &ToolMetricsRow) -> String {
-    let (success, latency) = (one.success_rate * 100.0, one.avg_latency_ms);
-    let spread = match (one.p50_latency_ms, one.p95_latency_ms) {
+fn line(row: &ToolMetricsRow) -> String {
+    let (success, latency) = (row.success_rate * 100.0, row.avg_latency_ms);
+    let spread = match (row.p50_latency_ms, row.p95_latency_ms) {
         (Some(p50), Some(p95)) => format!(" (p50 {p50}, p95 {p95})"),
         _ => String::new(),
     };
-    let error = one.last_error.as_ref().map(|error| format!(", last error: {error}")).unwrap_or_default();
+    let error = row.last_error.as_ref().map(|error| format!(", last error: {error}")).unwrap_or_default();
     format!(
         "{}: {}: {} calls, {success:.0} % succeeded, {latency} ms{spread}{error}",
-        one.server, one.tool, one.call_count
+        row.server, row.tool, row.call_count
     )
 }
 

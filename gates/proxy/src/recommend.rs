@@ -18,8 +18,7 @@ use crate::{
     metrics,
     params::SearchMode,
     reply_format,
-    search::with_server,
-    twins::{self, Twin},
+    search::{Twin, TwinGroup, group_twins, with_server, with_twins},
 };
 
 const MAX_RECOMMENDATIONS: u32 = 20;
@@ -102,13 +101,14 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     };
     candidates.truncate(top_k as usize);
     // Without a readable ledger, the reply has only the recommendations.
-    let first = candidates.first().map(|one| alternatives::related(&one.hit.server, &one.hit.name));
+    let first = candidates.first().map(|best| alternatives::related(&best.hit.server, &best.hit.name));
     let related = first.and_then(Result::ok).unwrap_or_default();
     let mut lines: Vec<String> = candidates
         .iter()
-        .map(|one| {
-            let line = format!("{} [{}]", with_server(&one.hit.server, &one.hit.signature), reason(one));
-            twins::line(line, &one.twins)
+        .map(|candidate| {
+            let tool = with_server(&candidate.hit.server, &candidate.hit.signature);
+            let line = format!("{tool} [{}]", reason(candidate));
+            with_twins(line, &candidate.twins)
         })
         .collect();
     if lines.is_empty() {
@@ -131,46 +131,46 @@ fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<RecommendCandida
     };
     let mut records: HashMap<(String, String), (u64, f64)> = metrics
         .into_iter()
-        .filter(|one| one.calls > 0)
-        .map(|one| {
-            let record = (one.calls, metrics::success_rate(&one));
-            ((one.server, one.tool), record)
+        .filter(|tool| tool.calls > 0)
+        .map(|tool| {
+            let record = (tool.calls, metrics::success_rate(&tool));
+            ((tool.server, tool.tool), record)
         })
         .collect();
-    twins::group_twins(hits)
+    group_twins(hits)
         .into_iter()
-        .map(|twins::TwinGroup { hit, twins }| {
+        .map(|TwinGroup { hit, twins }| {
             let record = records.remove(&(hit.server.clone(), hit.name.clone()));
             RecommendCandidate { hit, twins, record, reason: None }
         })
         .collect()
 }
 
-/// Sorts by a score that is half similarity alone. A tool without calls counts as one with a success rate of 50 %.
+/// Sorts by a score that is half similarity alone. A tool without calls counts as candidate with a success rate of 50 %.
 fn sort_by_record(candidates: &mut [RecommendCandidate]) {
     let score =
-        |one: &RecommendCandidate| one.hit.score * (1.0 + one.record.map_or(0.5, |(_, rate)| rate)) / 2.0;
+        |tool: &RecommendCandidate| tool.hit.score * (1.0 + tool.record.map_or(0.5, |(_, rate)| rate)) / 2.0;
     candidates.sort_by(|a, b| score(b).total_cmp(&score(a)));
 }
 
-fn reason(one: &RecommendCandidate) -> String {
-    if let Some(reason) = &one.reason {
+fn reason(candidate: &RecommendCandidate) -> String {
+    if let Some(reason) = &candidate.reason {
         return reason.clone();
     }
-    let fit = format!("{:.0} % match", one.hit.score * 100.0);
-    match one.record {
+    let fit = format!("{:.0} % match", candidate.hit.score * 100.0);
+    match candidate.record {
         Some((calls, rate)) => format!("{fit}; {:.0} % of {calls} calls succeeded", rate * 100.0),
         None => fit,
     }
 }
 
-fn recommendation(one: RecommendCandidate) -> Recommendation {
+fn recommendation(candidate: RecommendCandidate) -> Recommendation {
     Recommendation {
-        reason: reason(&one),
-        similarity: Some(reply_format::two_places(one.hit.score)),
-        success_rate: one.record.map(|(_, rate)| reply_format::two_places(rate)),
-        server: one.hit.server,
-        tool: one.hit.name,
-        twins: one.twins,
+        reason: reason(&candidate),
+        similarity: Some(reply_format::two_places(candidate.hit.score)),
+        success_rate: candidate.record.map(|(_, rate)| reply_format::two_places(rate)),
+        server: candidate.hit.server,
+        tool: candidate.hit.name,
+        twins: candidate.twins,
     }
 }

@@ -1,7 +1,6 @@
 //! Helpers for replies: tool names as the caller sees them, rounded numbers and short lines.
 
-use gatehouse_sdk::{Fault, context};
-use serde::Serialize;
+use gatehouse_sdk::context;
 
 /// Builds a sentence with the exposed name of a tool of this gate. `None` if the caller does not have the tool.
 pub(crate) fn hint(tool: &str, sentence: impl FnOnce(&str) -> String) -> Option<String> {
@@ -16,17 +15,12 @@ pub(crate) fn one_place(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-pub(crate) fn json(data: &impl Serialize) -> Result<String, Fault> {
-    serde_json::to_string(data)
-        .map_err(|e| Fault::internal(format!("cannot serialize the reply: {e}")))
-}
-
-/// Flattens text into one line of at most `most` characters.
-pub(crate) fn line(text: &str, most: usize) -> String {
+/// Flattens text into one line of at most `max` characters.
+pub(crate) fn line(text: &str, max: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= most {
+    if line.chars().count() <= max {
         return line;
     }
-    let cut: String = line.chars().take(most.saturating_sub(1)).collect();
+    let cut: String = line.chars().take(max.saturating_sub(1)).collect();
     format!("{}…", cut.trim_end())
 }

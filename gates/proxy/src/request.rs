@@ -62,22 +62,24 @@ pub(crate) fn request_schema() -> Value {
 
 fn run(_: &Call<Params>, RawRequest(sent): RawRequest) -> Result<Reply, Fault> {
     let started = context::now();
-    let mut way = RequestRoute::default();
+    let mut route = RequestRoute::default();
     let answer = match RequestEnvelope::read(&sent) {
-        Ok(envelope) => serve(&envelope, started, &mut way).map_or_else(
-            |refusal| RequestAnswer::failure(&sent, Some(&envelope), refusal),
+        Ok(envelope) => serve(&envelope, started, &mut route).map_or_else(
+            |error| RequestAnswer::failure(&sent, Some(&envelope), error),
             |result| RequestAnswer::success(&envelope, result),
         ),
-        Err(why) => RequestAnswer::failure(&sent, None, RequestError::invalid(why, envelope::example())),
+        Err(message) => {
+            RequestAnswer::failure(&sent, None, RequestError::invalid(message, envelope::example()))
+        }
     };
-    Ok(answer.reply(&way, context::now().saturating_sub(started)))
+    Ok(answer.reply(&route, context::now().saturating_sub(started)))
 }
 
 /// Deadline of a request, shared by all calls it makes, including retries.
 struct RequestDeadline {
     /// Milliseconds since 1970.
     until: u64,
-    asked: u64,
+    requested_ms: u64,
 }
 
 /// Milliseconds reserved for the answer, because a gate that runs out of time returns nothing.
@@ -85,17 +87,18 @@ const ANSWER_RESERVE_MS: u64 = 500;
 
 impl RequestDeadline {
     fn remaining_ms(&self) -> Result<u64, RequestError> {
-        let own = self.until.saturating_sub(context::now());
-        let outer = context::remaining().saturating_sub(ANSWER_RESERVE_MS);
-        match own.min(outer) {
-            0 => Err(RequestError::deadline_exceeded(self.asked)),
+        let remaining = self.until.saturating_sub(context::now());
+        let call_remaining = context::remaining().saturating_sub(ANSWER_RESERVE_MS);
+        match remaining.min(call_remaining) {
+            0 => Err(RequestError::deadline_exceeded(self.requested_ms)),
             left => Ok(left),
         }
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct RequestRoute {
+    /// Gate or server. `None` before the tool is found.
     source: Option<String>,
     /// True if its server was started for this request alone.
     isolated: bool,
@@ -106,12 +109,14 @@ struct RequestRoute {
 fn serve(
     envelope: &RequestEnvelope,
     started: u64,
-    way: &mut RequestRoute,
+    route: &mut RequestRoute,
 ) -> Result<artifact::RequestArtifact, RequestError> {
-    let time =
-        RequestDeadline { until: started.saturating_add(envelope.timeout_ms), asked: envelope.timeout_ms };
+    let time = RequestDeadline {
+        until: started.saturating_add(envelope.timeout_ms),
+        requested_ms: envelope.timeout_ms,
+    };
     let target = RequestTarget::find(&envelope.action, envelope.isolation)?;
-    *way = target.route();
+    *route = target.route.clone();
     if target.effect > envelope.effect {
         return Err(RequestError::effect_too_strong(envelope, target.effect));
     }

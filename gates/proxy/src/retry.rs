@@ -19,8 +19,8 @@ pub(crate) struct FailedFallback {
 }
 
 impl FailedFallback {
-    pub(crate) fn matches(&self, one: &ToolSuggestion) -> bool {
-        one.matches(&self.server, &self.tool)
+    pub(crate) fn matches(&self, tool: &ToolSuggestion) -> bool {
+        tool.matches(&self.server, &self.tool)
     }
 }
 
@@ -32,11 +32,11 @@ pub(crate) enum RetryOutcome {
 }
 
 /// Returns whether the call certainly did not reach the tool.
-pub(crate) fn did_nothing(fault: &Fault) -> bool {
+pub(crate) fn never_reached_tool(fault: &Fault) -> bool {
     fault.retryable && fault.kind == FaultKind::Unavailable
 }
 
-pub(crate) fn only_reads(args: &Args) -> bool {
+pub(crate) fn is_read_only(args: &Args) -> bool {
     servers::tool(&args.server, &args.tool).is_ok_and(|tool| tool.effect == Effect::ReadOnly)
 }
 

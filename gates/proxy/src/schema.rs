@@ -3,12 +3,13 @@
 use gatehouse_sdk::{
     Call, Effect, Fault, Reply, Tool,
     servers::{self, ServerTool},
+    to_json,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Params, reply_format};
+use crate::Params;
 
 pub(crate) const NAME: &str = "get_tool_schema";
 
@@ -57,9 +58,9 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let output_schema = tool.output_schema.as_deref().map(read).transpose()?;
     let annotations = annotations(&tool);
     let ServerTool { name, description, last_schema_change, .. } = tool;
-    let whole =
+    let definition =
         ToolDefinition { name, description, input_schema, output_schema, annotations, last_schema_change };
-    Reply::markdown(reply_format::json(&whole)?).structured(&whole)
+    Reply::markdown(to_json(&definition)?).structured(&definition)
 }
 
 fn annotations(tool: &ServerTool) -> ToolAnnotations {

@@ -1,4 +1,9 @@
 //! `search_tools`: finds tools by purpose. Each line of the reply shows how to call a tool.
+//!
+//! Near-twins are tools of different servers with nearly the same description. The host lists them next to each other,
+//! and a reply shows them in one line, so the model sees that they are alike.
+
+use std::collections::HashSet;
 
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
@@ -7,13 +12,7 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Params,
-    params::always_load,
-    reply_format,
-    servers::LIST,
-    twins::{self, Twin},
-};
+use crate::{Params, params::always_load, reply_format, servers::LIST};
 
 pub(crate) const NAME: &str = "search_tools";
 
@@ -72,7 +71,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         min_score: args.min_similarity.unwrap_or(0.0),
     })?;
     let ToolsFound { hits, unmatched_terms, note } = found;
-    let hits: Vec<CategorizedHit> = twins::group_twins(hits).into_iter().map(CategorizedHit::from).collect();
+    let hits: Vec<CategorizedHit> = group_twins(hits).into_iter().map(CategorizedHit::from).collect();
     let text = text(&hits, &unmatched_terms, note.as_ref());
     let results = hits.into_iter().map(hit).collect();
     Reply::markdown(text).structured(&SearchResults { results, unmatched_terms, note })
@@ -89,8 +88,8 @@ struct CategorizedHit {
     category: Option<String>,
 }
 
-impl From<twins::TwinGroup> for CategorizedHit {
-    fn from(twins::TwinGroup { hit, twins }: twins::TwinGroup) -> Self {
+impl From<TwinGroup> for CategorizedHit {
+    fn from(TwinGroup { hit, twins }: TwinGroup) -> Self {
         Self { category: category(&hit), hit, twins }
     }
 }
@@ -103,14 +102,12 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
             None | Some("other") => line,
             Some(category) => format!("{line} [{category}]"),
         };
-        twins::line(line, twins)
+        with_twins(line, twins)
     };
     let mut lines: Vec<String> = hits.iter().map(line).collect();
-    if hits.iter().all(|shown| shown.hit.fit == Fit::Weak) {
-        lines.insert(
-            0,
-            if lines.is_empty() { "No tool fits." } else { "No tool fits well. The nearest:" }.into(),
-        );
+    if hits.iter().all(|found| found.hit.fit == Fit::Weak) {
+        let note = if lines.is_empty() { "No tool fits." } else { "No tool fits well. The nearest:" };
+        lines.insert(0, note.into());
     }
     if hits.is_empty() {
         lines.extend(reply_format::hint(LIST, |list| format!("{list} lists the servers.")));
@@ -144,4 +141,60 @@ fn hit(CategorizedHit { hit, twins, category }: CategorizedHit) -> SearchHit {
         category,
         twins,
     }
+}
+
+/// Minimum share of common words in the descriptions of near-twins.
+const MIN_SHARED_WORDS: f64 = 0.7;
+
+/// Similar tool of another server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Twin {
+    pub(crate) server: String,
+    pub(crate) tool: String,
+}
+
+pub(crate) struct TwinGroup {
+    pub(crate) hit: ToolHit,
+    pub(crate) twins: Vec<Twin>,
+}
+
+pub(crate) fn group_twins(hits: Vec<ToolHit>) -> Vec<TwinGroup> {
+    let mut groups: Vec<TwinGroup> = Vec::new();
+    for hit in hits {
+        match groups.last_mut().filter(|group| group.is_twin(&hit)) {
+            Some(group) => group.twins.push(Twin { server: hit.server, tool: hit.name }),
+            None => groups.push(TwinGroup { hit, twins: Vec::new() }),
+        }
+    }
+    groups
+}
+
+impl TwinGroup {
+    /// Returns whether a hit belongs to this group. The host gives twins the same score and lists at most one per
+    /// server.
+    #[allow(clippy::float_cmp)] // copies of the same number
+    fn is_twin(&self, other: &ToolHit) -> bool {
+        let other_server =
+            self.hit.server != other.server && self.twins.iter().all(|twin| twin.server != other.server);
+        other_server && self.hit.score == other.score && are_similar(&self.hit.brief, &other.brief)
+    }
+}
+
+fn are_similar(a: &str, b: &str) -> bool {
+    let words = |text: &str| -> HashSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (a, b) = (words(a), words(b));
+    let shared = a.intersection(&b).count() as f64;
+    shared >= MIN_SHARED_WORDS * a.union(&b).count() as f64
+}
+
+/// Appends the near-twins to a line: `… [same on chat: send_message]`.
+pub(crate) fn with_twins(line: String, twins: &[Twin]) -> String {
+    if twins.is_empty() {
+        return line;
+    }
+    let names: Vec<String> = twins.iter().map(|twin| format!("{}: {}", twin.server, twin.tool)).collect();
+    format!("{line} [same on {}]", names.join(", "))
 }

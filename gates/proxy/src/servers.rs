@@ -158,7 +158,7 @@ fn run_refresh(_: &Call<Params>, args: RefreshArgs) -> Result<Reply, Fault> {
         .collect();
     let mut lines =
         vec![format!("Tools: {added} added, {updated} updated, {removed} removed, {unchanged} unchanged.")];
-    lines.extend(failed.iter().map(|one| format!("{}: {}", one.server, one.error)));
+    lines.extend(failed.iter().map(|failure| format!("{}: {}", failure.server, failure.error)));
     let refreshed = RefreshReply { added, updated, removed, unchanged, embeddings, failed };
     Reply::markdown(lines.join("\n")).structured(&refreshed)
 }

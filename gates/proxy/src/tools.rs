@@ -92,14 +92,14 @@ fn line(tool: &ToolListEntry) -> String {
 
 fn server_metrics(server: &str) -> Result<HashMap<String, MetricsSummary>, Fault> {
     let filter = MetricsFilter { server: Some(server.to_owned()), ..MetricsFilter::all() };
-    let called = servers::metrics(&filter)?.into_iter().filter(|one| one.calls > 0);
-    let metrics = called.map(|one| {
+    let called = servers::metrics(&filter)?.into_iter().filter(|row| row.calls > 0);
+    let metrics = called.map(|row| {
         let metrics = MetricsSummary {
-            success_rate: reply_format::two_places(metrics::success_rate(&one)),
-            avg_latency_ms: reply_format::one_place(one.mean_ms),
-            call_count: one.calls,
+            success_rate: reply_format::two_places(metrics::success_rate(&row)),
+            avg_latency_ms: reply_format::one_place(row.mean_ms),
+            call_count: row.calls,
         };
-        (one.tool, metrics)
+        (row.tool, metrics)
     });
     Ok(metrics.collect())
 }

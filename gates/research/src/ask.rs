@@ -6,7 +6,7 @@ use gatehouse_sdk::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Depth, args::ResearchRequest};
+use crate::{Depth, params::ResearchRequest};
 
 const SYSTEM: &str = "\
 You research on the web for an engineer who will act on your answer.
@@ -18,8 +18,8 @@ You research on the web for an engineer who will act on your answer.
 - Texts are Markdown without headings. Leave a text empty if there is nothing to say.
 - Answer with one JSON object of the form below and with nothing else.";
 
-/// Asks the model. `what` describes the task. `form` is the answer with a description in place of each text.
-pub(crate) fn ask(request: &ResearchRequest, what: &str, form: &Value) -> Result<Completion, Fault> {
+/// Asks the model. `form` is the answer with a description in place of each text.
+pub(crate) fn ask(request: &ResearchRequest, task: &str, form: &Value) -> Result<Completion, Fault> {
     let effort = match request.depth {
         Depth::Light => "A few good pages are enough.",
         Depth::Deep => "Read widely: search more than once, prefer primary sources, and compare them.",
@@ -29,14 +29,13 @@ pub(crate) fn ask(request: &ResearchRequest, what: &str, form: &Value) -> Result
     let options = Options {
         system: Some(format!("{SYSTEM}\n\n{effort}\n\nThe form of the answer:\n{form_text}\n")),
         schema: Some(schema(form).to_string()),
-        max_tokens: None,
-        temperature: None,
         web_search: true,
         depth: request.depth.into(),
         time_ms: Some(time(request.deadline_ms)),
+        ..Options::default()
     };
     // A JSON string, so the query cannot fake its own end.
-    models::complete(&format!("{what}\n\n{}\n", json!(request.query)), &options)
+    models::complete(&format!("{task}\n\n{}\n", json!(request.query)), &options)
 }
 
 /// Reserves a tenth of the call's time, at most 2 s, so that the gate can still report a late model's fault or partial

@@ -2,8 +2,8 @@
 //!
 //! | tool | module | purpose |
 //! |---|---|---|
-//! | `research_idea` | `idea` | finds ideas: how, when, and trade-offs |
-//! | `research_implementation` | `implementation` | finds code |
+//! | `research_idea` | `list` | finds ideas: how, when, and trade-offs |
+//! | `research_implementation` | `list` | finds code |
 //! | `research_study` | `study` | writes a study of one question |
 //!
 //! The host's language model does the work with web search (grant `models`). A call takes seconds to minutes, costs
@@ -14,11 +14,8 @@
 //! Models invent URLs, so the reply marks sources that the provider does not list as read, and notes if the provider
 //! lists none. The gate opens no pages and does not verify their content.
 
-mod args;
 mod ask;
 mod clean;
-mod idea;
-mod implementation;
 mod items;
 mod list;
 mod params;
@@ -40,8 +37,8 @@ pub fn gate() -> Gate<Params> {
         env!("CARGO_PKG_VERSION"),
         "Finds ideas and code on the web, and studies questions.",
     )
-    .tool(idea::tool())
-    .tool(implementation::tool())
+    .tool(list::idea())
+    .tool(list::implementation())
     .tool(study::tool())
 }
 

@@ -1,6 +1,6 @@
-//! Preset parameters.
+//! Preset parameters, and the tool arguments that they complete.
 
-use gatehouse_sdk::{Count, models};
+use gatehouse_sdk::{Call, Count, models};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,5 +34,43 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self { default_depth: Depth::Deep, default_top_k: Count::new(5) }
+    }
+}
+
+pub(crate) const MAX_TOP_K: u32 = 20;
+
+/// Arguments of the tools that return a list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListArgs {
+    /// Your question, in your own words, with its purpose.
+    #[schemars(length(min = 1, max = 8192))]
+    pub(crate) query: String,
+    /// Items to return, at most 20.
+    pub(crate) top_k: Option<Count>,
+    /// light: a few pages, seconds. deep: many pages, minutes.
+    pub(crate) depth: Option<Depth>,
+}
+
+/// Arguments of the study.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StudyArgs {
+    /// The question to study, in your own words.
+    #[schemars(length(min = 1, max = 8192))]
+    pub(crate) query: String,
+    /// light: a few pages, seconds. deep: many pages, minutes.
+    pub(crate) depth: Option<Depth>,
+}
+
+pub(crate) struct ResearchRequest {
+    pub(crate) query: String,
+    pub(crate) depth: Depth,
+    pub(crate) deadline_ms: u64,
+}
+
+impl ResearchRequest {
+    pub(crate) fn new(call: &Call<Params>, query: String, depth: Option<Depth>) -> Self {
+        Self { query, depth: depth.unwrap_or(call.params.default_depth), deadline_ms: call.deadline_ms }
     }
 }

@@ -5,9 +5,9 @@ use gatehouse_wiki::{RelatedTool, code, one_line};
 
 use crate::{
     Depth,
-    args::ResearchRequest,
     items::ResearchItem,
     list::ListTool,
+    params::ResearchRequest,
     run::ResearchRun,
     sections::{SectionTable, SectionTexts},
     study::{RELATED, StudyReference, StudySections},

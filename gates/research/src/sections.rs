@@ -15,7 +15,7 @@ pub(crate) struct SectionSpec {
     pub(crate) key: &'static str,
     pub(crate) heading: &'static str,
     /// Description of the content, for the model.
-    pub(crate) about: &'static str,
+    pub(crate) hint: &'static str,
     pub(crate) max: usize,
     pub(crate) code: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) trait SectionTable {
     const ALL: &'static [SectionSpec];
 
     fn form() -> Map<String, Value> {
-        Self::ALL.iter().map(|section| (section.key.to_owned(), json!(section.about))).collect()
+        Self::ALL.iter().map(|section| (section.key.to_owned(), json!(section.hint))).collect()
     }
 }
 

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Params,
-    args::{ResearchRequest, StudyArgs},
-    ask, items, parse, render,
+    Params, ask, items,
+    params::{ResearchRequest, StudyArgs},
+    parse, render,
     run::{self, ResearchRun},
     sections::{SectionSpec, SectionTable, SectionTexts},
     sources::{self, Evidence},
@@ -22,8 +22,8 @@ pub(crate) const TOOL: &str = "research_study";
 
 const MAX_REFERENCES: usize = 30;
 
-const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> SectionSpec {
-    SectionSpec { key, heading, about, max: 8_000, code: false }
+const fn prose(key: &'static str, heading: &'static str, hint: &'static str) -> SectionSpec {
+    SectionSpec { key, heading, hint, max: 8_000, code: false }
 }
 
 pub(crate) struct StudySections;

@@ -27,10 +27,10 @@ pub(crate) fn full(entry: &Entry, schema: &Value, about: bool) -> String {
     text += &signature(entry, schema);
     let properties = schema.get("properties").and_then(Value::as_object);
     for (argument, property) in properties.into_iter().flatten() {
-        let said = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
         let default = property.get("default").map(|value| format!(" (default {value})")).unwrap_or_default();
-        if !said.is_empty() || !default.is_empty() {
-            text += &format!("\n  // {argument}: {}{default}", comment(said, MAX_DESCRIPTION_CHARS));
+        if !description.is_empty() || !default.is_empty() {
+            text += &format!("\n  // {argument}: {}{default}", comment(description, MAX_DESCRIPTION_CHARS));
         }
     }
     text
@@ -50,10 +50,10 @@ fn replies(entry: &Entry) -> String {
 }
 
 /// Formats untrusted text as a one-line comment.
-fn comment(text: &str, most: usize) -> String {
+fn comment(text: &str, max: usize) -> String {
     let words = text.replace("*/", "* /");
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    line[..line.floor_char_boundary(most)].to_owned()
+    line[..line.floor_char_boundary(max)].to_owned()
 }
 
 fn name(name: &str) -> String {

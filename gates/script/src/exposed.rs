@@ -23,8 +23,8 @@ pub(crate) fn check(params: &Params) -> Result<(), Fault> {
         if crate::OWN.contains(&file.name.as_str()) {
             return Err(wrong("this gate has a tool with that name".into()));
         }
-        if let Err(mistake) = typescript::CompiledScript::read(&file.code) {
-            return Err(wrong(engine::ScriptError::from(mistake).render(&file.code)));
+        if let Err(error) = typescript::CompiledScript::read(&file.code) {
+            return Err(wrong(engine::ScriptError::from(error).render(&file.code)));
         }
     }
     Ok(())

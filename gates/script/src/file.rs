@@ -10,7 +10,7 @@
 use serde_json::{Map, Value};
 
 const NAME: &str = "script";
-const ABOUT: &str = "description";
+const DESCRIPTION: &str = "description";
 const PARAMS: &str = "params";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -32,12 +32,12 @@ impl ScriptFile {
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let (mut name, mut description, mut params) = (None, None, None);
         for (at, line) in text.lines().enumerate() {
-            let Some(said) = line.trim_start().strip_prefix("//") else { break };
-            let Some((key, value)) = said.split_once(':') else { continue };
+            let Some(comment) = line.trim_start().strip_prefix("//") else { break };
+            let Some((key, value)) = comment.split_once(':') else { continue };
             let value = value.trim();
             match key.trim() {
                 NAME if name.is_none() => name = Some(value.to_owned()),
-                ABOUT if description.is_none() => description = Some(value.to_owned()),
+                DESCRIPTION if description.is_none() => description = Some(value.to_owned()),
                 PARAMS if params.is_none() => {
                     let schema = serde_json::from_str::<Map<String, Value>>(value);
                     let schema = schema.map_err(|why| {
@@ -56,7 +56,8 @@ impl ScriptFile {
                 crate::cut(&name)
             ));
         }
-        let description = description.filter(|about| !about.is_empty()).ok_or_else(|| missing(ABOUT))?;
+        let description =
+            description.filter(|about| !about.is_empty()).ok_or_else(|| missing(DESCRIPTION))?;
         Ok(Self { name, description, params, code: text.to_owned() })
     }
 
@@ -66,8 +67,8 @@ impl ScriptFile {
         params: Option<&Map<String, Value>>,
         code: &str,
     ) -> String {
-        let about = description.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut text = format!("// {NAME}: {name}\n// {ABOUT}: {about}\n");
+        let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut text = format!("// {NAME}: {name}\n// {DESCRIPTION}: {description}\n");
         if let Some(params) = params {
             text += &format!("// {PARAMS}: {}\n", Value::Object(params.clone()));
         }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_rendered_file_can_be_read() {
         let params = serde_json::json!({"type": "object", "properties": {"n": {"type": "number"}}});
         let params = params.as_object().cloned();
         let text = ScriptFile::render(
@@ -99,15 +100,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn errors_name_the_fault() {
         for (text, why) in [
             ("return 1", "`// script: …`"),
             ("// script: Not a name\n", "1 to 64 of a-z"),
             ("// script: a\n// description:\nreturn 1", "`// description: …`"),
             ("// script: a\n// description: b\n// params: [1]\n", "line 3: params must be a JSON Schema"),
         ] {
-            let told = ScriptFile::read(text).expect_err(text);
-            assert!(told.contains(why), "{told}");
+            let error = ScriptFile::read(text).expect_err(text);
+            assert!(error.contains(why), "{error}");
         }
     }
 }

@@ -17,7 +17,8 @@ pub(crate) enum AllowedEffect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
     /// Strongest allowed effect of tools that scripts call.
-    pub(crate) may: AllowedEffect,
+    #[serde(rename = "may")]
+    pub(crate) allow: AllowedEffect,
     /// Maximum calls per script, at most 1000. The gate's limits.calls applies too.
     pub max_calls: Count,
     /// Enable tools that save, run and list scripts. They also need the grant kv.
@@ -32,7 +33,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            may: AllowedEffect::Read,
+            allow: AllowedEffect::Read,
             max_calls: Count::new(200),
             max_parallel: Count::new(8),
             scripts: Vec::new(),
@@ -43,7 +44,7 @@ impl Default for Params {
 
 impl Params {
     pub(crate) fn effect(&self) -> Effect {
-        match self.may {
+        match self.allow {
             AllowedEffect::Read => Effect::ReadOnly,
             AllowedEffect::Change => Effect::Mutating,
             AllowedEffect::Execute => Effect::ExternalExec,

@@ -54,31 +54,31 @@ pub(crate) fn run_text(
     input: Option<&serde_json::Value>,
     timeout_ms: Option<Count>,
 ) -> Reply {
-    let bounds = RunLimits {
+    let limits = RunLimits {
         time: timeout_ms.map_or(DEFAULT_TIME_MS, |time| time.at_most(u32::MAX)).into(),
         calls: call.params.max_calls.at_most(1_000),
         parallel: call.params.max_parallel.at_most(8),
     };
-    render(engine::run(code, input, bounds), code)
+    render(engine::run(code, input, limits), code)
 }
 
 /// Renders the value or error in its own block, so that it stays valid JSON. Console and call counts follow in a second
 /// block.
-fn render(ended: RunOutcome, source: &str) -> Reply {
-    let failed = ended.value.is_err();
-    let value = match &ended.value {
+fn render(outcome: RunOutcome, source: &str) -> Reply {
+    let failed = outcome.value.is_err();
+    let value = match &outcome.value {
         Ok(Some(json)) => json.clone(),
         Ok(None) => "undefined (end the script with `return value`)".to_owned(),
-        Err(failure) => failure.render(source),
+        Err(error) => error.render(source),
     };
     let mut notes = Vec::new();
-    if !ended.console.is_empty() {
-        notes.push(format!("Console:\n{}", ended.console.join("\n")));
+    if !outcome.console.is_empty() {
+        notes.push(format!("Console:\n{}", outcome.console.join("\n")));
     }
-    if ended.calls > 0 {
+    if outcome.calls > 0 {
         let (calls, batches) =
-            (plural(ended.calls, "call", "calls"), plural(ended.batches, "batch", "batches"));
-        let unawaited = match ended.unawaited {
+            (plural(outcome.calls, "call", "calls"), plural(outcome.batches, "batch", "batches"));
+        let unawaited = match outcome.unawaited {
             0 => String::new(),
             unawaited => format!("; {unawaited} not awaited"),
         };

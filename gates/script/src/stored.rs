@@ -81,7 +81,9 @@ struct RemoveScriptArgs {
 pub(crate) fn save() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, SaveScriptArgs>(SAVE)
         .title("Save a script")
-        .description(|_| "Save a working script for later sessions. Saving a name again creates a new version.")
+        .description(
+            |_| "Save a working script for later sessions. Saving a name again creates a new version.",
+        )
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .additive()
@@ -129,9 +131,9 @@ fn key(name: &str, version: i64) -> String {
 }
 
 fn versions(name: &str) -> Result<Vec<i64>, Fault> {
-    let begin = format!("{SCRIPT_PREFIX}{name}@");
-    let keys = kv::caller().list(&begin)?;
-    let mut versions: Vec<i64> = keys.iter().filter_map(|key| key[begin.len()..].parse().ok()).collect();
+    let prefix = format!("{SCRIPT_PREFIX}{name}@");
+    let keys = kv::caller().list(&prefix)?;
+    let mut versions: Vec<i64> = keys.iter().filter_map(|key| key[prefix.len()..].parse().ok()).collect();
     versions.sort_unstable();
     Ok(versions)
 }
@@ -159,8 +161,8 @@ fn store_script(args: SaveScriptArgs) -> Result<Reply, Fault> {
         return Err(Fault::invalid(format!("code: {shown}")).hint("Nothing was saved."));
     }
     let version = kv::caller().add(&format!("{COUNT_PREFIX}{name}"), 1, None)?;
-    let kept = ScriptVersion { version, description, code, params, saved: context::now() };
-    let text = serde_json::to_vec(&kept)
+    let stored = ScriptVersion { version, description, code, params, saved: context::now() };
+    let text = serde_json::to_vec(&stored)
         .map_err(|why| Fault::internal(format!("cannot serialize script '{name}': {why}")))?;
     kv::caller().set(&key(&name, version), &text, None)?;
     kv::caller().delete(&key(&name, version - MAX_VERSIONS))?;
@@ -171,11 +173,13 @@ fn run_stored(call: &Call<Params>, args: RunScriptArgs) -> Result<Reply, Fault> 
     let script = read(&args.name, args.version.map(|version| version.at_most(u32::MAX).into()))?;
     let input = args.args.unwrap_or_default();
     let required = script.params.as_ref().and_then(|params| params.get("required")).and_then(Value::as_array);
-    let lacks =
+    let missing =
         required.into_iter().flatten().filter_map(Value::as_str).find(|name| !input.contains_key(*name));
-    if let Some(lacks) = lacks {
+    if let Some(missing) = missing {
         let params = Value::Object(script.params.clone().unwrap_or_default());
-        return Err(Fault::invalid(format!("args: '{lacks}' is missing")).hint(format!("Expected: {params}")));
+        return Err(
+            Fault::invalid(format!("args: '{missing}' is missing")).hint(format!("Expected: {params}"))
+        );
     }
     kv::caller().add(&format!("{RUNS_PREFIX}{}", args.name), 1, None)?;
     kv::caller().set(
@@ -192,8 +196,11 @@ fn missing(name: &str, version: Option<i64>, versions: &[i64]) -> Fault {
             .hint(format!("It has versions {first} to {last}."));
     }
     let known = names().unwrap_or_default().join(", ");
-    let known =
-        if known.is_empty() { "You have no saved scripts.".into() } else { format!("Your saved scripts: {known}.") };
+    let known = if known.is_empty() {
+        "You have no saved scripts.".into()
+    } else {
+        format!("Your saved scripts: {known}.")
+    };
     Fault::not_found(format!("you have no saved script '{name}'")).hint(known)
 }
 
@@ -228,8 +235,8 @@ fn remove_script(name: &str) -> Result<Reply, Fault> {
     for version in &versions {
         kv::caller().delete(&key(name, *version))?;
     }
-    for begin in [COUNT_PREFIX, RUNS_PREFIX, LAST_RUN_PREFIX] {
-        kv::caller().delete(&format!("{begin}{name}"))?;
+    for prefix in [COUNT_PREFIX, RUNS_PREFIX, LAST_RUN_PREFIX] {
+        kv::caller().delete(&format!("{prefix}{name}"))?;
     }
     Ok(Reply::markdown(format!("Removed '{name}' with {} versions.", versions.len())))
 }
@@ -238,11 +245,11 @@ fn remove_script(name: &str) -> Result<Reply, Fault> {
 fn missing_tools(code: &str, tools: &[Entry]) -> String {
     let proxied = tools.iter().any(|entry| entry.tool == engine::PROXY);
     let missing = typescript::uses(code).into_iter().filter(|(source, tool)| {
-        let mut of_source =
+        let mut source_tools =
             tools.iter().filter(|entry| engine::is_same_name(&entry.source, source)).peekable();
         // An unknown source could be a server behind the proxy.
-        (of_source.peek().is_some() || !proxied)
-            && !of_source.any(|entry| engine::is_same_name(&entry.tool, tool) || entry.name == *tool)
+        (source_tools.peek().is_some() || !proxied)
+            && !source_tools.any(|entry| engine::is_same_name(&entry.tool, tool) || entry.name == *tool)
     });
     let missing: Vec<String> = missing.map(|(source, tool)| format!("{source}.{tool}")).take(10).collect();
     if missing.is_empty() { String::new() } else { format!("; this preset has no {}", missing.join(", ")) }
@@ -264,9 +271,9 @@ fn list_scripts(name: Option<&str>) -> Result<Reply, Fault> {
         let params =
             last.params.as_ref().and_then(|params| params.get("properties")).and_then(Value::as_object);
         let params: Vec<&str> = params.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let (params, version, about) = (params.join(", "), last.version, last.description);
+        let (params, version, description) = (params.join(", "), last.version, last.description);
         let (runs, lacks) = (runs(&name)?, missing_tools(&last.code, &tools));
-        lines.push(format!("{name}({params}) v{version}: {about} ({runs}{lacks})"));
+        lines.push(format!("{name}({params}) v{version}: {description} ({runs}{lacks})"));
     }
     Ok(Reply::markdown(if lines.is_empty() { "You have no saved scripts.".into() } else { lines.join("\n") }))
 }

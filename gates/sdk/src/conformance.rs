@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{Gate, Params, Reply, bindings::gatehouse::gate::types::Manifest};
+use crate::{
+    Fault, Gate, Params, Reply,
+    bindings::gatehouse::gate::types::{Manifest, Tool},
+};
 
 /// Describes the gate twice and asserts that the manifests are equal, schemas are valid, tools have descriptions, and
 /// parameters have a type, a default and a description.
@@ -33,12 +36,9 @@ pub fn describe<P: Params>(gate: &Gate<P>, params: &str) -> Manifest {
 /// Asserts that the reply's data matches the tool's output schema, and returns the data.
 #[track_caller]
 pub fn structured<P: Params>(gate: &Gate<P>, tool: &str, reply: &Reply) -> Value {
-    let manifest = gate.describe("{}").unwrap_or_else(|fault| panic!("describe: {fault:?}"));
-    let declared = manifest.tools.iter().find(|t| t.name == tool);
-    let declared = declared.unwrap_or_else(|| panic!("no tool '{tool}'"));
-    let schema = declared.output_schema.as_ref().unwrap_or_else(|| panic!("'{tool}' declares no output"));
+    let schema = declared(gate, tool).output_schema.unwrap_or_else(|| panic!("'{tool}' declares no output"));
     let data = json(reply.structured.as_deref().unwrap_or_else(|| panic!("'{tool}' sent no data")));
-    if let Err(error) = jsonschema::draft202012::validate(&json(schema), &data) {
+    if let Err(error) = jsonschema::draft202012::validate(&json(&schema), &data) {
         panic!("'{tool}': {error} at {}", error.instance_path());
     }
     data
@@ -47,10 +47,22 @@ pub fn structured<P: Params>(gate: &Gate<P>, tool: &str, reply: &Reply) -> Value
 /// Returns whether the host would accept these arguments for the tool.
 #[track_caller]
 pub fn accepts<P: Params>(gate: &Gate<P>, tool: &str, arguments: &str) -> bool {
+    jsonschema::draft202012::is_valid(&json(&declared(gate, tool).input_schema), &json(arguments))
+}
+
+/// Calls a tool after asserting that its schema accepts the arguments.
+#[track_caller]
+pub fn call<P: Params>(gate: &Gate<P>, tool: &str, arguments: &Value, params: &str) -> Result<Reply, Fault> {
+    let arguments = arguments.to_string();
+    assert!(accepts(gate, tool, &arguments), "the schema of '{tool}' refuses {arguments}");
+    crate::testing::call(gate, tool, &arguments, params)
+}
+
+#[track_caller]
+fn declared<P: Params>(gate: &Gate<P>, name: &str) -> Tool {
     let manifest = gate.describe("{}").unwrap_or_else(|fault| panic!("describe: {fault:?}"));
-    let declared = manifest.tools.iter().find(|t| t.name == tool);
-    let declared = declared.unwrap_or_else(|| panic!("no tool '{tool}'"));
-    jsonschema::draft202012::is_valid(&json(&declared.input_schema), &json(arguments))
+    let tool = manifest.tools.into_iter().find(|tool| tool.name == name);
+    tool.unwrap_or_else(|| panic!("no tool '{name}'"))
 }
 
 #[track_caller]

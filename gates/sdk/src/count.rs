@@ -11,16 +11,16 @@ pub type Count = WholeNumber<1>;
 /// A position to start from, at least 0.
 pub type Offset = WholeNumber<0>;
 
-/// An integer of at least `LEAST`. JSON integers have no maximum (`1e30` is valid), so larger values saturate at
+/// An integer of at least `MIN`. JSON integers have no maximum (`1e30` is valid), so larger values saturate at
 /// `u32::MAX`. The tool applies its own limit with [`WholeNumber::at_most`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct WholeNumber<const LEAST: u32>(u32);
+pub struct WholeNumber<const MIN: u32>(u32);
 
-impl<const LEAST: u32> WholeNumber<LEAST> {
-    /// Creates the number, raised to `LEAST` if it is less.
+impl<const MIN: u32> WholeNumber<MIN> {
+    /// Creates the number, raised to `MIN` if it is less.
     pub const fn new(number: u32) -> Self {
-        Self(if number < LEAST { LEAST } else { number })
+        Self(if number < MIN { MIN } else { number })
     }
 
     /// Returns the number, or `cap` if it is greater.
@@ -29,21 +29,21 @@ impl<const LEAST: u32> WholeNumber<LEAST> {
     }
 }
 
-impl<'de, const LEAST: u32> Deserialize<'de> for WholeNumber<LEAST> {
+impl<'de, const MIN: u32> Deserialize<'de> for WholeNumber<MIN> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(from)?;
         // JSON Schema calls 5.0 an integer. The cast saturates.
         let float = || number.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64);
         match number.as_u64().or_else(float) {
-            Some(n) if n >= LEAST.into() => Ok(Self(u32::try_from(n).unwrap_or(u32::MAX))),
-            _ => Err(de::Error::custom(format!("expected an integer of at least {LEAST}, got {number}"))),
+            Some(n) if n >= MIN.into() => Ok(Self(u32::try_from(n).unwrap_or(u32::MAX))),
+            _ => Err(de::Error::custom(format!("expected an integer of at least {MIN}, got {number}"))),
         }
     }
 }
 
-impl<const LEAST: u32> JsonSchema for WholeNumber<LEAST> {
+impl<const MIN: u32> JsonSchema for WholeNumber<MIN> {
     fn schema_name() -> Cow<'static, str> {
-        if LEAST == 0 { "Offset".into() } else { "Count".into() }
+        if MIN == 0 { "Offset".into() } else { "Count".into() }
     }
 
     fn inline_schema() -> bool {
@@ -51,7 +51,7 @@ impl<const LEAST: u32> JsonSchema for WholeNumber<LEAST> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "minimum": LEAST})
+        json_schema!({"type": "integer", "minimum": MIN})
     }
 }
 
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_count_is_refused() {
+    fn other_values_are_refused() {
         for bad in ["0", "-1", "0.0", "1.5", "\"5\"", "null", "[]", "-1e30"] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn an_offset_begins_at_nothing() {
+    fn an_offset_starts_at_zero() {
         let read = |json: &str| serde_json::from_str::<Offset>(json).map(|o| o.at_most(u32::MAX));
         assert_eq!((read("0").unwrap(), read("0.0").unwrap(), read("1e30").unwrap()), (0, 0, u32::MAX));
         assert!(read("-1").is_err() && read("0.5").is_err());

@@ -9,9 +9,7 @@ pub use crate::bindings::{
     prompting::exports::gatehouse::gate::prompts::{Message, Prompt, PromptArgument, Role},
     resourcing::exports::gatehouse::gate::resources::{ResourcePage, Template},
 };
-use crate::{
-    Call, EmbeddedResource, Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, names, params,
-};
+use crate::{Call, EmbeddedResource, Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, params};
 
 /// A reply that a filter may replace, with the arguments of its call.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,13 +103,13 @@ impl<P: Params> Gate<P> {
 
     /// Returns completions for a typed value.
     pub fn complete(&self, params: &str, typed: &Typed) -> Result<Suggestions, Fault> {
-        let Some(complete) = &self.exports.complete else { return self.missing_handler("completion") };
+        let complete = self.handler(&self.exports.complete, "completion")?;
         complete(&params::read(params)?, typed)
     }
 
     /// Applies the filter to the reply to `call`.
     pub fn on_reply(&self, call: types::Call, origin: Origin, reply: Reply) -> Result<Option<Reply>, Fault> {
-        let Some(filter) = &self.exports.filter else { return self.missing_handler("filter") };
+        let filter = self.handler(&self.exports.filter, "filter")?;
         let types::Call { id, arguments, params, caller, preset, deadline_ms, meta, .. } = call;
         let call = Call { id, params: params::read(&params)?, caller, preset, deadline_ms, meta };
         filter(&call, OutgoingReply { origin, arguments, reply })
@@ -119,19 +117,19 @@ impl<P: Params> Gate<P> {
 
     /// Returns the URI templates for these parameters.
     pub fn resource_templates(&self, params: &str) -> Result<Vec<Template>, Fault> {
-        let Some((templates, ..)) = &self.exports.resources else { return self.missing_handler("resources") };
+        let (templates, ..) = self.handler(&self.exports.resources, "resources")?;
         templates(&params::read(params)?)
     }
 
     /// Returns a page of the resource list.
     pub fn list_resources(&self, params: &str, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
-        let Some((_, list, _)) = &self.exports.resources else { return self.missing_handler("resources") };
+        let (_, list, _) = self.handler(&self.exports.resources, "resources")?;
         list(&params::read(params)?, cursor)
     }
 
     /// Returns the contents of a resource.
     pub fn read_resource(&self, params: &str, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
-        let Some((.., read)) = &self.exports.resources else { return self.missing_handler("resources") };
+        let (.., read) = self.handler(&self.exports.resources, "resources")?;
         read(&params::read(params)?, uri)
     }
 
@@ -145,17 +143,17 @@ impl<P: Params> Gate<P> {
 
     /// Returns the prompts for these parameters.
     pub fn list_prompts(&self, params: &str) -> Result<Vec<Prompt>, Fault> {
-        let Some((list, _)) = &self.exports.prompts else { return self.missing_handler("prompts") };
+        let (list, _) = self.handler(&self.exports.prompts, "prompts")?;
         list(&params::read(params)?)
     }
 
     /// Returns the messages of a prompt. `arguments` is a JSON object as text.
     pub fn get_prompt(&self, params: &str, name: &str, arguments: &str) -> Result<Vec<Message>, Fault> {
-        let Some((list, get)) = &self.exports.prompts else { return self.missing_handler("prompts") };
+        let (list, get) = self.handler(&self.exports.prompts, "prompts")?;
         let params: P = params::read(params)?;
         let prompts = list(&params)?;
         if !prompts.iter().any(|prompt| prompt.name == name) {
-            let have = names::list(prompts.iter().map(|prompt| prompt.name.as_str()));
+            let have = params::list_names(prompts.iter().map(|prompt| prompt.name.as_str()));
             let fault = Fault::not_found(format!("gate '{}' has no prompt '{name}'", self.name()));
             return Err(fault.hint(format!("Its prompts are {have}.")));
         }
@@ -164,8 +162,10 @@ impl<P: Params> Gate<P> {
         get(&params, name, &arguments)
     }
 
-    fn missing_handler<T>(&self, what: &str) -> Result<T, Fault> {
-        Err(Fault::internal(format!("gate '{}' exports `{what}` but registers no handler", self.name())))
+    fn handler<'a, T>(&self, handler: &'a Option<T>, export: &str) -> Result<&'a T, Fault> {
+        handler.as_ref().ok_or_else(|| {
+            Fault::internal(format!("gate '{}' exports `{export}` but registers no handler", self.name()))
+        })
     }
 }
 
@@ -175,9 +175,9 @@ mod tests {
     use crate::{Content, FaultKind, NoParams, testing};
 
     fn gate() -> Gate<NoParams> {
-        let shout = |_: &Call<NoParams>, passing: OutgoingReply| {
-            let text = passing.reply.text();
-            Ok((text.len() < 9).then(|| Reply::markdown(text.to_uppercase() + &passing.arguments)))
+        let shout = |_: &Call<NoParams>, outgoing: OutgoingReply| {
+            let text = outgoing.reply.text();
+            Ok((text.len() < 9).then(|| Reply::markdown(text.to_uppercase() + &outgoing.arguments)))
         };
         let prompt =
             Prompt { name: "greet".into(), title: None, description: None, arguments: vec![], icons: vec![] };
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_sees_reply_and_arguments_and_may_pass() {
+    fn a_filter_gets_reply_and_arguments_and_can_leave_the_reply() {
         let filtered =
             |text| testing::filter(&gate(), testing::origin("say"), "{}", Reply::markdown(text), "{}");
         assert_eq!(filtered("short").unwrap().unwrap().text(), "SHORT{}");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_export_without_its_part_is_a_fault_of_the_gate() {
+    fn an_export_without_a_handler_is_an_internal_fault() {
         let fault = gate().resource_templates("{}").unwrap_err();
         assert_eq!(fault.message, "gate 'loud' exports `resources` but registers no handler");
     }

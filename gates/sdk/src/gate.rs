@@ -4,7 +4,7 @@ use crate::{
     Fault, Params, Reply, Tool,
     bindings::gatehouse::gate::types::{self, Manifest},
     exports::OptionalExports,
-    names, params,
+    params,
     tool::Call,
 };
 
@@ -18,7 +18,7 @@ pub struct Gate<P> {
     version: &'static str,
     summary: &'static str,
     tools: Vec<Tool<P>>,
-    more: Option<ToolFactory<P>>,
+    params_tools: Option<ToolFactory<P>>,
     check: Option<ParamsCheck<P>>,
     prepare: Option<fn()>,
     pub(crate) exports: OptionalExports<P>,
@@ -32,7 +32,7 @@ impl<P: Params> Gate<P> {
             version,
             summary,
             tools: Vec::new(),
-            more: None,
+            params_tools: None,
             check: None,
             prepare: None,
             exports: OptionalExports::none(),
@@ -54,7 +54,7 @@ impl<P: Params> Gate<P> {
     /// A fault rejects the parameters.
     #[must_use]
     pub fn tools_from(mut self, tools: impl Fn(&P) -> Result<Vec<Tool<P>>, Fault> + 'static) -> Self {
-        self.more = Some(Box::new(tools));
+        self.params_tools = Some(Box::new(tools));
         self
     }
 
@@ -67,7 +67,7 @@ impl<P: Params> Gate<P> {
     }
 
     fn tools_from_params(&self, params: &P) -> Result<Vec<Tool<P>>, Fault> {
-        self.more.as_ref().map_or_else(|| Ok(Vec::new()), |more| more(params))
+        self.params_tools.as_ref().map_or_else(|| Ok(Vec::new()), |tools| tools(params))
     }
 
     /// Runs `prepare` when the gate is described. With `snapshot = true` under `[package.metadata.gate]` in Cargo.toml,
@@ -106,7 +106,7 @@ impl<P: Params> Gate<P> {
         let more = self.tools_from_params(&params)?;
         let offered = || self.tools.iter().chain(&more).filter(|t| t.is_offered(&params));
         let Some(tool) = offered().find(|t| t.name() == call.tool) else {
-            let have = names::list(offered().map(Tool::name));
+            let have = params::list_names(offered().map(Tool::name));
             let fault = Fault::not_found(format!("gate '{}' has no tool '{}'", self.name, call.tool));
             return Err(fault.hint(format!("Its tools are {have}.")));
         };
@@ -215,12 +215,12 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_of_data_is_kept_or_an_internal_fault() {
+    fn missing_declared_data_is_an_internal_fault() {
         assert_eq!(call("forget", "{\"text\":\"a\"}").unwrap_err().kind, FaultKind::Internal);
     }
 
     #[test]
-    fn a_tool_may_be_there_only_with_some_parameters() {
+    fn a_tool_can_depend_on_parameters() {
         let rare = tool::<EchoParams, EchoArgs>("rare")
             .only_if(|p| p.times.at_most(9) > 2)
             .meta(|p| Some(serde_json::json!({"times": p.times})))

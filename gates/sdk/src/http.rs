@@ -133,7 +133,7 @@ mod tests {
     use crate::testing::Fake;
 
     #[test]
-    fn a_request_is_put_together_and_sent() {
+    fn a_built_request_is_sent() {
         let host = Fake::new().fetch(|request| {
             assert_eq!((request.method.as_str(), request.timeout_ms), ("POST", Some(5)));
             assert_eq!(request.headers.len(), 2);
@@ -152,16 +152,16 @@ mod tests {
     }
 
     #[test]
-    fn many_are_answered_in_their_order() {
+    fn fetch_many_keeps_the_order() {
         let host = Fake::new().fetch(|request| match request.url.as_str() {
             "bad" => Err(Fault::denied("no")),
             url => Ok(Response::new(200, url)),
         });
         let requests = ["a", "bad", "b"].map(Request::get);
         let answers = host.run(|| fetch_many(&requests));
-        let told: Vec<String> =
+        let texts: Vec<String> =
             answers.into_iter().map(|a| a.map_or_else(|f| f.message, |r| r.text())).collect();
-        assert_eq!(told, ["a", "no", "b"]);
+        assert_eq!(texts, ["a", "no", "b"]);
         assert_eq!(fetch(&requests[0]).unwrap_err().kind, FaultKind::Internal, "no host, no answer");
     }
 

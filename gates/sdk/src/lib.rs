@@ -93,15 +93,13 @@ mod count;
 pub mod documents;
 pub mod elicitation;
 mod exports;
-mod fault;
 mod gate;
 pub mod http;
 pub mod knowledge;
 pub mod kv;
 pub mod models;
-mod names;
+mod outcome;
 mod params;
-mod reply;
 pub mod sampling;
 mod schema;
 pub mod servers;
@@ -119,10 +117,9 @@ pub use exports::{
     Message, Origin, OutgoingReply, Prompt, PromptArgument, ResourcePage, Role, Suggestions, Target,
     Template, Typed,
 };
-pub use fault::{Fault, FaultKind};
 pub use gate::Gate;
+pub use outcome::{Content, Fault, FaultKind, Reply, to_json};
 pub use params::{NoParams, Params};
-pub use reply::{Content, Reply};
 pub use tool::{Call, Effect, Intent, Tool, ToolBuilder, tool};
 
 /// Exports a gate from the component, given a function that returns the [`Gate`]. List the optional exports after the
@@ -160,8 +157,8 @@ macro_rules! export {
 macro_rules! export_part {
     ($gate:path, completion) => {
         impl $crate::bindings::completing::exports::gatehouse::gate::completion::Guest for Exports {
-            fn complete(params: String, asked: $crate::Typed) -> Result<$crate::Suggestions, types::Fault> {
-                $gate().complete(&params, &asked)
+            fn complete(params: String, request: $crate::Typed) -> Result<$crate::Suggestions, types::Fault> {
+                $gate().complete(&params, &request)
             }
         }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::{Fault, names, schema};
+use crate::{Fault, schema};
 
 /// Type of a gate's parameters, implemented for every type with these traits. `Default` provides the defaults, and doc
 /// comments describe the parameters to preset authors.
@@ -30,37 +30,37 @@ pub(crate) fn schema<P: Params>() -> Result<Value, Fault> {
 
 /// Reads parameters and rejects unknown ones. `describe` uses it to validate a preset.
 pub(crate) fn check<P: Params>(json: &str) -> Result<P, Fault> {
-    let given = object(json)?;
+    let params = object(json)?;
     let known = defaults::<P>()?;
     let known: Vec<&str> = known.keys().map(String::as_str).collect();
-    match given.keys().find(|key| !known.contains(&key.as_str())) {
+    match params.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(unknown(key, &known)),
         None => read(json),
     }
 }
 
 fn unknown(key: &str, known: &[&str]) -> Fault {
-    let hint = match names::nearest(key, known.iter().copied()) {
+    let hint = match nearest_name(key, known.iter().copied()) {
         Some(near) => format!("Did you mean '{near}'?"),
         None if known.is_empty() => "This gate has no parameters.".into(),
-        None => format!("The parameters are {}.", names::list(known.iter().copied())),
+        None => format!("The parameters are {}.", list_names(known.iter().copied())),
     };
     Fault::invalid(format!("unknown parameter '{key}'")).hint(hint)
 }
 
 /// Reads parameters and fills in defaults. `call` uses it, because the host has already checked the parameters.
 pub(crate) fn read<P: Params>(json: &str) -> Result<P, Fault> {
-    let given = object(json)?;
+    let params = object(json)?;
     let defaults = defaults::<P>()?;
     let with = |extra: Map<String, Value>| {
         let mut all = defaults.clone();
         all.extend(extra);
         serde_json::from_value::<P>(Value::Object(all))
     };
-    with(given.clone()).map_err(|error| {
+    with(params.clone()).map_err(|error| {
         // serde does not name the field, so find the one that fails with only defaults around it.
-        let guilty = given.into_iter().find(|one| with(Map::from_iter([one.clone()])).is_err());
-        match guilty {
+        let invalid = params.into_iter().find(|one| with(Map::from_iter([one.clone()])).is_err());
+        match invalid {
             Some((key, _)) => Fault::invalid(format!("parameter '{key}': {error}")),
             None => Fault::invalid(format!("parameters: {error}")),
         }
@@ -80,6 +80,17 @@ fn defaults<P: Params>() -> Result<Map<String, Value>, Fault> {
         Ok(Value::Object(map)) => Ok(map),
         _ => Err(Fault::internal("the parameter type must be a struct with named fields")),
     }
+}
+
+/// Returns the candidate most similar to `name`, or `None` without a similar one.
+fn nearest_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.into_iter().map(|c| (strsim::jaro_winkler(name, c), c));
+    scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, c)| c)
+}
+
+/// Formats names as `'a', 'b', 'c'`.
+pub(crate) fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    names.into_iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -139,5 +150,12 @@ mod tests {
             "additionalProperties": false
         });
         assert_eq!(schema::<P>().unwrap(), expected);
+    }
+
+    #[test]
+    fn only_a_similar_name_is_suggested() {
+        assert_eq!(nearest_name("topk", ["include_content", "top_k"]), Some("top_k"));
+        assert_eq!(nearest_name("zebra", ["include_content", "top_k"]), None);
+        assert_eq!(nearest_name("x", []), None);
     }
 }

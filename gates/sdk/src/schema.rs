@@ -25,14 +25,13 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
         s.untagged_enum_variant_titles = false;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    plain(&mut schema);
+    simplify(&mut schema);
     let mut schema = schema.to_value();
     if let Value::Object(root) = &mut schema {
         root.remove("description"); // The tool's own description is better for callers than the Rust type's.
         // A type without fields has no `properties`, but must still be a closed object.
-        let says_nothing =
-            !root.keys().any(|key| ["anyOf", "oneOf", "allOf", "enum", "const"].contains(&&**key));
-        if says_nothing {
+        let untyped = !root.keys().any(|key| ["anyOf", "oneOf", "allOf", "enum", "const"].contains(&&**key));
+        if untyped {
             root.entry("type").or_insert_with(|| "object".into());
         }
         if root.get("type").is_some_and(|kind| kind == "object") {
@@ -50,11 +49,11 @@ pub(crate) fn set_default(schema: &mut Value, property: &str, default: Value) {
     }
 }
 
-fn plain(schema: &mut Schema) {
+fn simplify(schema: &mut Schema) {
     let Some(map) = schema.as_object_mut() else { return };
     drop_noise(map);
     drop_null(map);
-    transform_subschemas(&mut plain, schema);
+    transform_subschemas(&mut simplify, schema);
     if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
         schema.insert("additionalProperties".into(), Value::Bool(false));
     }

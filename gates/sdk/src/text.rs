@@ -1,6 +1,5 @@
 //! Text compression without a language model. Always granted.
 
-use crate::Fault;
 pub use crate::bindings::gatehouse::gate::{
     text::{CompactResult, DigestResult, ExtractResult},
     types::Fit,
@@ -28,18 +27,13 @@ host_functions! {
     fn digest(document: &str, query: &str, budget: u32) -> DigestResult;
 }
 
-/// Same as [`count`].
-pub fn tokens(text: &str) -> Result<u32, Fault> {
-    count(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::Fake;
 
     #[test]
-    fn a_test_says_what_a_digest_is_and_hears_what_was_asked() {
+    fn a_fake_digest_gets_the_arguments() {
         let host = Fake::new().digest(|document, query, budget| {
             let text = format!("{document} {query} {budget}");
             Ok(DigestResult {
@@ -51,8 +45,8 @@ mod tests {
                 shortened: true,
             })
         });
-        let told = host.run(|| digest("[1]", "one", 64)).unwrap();
-        assert_eq!((told.text.as_str(), told.findings.len()), ("[1] one 64", 1));
+        let result = host.run(|| digest("[1]", "one", 64)).unwrap();
+        assert_eq!((result.text.as_str(), result.findings.len()), ("[1] one 64", 1));
         let fault = Fake::new().run(|| digest("[1]", "", 64)).unwrap_err();
         assert_eq!(fault.message, "the test host does not implement 'text.digest'");
     }

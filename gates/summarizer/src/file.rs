@@ -7,7 +7,7 @@ use gatehouse_sdk::{Call, Content, Fault, Offset, Reply, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Params;
+use crate::{Params, resources::artifact_id};
 use page::ContentPage;
 
 pub(crate) const NAME: &str = "get_workspace_file";
@@ -55,7 +55,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let id = crate::address::id(&args.path).to_owned();
+    let id = artifact_id(&args.path).to_owned();
     let offset = u64::from(args.offset.map_or(0, |offset| offset.at_most(u32::MAX)));
     let page = select::page(&id, &args, offset)?;
     let head = head(&id, offset, &page);
@@ -77,9 +77,4 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
     let next = next.map(|next| format!(" Next: offset {next}.")).unwrap_or_default();
     let note = note.as_ref().map(|note| format!(" {note}")).unwrap_or_default();
     format!("{id}: {place}{next}{note}")
-}
-
-pub(crate) fn json(data: &impl Serialize) -> Result<String, Fault> {
-    serde_json::to_string(data)
-        .map_err(|e| Fault::internal(format!("cannot serialize the reply: {e}")))
 }

@@ -7,18 +7,16 @@
 //! | `get_artifact_context` | `recall` | returns several summaries within a budget |
 //! | `search_workspace` | `workspace` | lists stored results, newest first |
 //! | `get_workspace_file` | `file` | returns any part: characters, lines, a pointer, jq |
-//! | `pin_artifact` | `pin` | extends the life of a result, or tags it |
+//! | `pin_artifact` | `workspace` | extends the life of a result, or tags it |
 //! | resources | `resources` | `gatehouse://artifact/{id}`, in full |
 //! | prompt `gateway-init` | `prompt` | explains all this to an agent |
 //!
 //! Results are data: their text never enters lines that this gate writes, and the model's instructions say not to obey
 //! it.
 
-mod address;
 mod file;
 mod filter;
 mod params;
-mod pin;
 mod prompt;
 mod recall;
 mod resources;
@@ -32,13 +30,13 @@ use gatehouse_sdk::Gate;
 pub use params::Params;
 
 /// The filter ignores replies of these tools.
-pub(crate) const TOOLS: [&str; 5] = [search::NAME, recall::NAME, workspace::NAME, file::NAME, pin::NAME];
+pub(crate) const TOOLS: [&str; 5] = [search::NAME, recall::NAME, workspace::LIST, file::NAME, workspace::PIN];
 
-const LONGEST: u32 = 100_000;
+const MAX_REPLY_CHARS: u32 = 100_000;
 
 /// Metadata for clients that store large results in files: requested parts should stay inline.
 fn long_results() -> serde_json::Value {
-    serde_json::json!({ "anthropic/maxResultSizeChars": LONGEST })
+    serde_json::json!({ "anthropic/maxResultSizeChars": MAX_REPLY_CHARS })
 }
 
 pub fn gate() -> Gate<Params> {
@@ -49,9 +47,9 @@ pub fn gate() -> Gate<Params> {
     )
     .tool(search::tool())
     .tool(recall::tool())
-    .tool(workspace::tool())
+    .tool(workspace::list())
     .tool(file::tool())
-    .tool(pin::tool())
+    .tool(workspace::pin())
     .filter(filter::on_reply)
     .resources(resources::templates, resources::list, resources::read)
     .changing(resources::changes_in)

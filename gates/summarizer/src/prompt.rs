@@ -3,7 +3,7 @@
 use gatehouse_sdk::{Content, Fault, Message, Prompt, Role, context};
 use serde_json::{Map, Value};
 
-use crate::{Params, file, pin, recall, search, workspace};
+use crate::{Params, file, recall, search, workspace};
 
 const NAME: &str = "gateway-init";
 
@@ -15,9 +15,9 @@ const LINES: &[(&str, &str)] = &[
         the part that the question needs; do not call the first tool again.",
     ),
     (search::NAME, "finds stored results by meaning."),
-    (workspace::NAME, "lists them, newest first."),
+    (workspace::LIST, "lists them, newest first."),
     (recall::NAME, "returns the summaries of several."),
-    (pin::NAME, "extends how long one is stored."),
+    (workspace::PIN, "extends how long one is stored."),
 ];
 
 pub(crate) fn list(_: &Params) -> Result<Vec<Prompt>, Fault> {

@@ -3,12 +3,12 @@
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
     artifacts::{self, Artifact, Part},
-    text,
+    text, to_json,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, address, filter::summary::StoredSummary, time};
+use crate::{Params, filter::summary::StoredSummary, resources::artifact_id, time};
 
 pub(crate) const NAME: &str = "get_artifact_context";
 
@@ -57,23 +57,23 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let budget = args.max_tokens.map_or(4_000, |most| most.at_most(100_000));
-    let mut asked: Vec<String> = Vec::new();
-    for id in args.ids.iter().map(|id| address::id(id).to_owned()) {
-        if !asked.contains(&id) {
-            asked.push(id);
+    let budget = args.max_tokens.map_or(4_000, |max| max.at_most(100_000));
+    let mut ids: Vec<String> = Vec::new();
+    for id in args.ids.iter().map(|id| artifact_id(id).to_owned()) {
+        if !ids.contains(&id) {
+            ids.push(id);
         }
     }
-    let known = artifacts::info(&asked)?;
+    let known = artifacts::info(&ids)?;
     let mut reply =
         ArtifactContexts { contexts: Vec::new(), total_tokens: 0, omitted: Vec::new(), unknown: Vec::new() };
-    for (id, artifact) in asked.into_iter().zip(known) {
+    for (id, artifact) in ids.into_iter().zip(known) {
         let Some(artifact) = artifact else {
             reply.unknown.push(id);
             continue;
         };
         let context = context(artifact)?;
-        let tokens = text::count(&crate::file::json(&context)?)?;
+        let tokens = text::count(&to_json(&context)?)?;
         // A long summary is skipped so that a later, shorter one can fit.
         if reply.total_tokens + tokens > budget {
             reply.omitted.push(id);
@@ -82,7 +82,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
             reply.contexts.push(context);
         }
     }
-    Reply::markdown(crate::file::json(&reply)?).structured(&reply)
+    Reply::markdown(to_json(&reply)?).structured(&reply)
 }
 
 fn context(artifact: Artifact) -> Result<ArtifactContext, Fault> {

@@ -6,16 +6,30 @@ use gatehouse_sdk::{
     context,
 };
 
-use crate::{Params, address, filter::summary::StoredSummary};
+use crate::{Params, filter::summary::StoredSummary};
+
+const PREFIX: &str = "gatehouse://artifact/";
+
+const TEMPLATE: &str = "gatehouse://artifact/{id}";
 
 /// The host's limit per request.
 const MAX_LISTED: u32 = 100;
 
 const PAGE_SIZE: usize = 50;
 
+pub(crate) fn uri(id: &str) -> String {
+    format!("{PREFIX}{id}")
+}
+
+/// Returns the ID in a URI, or the argument itself.
+pub(crate) fn artifact_id(path: &str) -> &str {
+    let path = path.trim();
+    path.strip_prefix(PREFIX).unwrap_or(path)
+}
+
 pub(crate) fn templates(_: &Params) -> Result<Vec<Template>, Fault> {
     Ok(vec![Template {
-        uri_template: address::TEMPLATE.into(),
+        uri_template: TEMPLATE.into(),
         name: "artifact".into(),
         title: Some("A stored result".into()),
         description: Some("The full result of an earlier call.".into()),
@@ -41,15 +55,14 @@ pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fau
 }
 
 fn parse_cursor(cursor: &str) -> Result<(u64, String), Fault> {
-    let place = cursor.split_once('.').and_then(|(created, id)| Some((created.parse().ok()?, id.to_owned())));
-    place.ok_or_else(|| {
-        Fault::invalid("invalid cursor").hint("List without a cursor.")
-    })
+    let position =
+        cursor.split_once('.').and_then(|(created, id)| Some((created.parse().ok()?, id.to_owned())));
+    position.ok_or_else(|| Fault::invalid("invalid cursor").hint("List without a cursor."))
 }
 
 fn link(artifact: Artifact) -> ResourceLink {
     ResourceLink {
-        uri: address::from_id(&artifact.id),
+        uri: uri(&artifact.id),
         title: artifact.tool.map(|tool| format!("Result of {tool}")),
         description: artifact.summary.map(|summary| StoredSummary::read(&summary).to_one_line()),
         mime_type: Some(artifact.mime_type),
@@ -58,23 +71,21 @@ fn link(artifact: Artifact) -> ResourceLink {
     }
 }
 
-pub(crate) fn read(_: &Params, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
-    let id = address::id(uri);
-    let known = artifacts::info(&[id.to_owned()])?.into_iter().next().flatten();
-    let artifact = known.ok_or_else(|| missing(uri))?;
-    let text = artifacts::read(id, &Part::Whole)?.text;
+pub(crate) fn read(_: &Params, address: &str) -> Result<Vec<EmbeddedResource>, Fault> {
+    let artifact = stored_artifact(address)?;
+    let text = artifacts::read(&artifact.id, &Part::Whole)?.text;
     let mime_type = Some(artifact.mime_type);
-    Ok(vec![EmbeddedResource { uri: address::from_id(id), mime_type, body: ResourceBody::Text(text) }])
+    Ok(vec![EmbeddedResource { uri: uri(&artifact.id), mime_type, body: ResourceBody::Text(text) }])
 }
 
 /// A result changes only once: when it expires.
-pub(crate) fn changes_in(_: &Params, uri: &str) -> Result<Option<u64>, Fault> {
-    let id = address::id(uri);
-    let known = artifacts::info(&[id.to_owned()])?.into_iter().next().flatten();
-    let artifact = known.ok_or_else(|| missing(uri))?;
+pub(crate) fn changes_in(_: &Params, address: &str) -> Result<Option<u64>, Fault> {
+    let artifact = stored_artifact(address)?;
     Ok(artifact.expires.map(|end| end.saturating_sub(context::now())))
 }
 
-fn missing(uri: &str) -> Fault {
-    Fault::not_found(format!("no result is stored at '{uri}'; it may have expired"))
+fn stored_artifact(address: &str) -> Result<Artifact, Fault> {
+    let artifact = artifacts::info(&[artifact_id(address).to_owned()])?.into_iter().next().flatten();
+    artifact
+        .ok_or_else(|| Fault::not_found(format!("no result is stored at '{address}'; it may have expired")))
 }

@@ -3,6 +3,7 @@
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
     artifacts::{self, Artifact, Fit, Hit},
+    to_json,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(artifact_match).collect();
     let text = match results.is_empty() {
         true => "No stored result matches.".into(),
-        false => crate::file::json(&results)?,
+        false => to_json(&results)?,
     };
     Reply::markdown(text).structured(&ArtifactMatches { results })
 }

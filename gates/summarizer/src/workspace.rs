@@ -1,16 +1,18 @@
-//! `search_workspace`: lists stored results, newest first.
+//! `search_workspace` lists stored results, newest first. `pin_artifact` pins one beyond its expiry, or tags it.
 
 use gatehouse_sdk::{
-    Call, Fault, Reply, Tool,
-    artifacts::{self, Artifact, Filter},
+    Call, Effect, Fault, Intent, Reply, Tool,
+    artifacts::{self, Artifact, Changes, Filter},
     context,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, filter::summary::StoredSummary, time};
+use crate::{Params, filter::summary::StoredSummary, resources::artifact_id, time};
 
-pub(crate) const NAME: &str = "search_workspace";
+pub(crate) const LIST: &str = "search_workspace";
+
+pub(crate) const PIN: &str = "pin_artifact";
 
 const MAX_ARTIFACTS: u32 = 50;
 
@@ -18,7 +20,7 @@ const MAX_SUMMARY_CHARS: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct ListArgs {
     /// All of them.
     tags: Option<Vec<String>>,
     query: Option<String>,
@@ -46,15 +48,15 @@ struct ArtifactList {
     artifacts: Vec<ArtifactEntry>,
 }
 
-pub(crate) fn tool() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Args>(NAME)
+pub(crate) fn list() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, ListArgs>(LIST)
         .description(|_| "List stored results, newest first, by tags or words.")
         .idempotent()
         .output::<ArtifactList>()
-        .run(run)
+        .run(run_list)
 }
 
-fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
     let filter = Filter { tags: args.tags.unwrap_or_default(), words: args.query.unwrap_or_default() };
     let found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
     let now = context::now();
@@ -92,4 +94,39 @@ fn artifact_entry(artifact: Artifact, now: u64) -> ArtifactEntry {
         age_seconds: now.saturating_sub(artifact.created) / 1000,
         expires_in_seconds: artifact.expires.map(|at| at.saturating_sub(now) / 1000),
     }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PinArgs {
+    id: String,
+    pinned: Option<bool>,
+    #[schemars(length(max = 16))]
+    tags: Option<Vec<String>>,
+}
+
+pub(crate) fn pin() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, PinArgs>(PIN)
+        .description(|_| "Pin a stored result so that it does not expire; add tags.")
+        .default_from("pinned", |_| true.into())
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .additive()
+        .idempotent()
+        .run(run_pin)
+}
+
+fn run_pin(_: &Call<Params>, args: PinArgs) -> Result<Reply, Fault> {
+    let changes = Changes {
+        summary: None,
+        add_tags: args.tags.unwrap_or_default(),
+        pinned: Some(args.pinned.unwrap_or(true)),
+    };
+    let artifact = artifacts::change(artifact_id(&args.id), &changes)?;
+    let lifetime = match artifact.expires {
+        None => "is pinned".to_owned(),
+        Some(at) => format!("expires in {}", time::span(at.saturating_sub(context::now()))),
+    };
+    let tags = artifact.tags.join(", ");
+    Ok(Reply::markdown(format!("{} {lifetime}. Tags: {tags}.", artifact.id)))
 }

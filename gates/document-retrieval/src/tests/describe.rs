@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_budget_is_told_and_parameters_are_checked() {
+fn the_description_shows_the_budget_and_parameters_are_checked() {
     let manifest = conformance::describe(&crate::gate(), "{\"budget_tokens\":4000}");
     let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
@@ -18,7 +18,7 @@ fn the_budget_is_told_and_parameters_are_checked() {
 }
 
 #[test]
-fn arguments_are_what_the_schema_says() {
+fn arguments_match_the_schema() {
     let accepts = |arguments: Value| {
         conformance::accepts(&crate::gate(), "mfai_document_retrieval", &arguments.to_string())
     };

@@ -6,7 +6,7 @@ const DOCUMENT: &str = "PEST++ runs 1,024 models (3.5 GB each) on a GPU. Set `NO
                         The Kalman filter of Smith's team is 32-bit.\n```\nrun  --now\n```\n";
 
 #[test]
-fn statements_stand_where_the_document_says_the_same() {
+fn supported_statements_stay() {
     for good in [
         "PEST++ runs 1024 models.",
         "Runs 1,024 models of 3.5 GB on GPUs.",
@@ -21,7 +21,7 @@ fn statements_stand_where_the_document_says_the_same() {
 }
 
 #[test]
-fn statements_with_something_else_go() {
+fn unsupported_statements_are_dropped() {
     for bad in [
         "It runs 1,025 models.",
         "It takes 3.6 GB.",

@@ -21,7 +21,7 @@ fn repositories_are_listed_with_their_guides() {
 }
 
 #[test]
-fn guides_are_left_out_where_the_caller_or_the_budget_wants_it() {
+fn guides_can_be_omitted() {
     let short = host("").repositories(|guides| {
         assert!(!guides);
         Ok(vec![Repository { navigation_guide: None, ..repository("manual") }])

@@ -33,7 +33,7 @@ fn said(text: impl Into<String>) -> Result<Completion, Fault> {
 }
 
 #[test]
-fn what_the_model_wrote_is_checked_and_the_rest_is_the_documents_own_text() {
+fn the_models_text_is_checked_and_completed_from_the_document() {
     let text = "# Calibration\nPest runs 40 models in 12 hours. It costs 99 dollars. Ask Mr Smith about it.\n\n\
                 ```\npestpp --run x\n```\n```\nrm -rf /\n```\n";
     let (data, reply) = retrieved(vec![said(text)]);
@@ -49,7 +49,7 @@ fn what_the_model_wrote_is_checked_and_the_rest_is_the_documents_own_text() {
 }
 
 #[test]
-fn a_text_that_is_too_long_is_asked_for_again_and_then_cut_at_a_sentence() {
+fn a_too_long_answer_is_requested_again_and_then_cut_at_a_sentence() {
     let long = "Pest runs 40 models. ".repeat(200);
     let (data, _) = retrieved(vec![said(long.clone()), said("Pest runs 40 models in 12 hours.")]);
     assert!(data["content"].as_str().unwrap().starts_with("Pest runs 40 models in 12 hours."));
@@ -61,7 +61,7 @@ fn a_text_that_is_too_long_is_asked_for_again_and_then_cut_at_a_sentence() {
 }
 
 #[test]
-fn where_the_model_fails_the_extractor_serves_and_says_so() {
+fn a_failing_model_falls_back_to_the_extractor() {
     let cut = Completion { cut_short: Some("limit".into()), ..Completion::new("test/model", "Half a") };
     for (answer, why) in [
         (Err(Fault::unavailable("secret words of the provider")), "Unavailable"),
@@ -77,7 +77,7 @@ fn where_the_model_fails_the_extractor_serves_and_says_so() {
 }
 
 #[test]
-fn no_model_is_asked_where_the_preset_says_so() {
+fn no_model_is_used_if_disabled() {
     let host = host(&manual()).serving(Some("test/model"), None, "local/test");
     let reply = call_with(host, TOOL, question(), "{\"budget_tokens\":300,\"use_llm\":false}").unwrap();
     assert_eq!(data(TOOL, &reply)["method"], "extractive");

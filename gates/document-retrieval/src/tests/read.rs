@@ -49,7 +49,7 @@ fn a_range_comes_with_its_numbers() {
 }
 
 #[test]
-fn a_range_that_is_none_is_refused() {
+fn an_invalid_range_is_rejected() {
     let fault =
         call(host("a\n"), TOOL, arguments(&[("start_line", 5.into()), ("end_line", 4.into())])).unwrap_err();
     assert_eq!(fault.message, "end_line is less than start_line");

@@ -24,7 +24,7 @@ fn a_small_document_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn a_large_one_is_shortened_to_the_budget_and_says_how_to_read_the_rest() {
+fn a_large_document_is_shortened_to_the_budget_with_a_hint() {
     let text = "word ".repeat(5_000);
     let host = host(&text).extract(|_, query, budget| {
         assert_eq!(query, "how to calibrate\nI write a test");
@@ -62,7 +62,7 @@ fn the_mode_and_the_query_are_those_of_the_caller() {
 }
 
 #[test]
-fn nothing_found_brings_the_guide_and_what_to_try() {
+fn an_empty_result_has_the_guide_and_suggestions() {
     for hits in [vec![], vec![hit("far.md", Fit::Nothing)]] {
         let near = !hits.is_empty();
         let host = host("a").find(move |_, _, _, _| {
@@ -87,7 +87,7 @@ fn nothing_found_brings_the_guide_and_what_to_try() {
 }
 
 #[test]
-fn an_engine_that_is_down_is_a_fault_and_never_the_guide() {
+fn an_unreachable_engine_is_a_fault() {
     let host = host("a").find(|_, _, _, _| Err(Fault::unavailable("document engine 'x' at y: refused")));
     assert_eq!(call(host, TOOL, question()).unwrap_err().kind, FaultKind::Unavailable);
     let fault = call(super::host("a"), TOOL, json!({"query": " ", "repository": "r", "search_type": "text"}));

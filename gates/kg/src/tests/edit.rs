@@ -73,7 +73,7 @@ Stored as related:
 }
 
 #[test]
-fn an_edit_without_effect_says_so_and_the_stamp_can_be_left_out() {
+fn an_edit_without_effect_is_reported_and_the_stamp_is_optional() {
     let host = Fake::new().patch(|_, _, _, stamp| {
         assert!(!stamp);
         Ok(PatchReport { file: None, last_updated: None, ..report(&[]) })

@@ -78,8 +78,11 @@ fn a_dry_run_previews_and_names_the_files() {
     let reply = host.run(|| call(TOOL, arguments)).unwrap();
     let text = reply.text();
     assert!(text.starts_with("# Would index `/srv/wiki`\n\nA dry run: nothing was changed.\n"), "{text}");
-    let told = data(TOOL, &reply);
-    assert_eq!((&told["dry_run"], &told["affected_files"]), (&json!(true), &json!(["/srv/wiki/kg.index"])));
+    let data_of_reply = data(TOOL, &reply);
+    assert_eq!(
+        (&data_of_reply["dry_run"], &data_of_reply["affected_files"]),
+        (&json!(true), &json!(["/srv/wiki/kg.index"]))
+    );
 
     let file = "/srv/wiki/heuristics/X.md";
     let host = Fake::new().preview_upsert(move |_| {
@@ -137,7 +140,7 @@ fn a_page_without_a_file_says_so() {
 }
 
 #[test]
-fn what_no_folder_brings_back_goes_only_with_confirm() {
+fn removing_unrecoverable_pages_requires_confirmation() {
     let host = Fake::new().index(|_, options| {
         assert!(options.clear_existing && options.accept_loss);
         Ok(report(1, 0))
@@ -148,7 +151,7 @@ fn what_no_folder_brings_back_goes_only_with_confirm() {
 }
 
 #[test]
-fn pages_of_other_folders_and_edges_that_nobody_knows_are_told() {
+fn taken_over_pages_and_unknown_edges_are_reported() {
     let host = Fake::new().index(|_, _| {
         let taken = TakenOver {
             from: Some("/srv/old".into()),
@@ -178,7 +181,7 @@ Stored as related:
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_before_anything_is_written() {
+fn contradictory_arguments_are_rejected_before_writing() {
     let page = json!({"page_title": "A", "page_type": "Principle", "overview": "", "content": ""});
     let mut bad_link = page.clone();
     bad_link["outgoing_links"] = json!([{"edge": "related", "target": "nowhere"}]);

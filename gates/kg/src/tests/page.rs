@@ -56,7 +56,7 @@ An answer is stored with what it depends on.
 }
 
 #[test]
-fn a_bare_page_is_a_page() {
+fn a_bare_page_is_valid() {
     let bare = || {
         let mut page = fixture::page();
         (page.overview, page.content, page.last_updated) = (String::new(), String::new(), None);

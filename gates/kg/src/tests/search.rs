@@ -143,7 +143,7 @@ fn no_page_can_forge_a_part_of_the_reply() {
 }
 
 #[test]
-fn what_fits_how_well_and_what_no_page_has_come_first() {
+fn the_fit_and_missing_terms_come_first() {
     let found = |fits: &'static [Fit]| {
         fixture::stocked(9).search(move |_, _, _| {
             let hits = fits.iter().map(|fit| Hit { fit: *fit, ..fixture::hit(0.9) }).collect();
@@ -221,7 +221,7 @@ fn the_heading_is_one_short_line() {
 }
 
 #[test]
-fn nothing_found_says_what_to_try() {
+fn an_empty_result_has_suggestions() {
     let host = fixture::stocked(9).exposes(["research_idea", "kg_index"]).search(|_, _, _| {
         Ok(SearchResult { unmatched_terms: vec!["frobnicate".into()], ..fixture::found(vec![]) })
     });
@@ -246,7 +246,7 @@ Try:
 }
 
 #[test]
-fn an_empty_graph_says_so() {
+fn an_empty_graph_is_reported() {
     let host = |tools: &[&'static str]| {
         fixture::stocked(0).exposes(tools.iter().copied()).search(|_, _, _| Ok(fixture::found(vec![])))
     };

@@ -57,7 +57,7 @@ fn a_principle_has_exactly_one_implementation() {
 }
 
 #[test]
-fn a_type_is_spelt_as_in_every_other_tool_and_others_are_refused() {
+fn type_names_match_other_tools_and_others_are_rejected() {
     assert_eq!(reply("Principle").text(), reply("principle").text());
     for bad in ["PRINCIPLE", "recipe", ""] {
         assert!(!conformance::accepts(

@@ -26,7 +26,7 @@ pub struct JqOutputs {
 
 /// Applies a filter to JSON text. For JSON Lines, the input is an array of all lines.
 pub fn run(text: &str, program: &str) -> Result<JqOutputs, Fault> {
-    if too_deep(text) {
+    if json_nests_too_deep(text) {
         return Err(Fault::invalid(format!("the value is nested deeper than {MAX_DEPTH} levels"))
             .hint("Select a part with json_pointer first."));
     }
@@ -72,7 +72,8 @@ pub fn check(program: &str) -> Result<(), Fault> {
 type CompiledFilter = jaq_core::Filter<library::JqData>;
 
 fn compile(program: &str) -> Result<CompiledFilter, Fault> {
-    if nests_too_deep(program) {
+    // Brackets in strings count too, because strings can contain filters.
+    if nests_too_deep(program.bytes()) {
         return Err(Fault::invalid(format!("the filter is nested deeper than {MAX_DEPTH} levels"))
             .hint("Use fewer nested brackets."));
     }
@@ -97,12 +98,16 @@ fn invalid_filter(mut errors: Vec<String>) -> Fault {
 fn syntax_error(error: load::Error<&str>) -> String {
     match error {
         load::Error::Io(_) => "modules cannot be loaded".into(),
-        load::Error::Lex(errors) => place(errors.first().map(|(expected, at)| (expected.as_str(), *at))),
-        load::Error::Parse(errors) => place(errors.first().map(|(expected, at)| (expected.as_str(), *at))),
+        load::Error::Lex(errors) => {
+            describe_error(errors.first().map(|(expected, at)| (expected.as_str(), *at)))
+        }
+        load::Error::Parse(errors) => {
+            describe_error(errors.first().map(|(expected, at)| (expected.as_str(), *at)))
+        }
     }
 }
 
-fn place(first: Option<(&str, &str)>) -> String {
+fn describe_error(first: Option<(&str, &str)>) -> String {
     match first {
         Some((expected, "")) => format!("expected {expected} at the end"),
         Some((expected, at)) => format!("expected {expected} at '{}'", truncate(at)),
@@ -116,38 +121,34 @@ fn undefined_name((name, undefined): (&str, jaq_core::compile::Undefined)) -> St
 
 /// An error may contain a whole value.
 fn truncate(text: &str) -> String {
-    let mut shown: String = text.chars().take(200).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
+    let mut head: String = text.chars().take(200).collect();
+    if head.len() < text.len() {
+        head.push('…');
     }
-    shown
+    head
 }
 
-/// Returns true if a filter is nested too deeply to parse. Brackets in strings count too.
-fn nests_too_deep(program: &str) -> bool {
+/// Returns true if JSON is nested too deeply to parse.
+fn json_nests_too_deep(text: &str) -> bool {
+    let (mut in_string, mut escaped) = (false, false);
+    let outside_strings = text.bytes().filter(|byte| {
+        if in_string {
+            (in_string, escaped) = (escaped || *byte != b'"', !escaped && *byte == b'\\');
+            return false;
+        }
+        in_string = *byte == b'"';
+        true
+    });
+    nests_too_deep(outside_strings)
+}
+
+fn nests_too_deep(mut bytes: impl Iterator<Item = u8>) -> bool {
     let mut depth = 0_usize;
-    program.bytes().any(|byte| {
+    bytes.any(|byte| {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
-        }
-        depth > MAX_DEPTH
-    })
-}
-
-fn too_deep(text: &str) -> bool {
-    let (mut depth, mut inside, mut escaped) = (0_usize, false, false);
-    text.bytes().any(|byte| {
-        if inside {
-            (inside, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
-        } else {
-            match byte {
-                b'"' => inside = true,
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
         }
         depth > MAX_DEPTH
     })
@@ -158,7 +159,7 @@ mod tests {
     use super::check;
 
     #[test]
-    fn a_filter_that_nests_too_deep_is_refused_before_anything_is_called() {
+    fn a_filter_nested_too_deep_is_rejected() {
         for open in ["(", "[", "{a:"] {
             let fault = check(&open.repeat(20_000)).expect_err("too deep");
             assert_eq!(fault.message, "the filter is nested deeper than 256 levels");

@@ -20,11 +20,11 @@ const EXCLUDED_FUNCTIONS: &str = "stderr debug halt halt_error logb significand 
 pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     let own =
         jaq_core::load::parse("def test(re): test(re; \"\");", |parser| parser.defs()).unwrap_or_default();
-    let there = |def: &Def<&'static str>| {
+    let included = |def: &Def<&'static str>| {
         let with_arguments = format!("{}/{}", def.name, def.args.len());
         !EXCLUDED_FUNCTIONS.split_whitespace().any(|name| name == def.name || name == with_arguments)
     };
-    jaq_core::defs().chain(jaq_std::defs().filter(there)).chain(jaq_json::defs()).chain(own)
+    jaq_core::defs().chain(jaq_std::defs().filter(included)).chain(jaq_json::defs()).chain(own)
 }
 
 pub(crate) fn functions() -> impl Iterator<Item = Filter<Native<JqData>>> {
@@ -40,23 +40,23 @@ fn test<'a>((mut context, value): Cv<'a, JqData>) -> ValXs<'a, <JqData as DataT>
 }
 
 fn matches(value: &Val, expression: &Val, flags: &Val) -> Result<Val, Fault> {
-    let text = |value: &Val| match value {
+    let as_text = |value: &Val| match value {
         Val::TStr(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
         other => Err(Fault::invalid(format!("cannot match {other}: expected a string"))),
     };
     let flags = match flags {
         Val::Null => String::new(),
-        flags => text(flags)?,
+        flags => as_text(flags)?,
     };
     if let Some(flag) = flags.chars().find(|flag| !"gimsx".contains(*flag)) {
         return Err(Fault::invalid(format!("unknown flag '{flag}'")));
     }
-    let expression = RegexBuilder::new(&text(expression)?)
+    let expression = RegexBuilder::new(&as_text(expression)?)
         .case_insensitive(flags.contains('i'))
         .multi_line(flags.contains('m'))
         .dot_matches_new_line(flags.contains('s'))
         .ignore_whitespace(flags.contains('x'))
         .build()
         .map_err(|error| Fault::invalid(format!("invalid regular expression: {error}")))?;
-    Ok(Val::Bool(expression.is_match(text(value)?.as_bytes())))
+    Ok(Val::Bool(expression.is_match(as_text(value)?.as_bytes())))
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     blocks::{OpenBlock, after_line, fence},
-    line::{at_word, head},
+    quote::{at_word, head},
 };
 
 /// Returns the first `max` characters, cut at a word and followed by `…`. After a closed block, the `…` is on its own

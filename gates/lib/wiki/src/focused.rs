@@ -127,9 +127,9 @@ fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) 
     let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     match (given(args.query), given(args.page)) {
         (Some(query), None) if args.offset.is_none_or(|offset| offset.at_most(1) == 0) => {
-            let ask = PageQuery { query, domains: args.domains, ..PageQuery::default() };
+            let query = PageQuery { query, domains: args.domains, ..PageQuery::default() };
             let top_k = args.top_k.unwrap_or(call.params.top_k);
-            let (text, found) = search_pages(focus, call, &ask, top_k)?;
+            let (text, found) = search_pages(focus, call, &query, top_k)?;
             Reply::markdown(text).structured(&FocusedReply { search: Some(found), page: None })
         }
         (None, Some(id)) => {
@@ -150,7 +150,7 @@ fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) 
 fn search_pages(
     focus: &FocusedGateSpec,
     call: &Call<FocusedParams>,
-    ask: &PageQuery,
+    query: &PageQuery,
     top_k: Count,
 ) -> Result<(String, RankedResults), Fault> {
     let FocusedParams { use_llm_reranker, include_content, content_tokens, .. } = call.params;
@@ -160,8 +160,8 @@ fn search_pages(
         ContentBudget::None
     };
     if use_llm_reranker {
-        search_and_rerank(&focus.view, ask, top_k, content, call.deadline_ms)
+        search_and_rerank(&focus.view, query, top_k, content, call.deadline_ms)
     } else {
-        search_plain(&focus.view, ask, top_k, content)
+        search_plain(&focus.view, query, top_k, content)
     }
 }

@@ -11,13 +11,12 @@ mod data;
 #[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
 pub mod fixture;
 mod focused;
+#[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
+pub mod focused_tests;
 mod kind;
-mod line;
 mod no_results;
 mod page;
 mod preview;
-#[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
-pub mod promises;
 mod quote;
 mod reader;
 mod rerank;
@@ -27,7 +26,7 @@ pub use cut::cut;
 pub use data::{HitData, RelatedData, SearchResults};
 pub use focused::{FocusedGateSpec, FocusedParams, focused_gate};
 pub use kind::Kind;
-pub use line::{code, one_line, shorten};
 pub use page::{PageData, read_page};
 pub use preview::ContentBudget;
+pub use quote::{code, one_line, shorten};
 pub use search::{MAX_TOP_K, PageQuery, RelatedTool, SearchView, search};

@@ -15,8 +15,8 @@ use crate::{
 const MAX_NEAR: usize = 3;
 
 /// `near` holds the nearest pages, which do not answer the query.
-pub(crate) fn text(view: &SearchView, ask: &PageQuery, found: &SearchResults, near: &[Hit]) -> String {
-    let mut out = format!("No {} found for: \"{}\"\n\n", view.subject, shorten_query(&ask.query));
+pub(crate) fn text(view: &SearchView, query: &PageQuery, found: &SearchResults, near: &[Hit]) -> String {
+    let mut out = format!("No {} found for: \"{}\"\n\n", view.subject, shorten_query(&query.query));
     if is_empty() {
         out += "The knowledge graph has no pages yet.";
         if let Some(tool) = context::exposed_name("kg_index") {
@@ -34,7 +34,7 @@ pub(crate) fn text(view: &SearchView, ask: &PageQuery, found: &SearchResults, ne
         out += &format!("{}\n\n", render_note(note));
     }
     out += "Try:\n- Broader or fewer terms\n";
-    let filters = filters(ask);
+    let filters = filters(query);
     if !filters.is_empty() {
         out += &format!("- Drop the filters: {}\n", filters.join(", "));
     }
@@ -71,16 +71,16 @@ pub(crate) fn render_note(note: &str) -> String {
     format!("Note: {}", one_line(note, 500))
 }
 
-fn filters(ask: &PageQuery) -> Vec<String> {
+fn filters(query: &PageQuery) -> Vec<String> {
     let mut set = Vec::new();
-    if !ask.page_types.is_empty() {
-        let names: Vec<&str> = ask.page_types.iter().map(|k| k.name()).collect();
+    if !query.page_types.is_empty() {
+        let names: Vec<&str> = query.page_types.iter().map(|k| k.name()).collect();
         set.push(format!("page_types ({})", names.join(", ")));
     }
-    if !ask.domains.is_empty() {
-        set.push(format!("domains ({})", one_line(&ask.domains.join(", "), 200)));
+    if !query.domains.is_empty() {
+        set.push(format!("domains ({})", one_line(&query.domains.join(", "), 200)));
     }
-    if let Some(score) = ask.min_score {
+    if let Some(score) = query.min_score {
         set.push(format!("min_score ({score})"));
     }
     set

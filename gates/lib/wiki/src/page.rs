@@ -108,7 +108,7 @@ fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Resul
         _ => (short_head(&page), String::new()),
     };
     let room = MAX_REPLY_TOKENS - FRAME_TOKENS;
-    let room = room.saturating_sub(text::tokens(&head)? + text::tokens(&tail)?).max(MIN_PIECE_TOKENS);
+    let room = room.saturating_sub(text::count(&head)? + text::count(&tail)?).max(MIN_PIECE_TOKENS);
     let content = &body[from..from + fitting(&body[from..], room)?];
     let end = offset + content.chars().count();
     let next_offset = (end < characters).then_some(end);
@@ -193,7 +193,7 @@ fn lists(page: &Page) -> Result<String, Fault> {
         page.neighbours.iter().map(|n| related_line(&n.edge, n.outgoing, &n.id)).collect();
     for shown in [MAX_LIST_ITEMS, 30, 10, 3] {
         let lists = list("Sources", &sources, shown) + &list("Related pages", &related, shown);
-        if text::tokens(&lists)? <= MAX_LISTS_TOKENS {
+        if text::count(&lists)? <= MAX_LISTS_TOKENS {
             return Ok(lists);
         }
     }
@@ -227,7 +227,7 @@ fn fitting(text: &str, room: u32) -> Result<usize, Fault> {
     // English averages about four bytes per token.
     let mut at = text.floor_char_boundary(low.saturating_mul(4));
     for _ in 0..8 {
-        let tokens = text::tokens(&text[..at])?;
+        let tokens = text::count(&text[..at])?;
         if tokens <= room {
             low = at
         } else {

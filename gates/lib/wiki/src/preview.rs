@@ -93,7 +93,7 @@ fn preview(hit: &Hit, query: &str, budget: u32) -> Result<PagePreview, Fault> {
     let parts = if about_code { [code.text, prose] } else { [prose, code.text] };
     let parts = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
-    let tokens = text::tokens(&text)?;
+    let tokens = text::count(&text)?;
     Ok(PagePreview { text, whole: false, tokens })
 }
 
@@ -103,7 +103,7 @@ fn fits(text: &str, budget: u32) -> Result<Option<u32>, Fault> {
     if text.len() > budget as usize * MAX_BYTES_PER_TOKEN {
         return Ok(None);
     }
-    Ok(Some(text::tokens(text)?).filter(|tokens| *tokens <= budget))
+    Ok(Some(text::count(text)?).filter(|tokens| *tokens <= budget))
 }
 
 struct CodeExcerpt {

@@ -10,11 +10,11 @@
 use gatehouse_sdk::{
     Fault, FaultKind, context,
     knowledge::Hit,
-    models::{self, Completion, Depth, Options},
+    models::{self, Completion, Options},
 };
 use serde_json::{Value, json};
 
-use crate::{Kind, line::head, one_line};
+use crate::{Kind, one_line, quote::head};
 
 /// Maximum time for the model, which also gets at most half of the time left.
 const MAX_TIME_MS: u64 = 8_000;
@@ -34,8 +34,8 @@ const SYSTEM: &str = "You order search results by how well each answers a query.
                       only: {\"order\": [numbers of candidates, the best first, each once]}.";
 
 pub(crate) struct Reranker {
-    /// Start time of the call, in milliseconds.
-    began: u64,
+    /// Start of the call.
+    started_ms: u64,
     deadline_ms: u64,
 }
 
@@ -43,14 +43,12 @@ impl Reranker {
     /// Returns `None` if no model is available, so that the search requests no extra pages.
     pub(crate) fn serving(deadline_ms: u64) -> Option<Self> {
         match models::which() {
-            Ok(serving) => serving.llm.is_some().then(|| Self { began: context::now(), deadline_ms }),
+            Ok(serving) => serving.llm.is_some().then(|| Self { started_ms: context::now(), deadline_ms }),
             Err(fault) => {
                 // A missing grant is deliberate.
                 let denied = fault.kind == FaultKind::Denied;
-                note(
-                    if denied { context::Level::Debug } else { context::Level::Warn },
-                    &fault_reason(&fault),
-                );
+                let level = if denied { context::Level::Debug } else { context::Level::Warn };
+                log_fallback(level, &fault_reason(&fault));
                 None
             }
         }
@@ -67,22 +65,23 @@ impl Reranker {
             return None; // Only one order exists.
         }
         let wanted = top_k.min(hits.len());
-        let left = self.deadline_ms.saturating_sub(context::now().saturating_sub(self.began));
-        let asked = ask(query, hits, wanted, MAX_TIME_MS.min(left / 2)).map_err(|fault| fault_reason(&fault));
-        match asked.and_then(|answer| Ok((read(&answer, hits.len(), wanted)?, answer.model))) {
+        let left = self.deadline_ms.saturating_sub(context::now().saturating_sub(self.started_ms));
+        let answer = request_order(query, hits, wanted, MAX_TIME_MS.min(left / 2))
+            .map_err(|fault| fault_reason(&fault));
+        match answer.and_then(|answer| Ok((parse_order(&answer, hits.len(), wanted)?, answer.model))) {
             Ok((order, model)) => {
                 *hits = reorder(hits, &order);
                 Some(one_line(&model, 100))
             }
             Err(why) => {
-                note(context::Level::Warn, &why);
+                log_fallback(context::Level::Warn, &why);
                 None
             }
         }
     }
 }
 
-fn ask(query: &str, hits: &[Hit], wanted: usize, time_ms: u64) -> Result<Completion, Fault> {
+fn request_order(query: &str, hits: &[Hit], wanted: usize, time_ms: u64) -> Result<Completion, Fault> {
     let numbers = json!({"type": "array", "items": {"type": "integer"}});
     let schema = json!({
         "type": "object", "properties": {"order": numbers}, "required": ["order"], "additionalProperties": false
@@ -92,9 +91,8 @@ fn ask(query: &str, hits: &[Hit], wanted: usize, time_ms: u64) -> Result<Complet
         schema: Some(schema.to_string()),
         max_tokens: Some(ANSWER_TOKENS),
         temperature: Some(0.0),
-        web_search: false,
-        depth: Depth::Light,
         time_ms: Some(time_ms),
+        ..Options::default()
     };
     models::complete(&prompt(query, hits, wanted), &options)
 }
@@ -117,44 +115,44 @@ fn prompt(query: &str, hits: &[Hit], wanted: usize) -> String {
 
 /// Parses the order as zero-based positions, each once. Drops invalid numbers and appends missing ones in the engine's
 /// order. Rejects an answer with more invalid than valid numbers, or with fewer than half of the `wanted` ones.
-fn read(answer: &Completion, candidates: usize, wanted: usize) -> Result<Vec<usize>, String> {
+fn parse_order(answer: &Completion, candidates: usize, wanted: usize) -> Result<Vec<usize>, String> {
     if answer.cut_short.is_some() {
         return Err("the answer was cut short".into());
     }
     let object = answer.object("order").ok_or("the answer has no `order`")?;
     let numbers = object["order"].as_array().ok_or("`order` is not an array")?;
     let mut order = Vec::with_capacity(candidates);
-    let mut wrong = 0;
+    let mut invalid = 0;
     for number in numbers {
-        match place(number).filter(|place| *place < candidates && !order.contains(place)) {
-            Some(place) => order.push(place),
-            None => wrong += 1,
+        match zero_based(number).filter(|position| *position < candidates && !order.contains(position)) {
+            Some(position) => order.push(position),
+            None => invalid += 1,
         }
     }
-    if order.len() * 2 < wanted || wrong > order.len() {
-        return Err(format!("`order` has {} valid and {wrong} invalid numbers", order.len()));
+    if order.len() * 2 < wanted || invalid > order.len() {
+        return Err(format!("`order` has {} valid and {invalid} invalid numbers", order.len()));
     }
-    let rest: Vec<usize> = (0..candidates).filter(|place| !order.contains(place)).collect();
+    let rest: Vec<usize> = (0..candidates).filter(|position| !order.contains(position)).collect();
     order.extend(rest);
     Ok(order)
 }
 
 /// Some models send numbers as strings.
-fn place(number: &Value) -> Option<usize> {
+fn zero_based(number: &Value) -> Option<usize> {
     let number = number.as_u64().or_else(|| number.as_str()?.trim().parse().ok())?;
     usize::try_from(number).ok()?.checked_sub(1)
 }
 
 fn reorder(hits: &[Hit], order: &[usize]) -> Vec<Hit> {
-    let scored = |(position, place): (usize, &usize)| {
-        let hit = hits[*place].clone();
-        Hit { score: blend_score(hit.score, position), ..hit }
+    let scored = |(rank, position): (usize, &usize)| {
+        let hit = hits[*position].clone();
+        Hit { score: blend_score(hit.score, rank), ..hit }
     };
     order.iter().enumerate().map(scored).collect()
 }
 
-fn blend_score(old: f64, position: usize) -> f64 {
-    ((old + 1.0 - 0.1 * position as f64) / 2.0).clamp(0.1, 1.0)
+fn blend_score(old: f64, rank: usize) -> f64 {
+    ((old + 1.0 - 0.1 * rank as f64) / 2.0).clamp(0.1, 1.0)
 }
 
 /// Returns only the kind: the provider's message may quote the prompt.
@@ -164,7 +162,7 @@ fn fault_reason(fault: &Fault) -> String {
 }
 
 /// Logs why the engine's order remains. The reason must not contain text of the query or pages.
-fn note(level: context::Level, why: &str) {
+fn log_fallback(level: context::Level, why: &str) {
     let fields = json!({"why": why}).to_string();
     context::log(level, "using the engine's order: the language model returned none", &fields);
 }

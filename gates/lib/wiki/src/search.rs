@@ -50,11 +50,11 @@ pub struct PageQuery {
 /// Searches pages and formats the reply. An empty result is a reply; a failing engine is a fault.
 pub fn search(
     view: &SearchView,
-    ask: &PageQuery,
+    query: &PageQuery,
     top_k: Count,
     content: ContentBudget,
 ) -> Result<Reply, Fault> {
-    let (text, RankedResults { found, .. }) = search_plain(view, ask, top_k, content)?;
+    let (text, RankedResults { found, .. }) = search_plain(view, query, top_k, content)?;
     Reply::markdown(text).structured(&found)
 }
 
@@ -62,45 +62,45 @@ pub fn search(
 /// import them.
 pub(crate) fn search_and_rerank(
     view: &SearchView,
-    ask: &PageQuery,
+    query: &PageQuery,
     top_k: Count,
     content: ContentBudget,
     deadline_ms: u64,
 ) -> Result<(String, RankedResults), Fault> {
     let limit = top_k.at_most(MAX_TOP_K);
     let Some(reranker) = Reranker::serving(deadline_ms) else {
-        return search_plain(view, ask, top_k, content);
+        return search_plain(view, query, top_k, content);
     };
-    let mut result = find(view, ask, Reranker::candidates(limit))?;
-    let reranked_by = reranker.order(&ask.query, &mut result.hits, limit as usize);
+    let mut result = find(view, query, Reranker::candidates(limit))?;
+    let reranked_by = reranker.order(&query.query, &mut result.hits, limit as usize);
     result.hits.truncate(limit as usize);
-    let (text, found) = render_results(view, ask, result, content, reranked_by.as_deref())?;
+    let (text, found) = render_results(view, query, result, content, reranked_by.as_deref())?;
     Ok((text, RankedResults { found, reranked_by }))
 }
 
 /// Searches without reranking, in the reply format of [`search_and_rerank`].
 pub(crate) fn search_plain(
     view: &SearchView,
-    ask: &PageQuery,
+    query: &PageQuery,
     top_k: Count,
     content: ContentBudget,
 ) -> Result<(String, RankedResults), Fault> {
-    let result = find(view, ask, top_k.at_most(MAX_TOP_K))?;
-    let (text, found) = render_results(view, ask, result, content, None)?;
+    let result = find(view, query, top_k.at_most(MAX_TOP_K))?;
+    let (text, found) = render_results(view, query, result, content, None)?;
     Ok((text, RankedResults { found, reranked_by: None }))
 }
 
-fn find(view: &SearchView, ask: &PageQuery, limit: u32) -> Result<SearchResult, Fault> {
+fn find(view: &SearchView, query: &PageQuery, limit: u32) -> Result<SearchResult, Fault> {
     let filters = Filters {
         page_types: if view.page_types.is_empty() {
-            ask.page_types.iter().map(|k| k.0).collect()
+            query.page_types.iter().map(|k| k.0).collect()
         } else {
             view.page_types.to_vec()
         },
-        domains: ask.domains.clone(),
-        min_score: ask.min_score,
+        domains: query.domains.clone(),
+        min_score: query.min_score,
     };
-    let mut result = knowledge::search(&ask.query, &filters, limit)?;
+    let mut result = knowledge::search(&query.query, &filters, limit)?;
     result.hits.truncate(limit as usize);
     Ok(result)
 }
@@ -108,15 +108,15 @@ fn find(view: &SearchView, ask: &PageQuery, limit: u32) -> Result<SearchResult, 
 /// Formats results as text and data. Pages with [`Fit::Nothing`] are not hits.
 fn render_results(
     view: &SearchView,
-    ask: &PageQuery,
+    query: &PageQuery,
     result: SearchResult,
     content: ContentBudget,
     reranked_by: Option<&str>,
 ) -> Result<(String, SearchResults), Fault> {
     let (hits, near): (Vec<Hit>, Vec<Hit>) = result.hits.into_iter().partition(|hit| hit.fit != Fit::Nothing);
-    let mut previews = previews(&hits, &ask.query, content)?.into_iter();
+    let mut previews = previews(&hits, &query.query, content)?.into_iter();
     let found = SearchResults {
-        query: ask.query.clone(),
+        query: query.query.clone(),
         found: hits.len(),
         hits: hits.iter().map(|hit| HitData::new(hit, previews.next())).collect(),
         unmatched_terms: result.unmatched_terms,
@@ -124,7 +124,7 @@ fn render_results(
         note: result.note,
     };
     let text = if hits.is_empty() {
-        no_results::text(view, ask, &found, &near)
+        no_results::text(view, query, &found, &near)
     } else {
         text(view, &found, &hits, reranked_by)
     };

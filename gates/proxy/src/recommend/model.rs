@@ -4,7 +4,7 @@
 use gatehouse_sdk::{
     Call, Fault, FaultKind,
     context::{self, Level},
-    models::{self, Completion, Depth, Options},
+    models::{self, Completion, Options},
 };
 use serde_json::{Value, json};
 
@@ -40,10 +40,10 @@ pub(super) fn choose_tools(
         Ok(order) => {
             let mut all: Vec<Option<RecommendCandidate>> =
                 std::mem::take(candidates).into_iter().map(Some).collect();
-            for (place, reason) in order {
-                if let Some(mut one) = all[place].take() {
-                    one.reason = Some(reason);
-                    candidates.push(one);
+            for (position, reason) in order {
+                if let Some(mut candidate) = all[position].take() {
+                    candidate.reason = Some(reason);
+                    candidates.push(candidate);
                 }
             }
             true
@@ -70,31 +70,30 @@ fn ask(
     if models::which()?.llm.is_none() {
         return Err(Fault::denied("no language model is configured"));
     }
-    let one = json!({
+    let item = json!({
         "type": "object", "required": ["number", "reason"], "additionalProperties": false,
         "properties": {"number": {"type": "integer"}, "reason": {"type": "string"}}
     });
     let schema = json!({
         "type": "object", "required": ["recommendations"], "additionalProperties": false,
-        "properties": {"recommendations": {"type": "array", "items": one}}
+        "properties": {"recommendations": {"type": "array", "items": item}}
     });
     let options = Options {
         system: Some(SYSTEM.into()),
         schema: Some(schema.to_string()),
         max_tokens: Some(ANSWER_TOKENS),
         temperature: Some(0.0),
-        web_search: false,
-        depth: Depth::Light,
         time_ms: Some(MAX_TIME_MS.min(call.deadline_ms / 2)),
+        ..Options::default()
     };
     models::complete(&question(task, candidates, top_k), &options)
 }
 
 fn question(task: &str, candidates: &[RecommendCandidate], top_k: usize) -> String {
     let mut out = format!("Task: {}\n\nCandidates:\n", json!(reply_format::line(task, MAX_TASK_CHARS)));
-    for (number, one) in candidates.iter().enumerate() {
-        let tool = reply_format::line(&one.hit.signature, MAX_SIGNATURE_CHARS);
-        out += &format!("{}\n", json!({"number": number + 1, "server": one.hit.server, "tool": tool}));
+    for (number, candidate) in candidates.iter().enumerate() {
+        let tool = reply_format::line(&candidate.hit.signature, MAX_SIGNATURE_CHARS);
+        out += &format!("{}\n", json!({"number": number + 1, "server": candidate.hit.server, "tool": tool}));
     }
     out + &format!("\nChoose at most {top_k}.\n")
 }
@@ -107,13 +106,14 @@ fn read(answer: &Completion, candidates: usize) -> Result<Vec<(usize, String)>, 
     for item in items {
         let number =
             item.get("number").and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok());
-        let Some(place) = number.and_then(|number| number.checked_sub(1)).filter(|place| *place < candidates)
+        let Some(position) =
+            number.and_then(|number| number.checked_sub(1)).filter(|position| *position < candidates)
         else {
             continue;
         };
         let reason = item.get("reason").and_then(Value::as_str).unwrap_or_default();
-        if order.iter().all(|(taken, _)| *taken != place) {
-            order.push((place, reply_format::line(reason, MAX_REASON_CHARS)));
+        if order.iter().all(|(taken, _)| *taken != position) {
+            order.push((position, reply_format::line(reason, MAX_REASON_CHARS)));
         }
     }
     // An empty list is valid: no tool helps. A list of only invalid numbers is an error.

@@ -28,11 +28,11 @@ impl RequestError {
     }
 
     pub(super) fn effect_too_strong(envelope: &RequestEnvelope, needed: Effect) -> Self {
-        let (action, given) = (&envelope.action, effect_name(envelope.effect));
+        let (action, allowed) = (&envelope.action, effect_name(envelope.effect));
         let (needed_name, intent) = (effect_name(needed), intent_for(needed));
         Self {
             kind: "PERMISSION",
-            message: format!("'{action}' requires effect {needed_name}; the request allows {given}"),
+            message: format!("'{action}' requires effect {needed_name}; the request allows {allowed}"),
             recoverable: false,
             suggestion: Some(format!("If you intend this, set intent {intent} or effect {needed_name}.")),
             result: None,
@@ -40,10 +40,10 @@ impl RequestError {
     }
 
     /// Creates the error for a request or call that is out of time.
-    pub(super) fn deadline_exceeded(asked: u64) -> Self {
+    pub(super) fn deadline_exceeded(requested_ms: u64) -> Self {
         Self {
             kind: "TIMEOUT",
-            message: format!("the request exceeded its {asked} ms, or the gate's time limit"),
+            message: format!("the request exceeded its {requested_ms} ms, or the gate's time limit"),
             recoverable: true,
             suggestion: Some(
                 "Request less, or raise constraints.timeout_ms or limits.time of the gate proxy.".into(),
@@ -54,8 +54,7 @@ impl RequestError {
 
     /// Adds that the tool which checks a call is unavailable. `next` is the default suggestion.
     pub(super) fn for_check(self, tool: &str, check: &str, next: Option<String>) -> Self {
-        let message =
-            format!("cannot check '{tool}' with '{check}': {}", self.message);
+        let message = format!("cannot check '{tool}' with '{check}': {}", self.message);
         Self { message, suggestion: self.suggestion.or(next), ..self }
     }
 
@@ -96,7 +95,7 @@ impl RequestAnswer {
     pub(super) fn failure(
         sent: &Map<String, Value>,
         envelope: Option<&RequestEnvelope>,
-        refusal: RequestError,
+        error: RequestError,
     ) -> Self {
         let word = |key: &str| {
             sent.get(key).and_then(Value::as_str).map(|word| reply_format::line(word, MAX_ECHOED_CHARS))
@@ -106,27 +105,27 @@ impl RequestAnswer {
         let mut answer = members(json!({
             "ok": false,
             "error": {
-                "type": refusal.kind,
-                "message": refusal.message,
-                "recoverable": refusal.recoverable,
-                "suggestion": refusal.suggestion,
+                "type": error.kind,
+                "message": error.message,
+                "recoverable": error.recoverable,
+                "suggestion": error.suggestion,
             },
             "request": {"intent": word("intent"), "action": word("action"), "effect": effect},
         }));
-        if let Some(result) = refusal.result {
+        if let Some(result) = error.result {
             answer.insert("result".into(), result.into_json());
         }
         Self(answer)
     }
 
     /// Builds the reply. A failure also sets `is_error`, for clients that do not read the JSON.
-    pub(super) fn reply(mut self, way: &RequestRoute, duration_ms: u64) -> Reply {
-        let isolation = if way.isolated { "subprocess" } else { "agent" };
+    pub(super) fn reply(mut self, route: &RequestRoute, duration_ms: u64) -> Reply {
+        let isolation = if route.isolated { "subprocess" } else { "agent" };
         let mut meta = json!({"isolation_used": isolation, "duration_ms": duration_ms});
-        if let Some(source) = &way.source {
+        if let Some(source) = &route.source {
             meta["mcp_name"] = source.as_str().into();
         }
-        if let Some(reason) = &way.reason {
+        if let Some(reason) = &route.reason {
             meta["isolation_reason"] = reason.as_str().into();
         }
         self.0.insert("meta".into(), meta);

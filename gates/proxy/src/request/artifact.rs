@@ -1,5 +1,6 @@
 //! Converts a reply to the artifact type that the request wants, and checks it as far as a gate can.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatehouse_sdk::{
     Content, Fault, Reply, ResourceBody,
     artifacts::{self, Draft},
@@ -31,16 +32,16 @@ pub(super) struct RequestArtifact {
 
 impl RequestArtifact {
     pub(super) fn into_json(self) -> Value {
-        let mut told = json!({
+        let mut object = json!({
             "artifact_type": self.kind.as_str(),
             "data": self.data,
             "affected_files": self.affected_files,
             "affected_symbols": self.affected_symbols,
         });
         if let Some(note) = self.note {
-            told["note"] = note.into();
+            object["note"] = note.into();
         }
-        told
+        object
     }
 }
 
@@ -49,8 +50,9 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
     let data: Option<Value> = reply.structured.as_deref().and_then(|data| serde_json::from_str(data).ok());
     let text = reply.text();
     if reply.is_error {
-        let said = if text.trim().is_empty() { "the tool reported a failure without a message".to_owned() } else { text };
-        return Err(RequestError::from_tool_error(said));
+        let silent = text.trim().is_empty();
+        let message = if silent { "the tool reported a failure without a message".to_owned() } else { text };
+        return Err(RequestError::from_tool_error(message));
     }
     let bytes = reply.content.iter().find_map(bytes);
     let kind = envelope.artifact.unwrap_or(match (&data, &bytes) {
@@ -61,7 +63,7 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
     let listed = |key: &str| strings(data.as_ref().and_then(|data| data.get(key)));
     // Tools name their own files with full paths. Drop paths with `..`.
     let files: Vec<String> =
-        listed("affected_files").into_iter().filter(|path| !patch::goes_up(path)).collect();
+        listed("affected_files").into_iter().filter(|path| !patch::has_parent_component(path)).collect();
     let mut artifact = RequestArtifact {
         kind,
         data: Value::Null,
@@ -70,27 +72,26 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
         note: None,
     };
     let refuse = |why: &str| {
-        let mut refusal = RequestError::invalid(
+        let mut error = RequestError::invalid(
             format!("the tool ran, but its result is not valid {}: {why}", kind.as_str()),
             "The result is included as TEXT. Set another artifact, or omit it.".into(),
         );
-        refusal.result = Some(Box::new(RequestArtifact {
+        error.result = Some(Box::new(RequestArtifact {
             kind: Kind::Text,
             data: text.clone().into(),
             affected_files: files.clone(),
             affected_symbols: listed("affected_symbols"),
             note: None,
         }));
-        refusal
+        error
     };
     match kind {
         Kind::Text => artifact.data = text.into(),
         Kind::Json => {
-            let read = match data.clone() {
+            artifact.data = match data.clone() {
                 Some(data) => data,
                 None => serde_json::from_str(unfenced(&text)).map_err(|why| refuse(&why.to_string()))?,
             };
-            artifact.data = read;
         }
         Kind::Patch => {
             let files = patch::files(unfenced(&text)).map_err(|why| refuse(&why))?;
@@ -134,7 +135,8 @@ fn store_if_large(mut artifact: RequestArtifact, envelope: &RequestEnvelope) -> 
     if let Ok(id) = store_text(envelope, text, mime_type, None) {
         artifact.data =
             json!({"artifact_id": id, "mime_type": mime_type, "bytes": bytes, "beginning": beginning});
-        artifact.note = Some("Stored in full as an artifact; get_workspace_file reads any part of it.".into());
+        artifact.note =
+            Some("Stored in full as an artifact; get_workspace_file reads any part of it.".into());
     }
     artifact
 }
@@ -142,8 +144,8 @@ fn store_if_large(mut artifact: RequestArtifact, envelope: &RequestEnvelope) -> 
 fn binary(envelope: &RequestEnvelope, mime_type: &str, bytes: &[u8]) -> Result<Value, RequestError> {
     let count = bytes.len();
     let summary = format!("{count} bytes of {mime_type} in base64");
-    let id =
-        store_text(envelope, base64(bytes), "text/plain", Some(summary)).map_err(RequestError::from_fault)?;
+    let id = store_text(envelope, STANDARD.encode(bytes), "text/plain", Some(summary))
+        .map_err(RequestError::from_fault)?;
     Ok(json!({"artifact_id": id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
 }
 
@@ -184,7 +186,7 @@ fn strings(list: Option<&Value>) -> Vec<String> {
     let list = list.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str)
         .take(MAX_AFFECTED)
-        .map(|one| reply_format::line(one, MAX_NAME_CHARS))
+        .map(|name| reply_format::line(name, MAX_NAME_CHARS))
         .collect()
 }
 
@@ -193,9 +195,4 @@ fn unfenced(text: &str) -> &str {
     let inside = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let inside = inside.filter(|inside| !inside.contains("```"));
     inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_, code)| code)
-}
-
-fn base64(bytes: &[u8]) -> String {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
-    STANDARD.encode(bytes)
 }

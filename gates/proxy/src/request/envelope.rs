@@ -142,9 +142,11 @@ impl RequestEnvelope {
 
 fn check_keys(of: &Map<String, Value>, keys: &[&str], what: &str) -> Result<(), String> {
     match of.keys().find(|key| !keys.contains(&key.as_str())) {
-        Some(key) => {
-            Err(format!("{what} has no key '{}'; its keys are {}", crate::reply_format::line(key, 64), keys.join(", ")))
-        }
+        Some(key) => Err(format!(
+            "{what} has no key '{}'; its keys are {}",
+            crate::reply_format::line(key, 64),
+            keys.join(", ")
+        )),
         None => Ok(()),
     }
 }
@@ -165,11 +167,11 @@ fn object(of: &Map<String, Value>, key: &str) -> Result<Map<String, Value>, Stri
     }
 }
 
-fn number(of: &Map<String, Value>, key: &str, least: u64, most: u64) -> Result<Option<u64>, String> {
-    let wrong = || format!("constraints.{key} must be an integer from {least} to {most}");
+fn number(of: &Map<String, Value>, key: &str, min: u64, max: u64) -> Result<Option<u64>, String> {
+    let wrong = || format!("constraints.{key} must be an integer from {min} to {max}");
     match of.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(given) => given.as_u64().filter(|n| (least..=most).contains(n)).map(Some).ok_or_else(wrong),
+        Some(given) => given.as_u64().filter(|n| (min..=max).contains(n)).map(Some).ok_or_else(wrong),
     }
 }
 

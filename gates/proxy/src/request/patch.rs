@@ -40,7 +40,9 @@ pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
 }
 
 fn decrement(count: u64, hunk: usize) -> Result<u64, String> {
-    count.checked_sub(1).ok_or_else(|| format!("the hunk at line {} has more lines than its header declares", hunk + 1))
+    count
+        .checked_sub(1)
+        .ok_or_else(|| format!("the hunk at line {} has more lines than its header declares", hunk + 1))
 }
 
 /// Parses a hunk header: `1,2 +3,4 @@ …` has 2 old and 4 new lines.
@@ -64,10 +66,7 @@ fn path(name: &str) -> Result<Option<String>, String> {
         return Ok(None);
     }
     if is_outside(name) {
-        return Err(format!(
-            "'{}' is outside the target folder",
-            crate::reply_format::line(name, 200)
-        ));
+        return Err(format!("'{}' is outside the target folder", crate::reply_format::line(name, 200)));
     }
     Ok(Some(name.to_owned()))
 }
@@ -75,10 +74,10 @@ fn path(name: &str) -> Result<Option<String>, String> {
 /// Returns whether a path is absolute, on Unix or Windows, or leaves its folder.
 fn is_outside(path: &str) -> bool {
     let drive = path.as_bytes().get(1) == Some(&b':');
-    drive || path.starts_with(['/', '\\', '~']) || goes_up(path)
+    drive || path.starts_with(['/', '\\', '~']) || has_parent_component(path)
 }
 
-pub(super) fn goes_up(path: &str) -> bool {
+pub(super) fn has_parent_component(path: &str) -> bool {
     path.split(['/', '\\']).any(|part| part == "..")
 }
 

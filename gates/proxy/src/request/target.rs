@@ -13,17 +13,15 @@ const MAX_LISTED: usize = 60;
 
 pub(super) struct RequestTarget {
     source: String,
+    pub(super) route: RequestRoute,
     /// The name to call it by: the client's name for it, or the server's own.
     tool: String,
     pub(super) effect: Effect,
     idempotent: bool,
     dry_run: Option<String>,
     /// True for a tool of a server, which is called by the server's name for it.
-    of_server: bool,
+    is_server_tool: bool,
     isolation: Isolation,
-    isolated: bool,
-    /// Reason for the isolation, if it is not as requested.
-    reason: Option<String>,
 }
 
 impl RequestTarget {
@@ -43,15 +41,18 @@ impl RequestTarget {
                 effect: entry.effect,
                 idempotent: entry.idempotent,
                 dry_run: entry.dry_run.clone(),
-                of_server: false,
+                is_server_tool: false,
                 isolation,
-                isolated: false,
-                reason: (isolation != Isolation::Agent)
-                    .then(|| "a gate has its own instance for each call anyway".into()),
+                route: RequestRoute {
+                    source: Some(entry.source.clone()),
+                    isolated: false,
+                    reason: (isolation != Isolation::Agent)
+                        .then(|| "a gate has its own instance for each call anyway".into()),
+                },
             });
         }
         let Some((server, tool)) = action.split_once('/') else { return Err(unknown(action, &entries)) };
-        let (apart, reason) = match isolation {
+        let (isolated, reason) = match isolation {
             Isolation::Agent => (false, None),
             Isolation::Subprocess => (true, None),
             Isolation::Auto => {
@@ -59,29 +60,20 @@ impl RequestTarget {
                 (advice.apart, Some(advice.reason))
             }
         };
-        if apart {
+        if isolated {
             servers::learn(server).map_err(RequestError::from_fault)?;
         }
         let found = servers::tool(server, tool).map_err(RequestError::from_fault)?;
         Ok(Self {
+            route: RequestRoute { source: Some(found.server.clone()), isolated, reason },
             source: found.server,
             tool: found.name,
             effect: found.effect,
             idempotent: found.idempotent,
-            dry_run: schema(&found.input_schema)["x-dry-run"].as_str().map(str::to_owned),
-            of_server: true,
+            dry_run: parse_schema(&found.input_schema)["x-dry-run"].as_str().map(str::to_owned),
+            is_server_tool: true,
             isolation,
-            isolated: apart,
-            reason,
         })
-    }
-
-    pub(super) fn route(&self) -> RequestRoute {
-        RequestRoute {
-            source: Some(self.source.clone()),
-            isolated: self.isolated,
-            reason: self.reason.clone(),
-        }
     }
 
     /// Returns whether a repeated call has no further effect.
@@ -109,10 +101,13 @@ impl RequestTarget {
     ) -> Result<(), RequestError> {
         let schema = self.schema()?;
         let Some(check) = schema["x-precheck"].as_str() else { return Ok(()) };
-        let entries =
-            if self.of_server { Vec::new() } else { catalog::tools().map_err(RequestError::from_fault)? };
+        let entries = if self.is_server_tool {
+            Vec::new()
+        } else {
+            catalog::tools().map_err(RequestError::from_fault)?
+        };
         // Only the same gate or server knows its own data.
-        let name = if self.of_server {
+        let name = if self.is_server_tool {
             Some(check)
         } else {
             let own = entries.iter().find(|entry| entry.source == self.source && entry.tool == check);
@@ -134,14 +129,14 @@ impl RequestTarget {
         else {
             return Ok(());
         };
-        let action = if self.of_server { format!("{}/{name}", self.source) } else { name.to_owned() };
-        let checker = Self::find(&action, self.isolation).map_err(|refusal| {
-            let line = || format!("Correct precheck under [servers.{}.tools.{}].", self.source, self.tool);
-            refusal.for_check(&self.tool, check, self.of_server.then(line))
+        let action = if self.is_server_tool { format!("{}/{name}", self.source) } else { name.to_owned() };
+        let checker = Self::find(&action, self.isolation).map_err(|error| {
+            let hint = || format!("Correct precheck under [servers.{}.tools.{}].", self.source, self.tool);
+            error.for_check(&self.tool, check, self.is_server_tool.then(hint))
         })?;
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}' cannot check '{}': it is not read-only", self.tool);
-            let next = if self.of_server {
+            let next = if self.is_server_tool {
                 format!(
                     "Write effect = \"read-only\" under [servers.{}.tools.{check}] if it only reads.",
                     self.source
@@ -170,18 +165,18 @@ impl RequestTarget {
     }
 
     fn schema(&self) -> Result<Value, RequestError> {
-        let schema = if self.of_server {
+        let schema = if self.is_server_tool {
             servers::tool(&self.source, &self.tool).map(|tool| tool.input_schema)
         } else {
             catalog::schema(&self.tool)
         };
-        Ok(self::schema(&schema.map_err(RequestError::from_fault)?))
+        Ok(parse_schema(&schema.map_err(RequestError::from_fault)?))
     }
 
     pub(super) fn call(&self, arguments: &str, timeout_ms: u64) -> Result<Reply, Fault> {
-        if self.isolated {
+        if self.route.isolated {
             servers::call_apart(&self.source, &self.tool, arguments, timeout_ms)
-        } else if self.of_server {
+        } else if self.is_server_tool {
             servers::call_within(&self.source, &self.tool, arguments, timeout_ms)
         } else {
             catalog::call_within(&self.tool, arguments, timeout_ms)
@@ -195,10 +190,10 @@ fn is_request(entry: &Entry) -> Result<bool, RequestError> {
         return Ok(false);
     }
     let own = catalog::schema(&entry.name).map_err(RequestError::from_fault)?;
-    Ok(schema(&own)["properties"] == super::request_schema()["properties"])
+    Ok(parse_schema(&own)["properties"] == super::request_schema()["properties"])
 }
 
-fn schema(json: &str) -> Value {
+fn parse_schema(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_default()
 }
 
@@ -216,8 +211,8 @@ fn argument_for(schema: &Value, target: &str) -> Option<String> {
 }
 
 /// Succeeds if the check succeeded; otherwise returns an error that begins with `failed`.
-fn check_passed(done: Result<Reply, Fault>, failed: &str) -> Result<(), RequestError> {
-    let (why, hint) = match done {
+fn check_passed(outcome: Result<Reply, Fault>, failed: &str) -> Result<(), RequestError> {
+    let (why, hint) = match outcome {
         Ok(reply) if !reply.is_error => return Ok(()),
         Ok(reply) => (reply.text(), None),
         Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::InvalidArguments) => {

@@ -24,7 +24,7 @@ fn failing(kind: FaultKind) -> Fake {
 }
 
 #[test]
-fn a_result_goes_on_as_it_came() {
+fn a_result_is_unchanged() {
     let picture = Media { data: vec![0, 255], mime_type: "image/png".into() };
     let whole = Reply {
         content: vec![
@@ -61,25 +61,25 @@ fn every_failure_has_a_code_and_the_next_step() {
         (FaultKind::Denied, "DENIED", 0),
         (FaultKind::InvalidArguments, "INVALID_ARGUMENTS", 0),
     ] {
-        let told = failure(&called(suggesting(kind), json!({})));
-        assert_eq!((&told["success"], &told["error_code"]), (&json!(false), &json!(code)));
-        assert_eq!((&told["error"], &told["hint"]), (&json!("It broke."), &json!("Fix it.")));
-        assert_eq!((&told["server"], &told["tool"]), (&json!("git"), &json!("status")));
-        assert_eq!(told["fallback_suggestions"].as_array().unwrap().len(), suggestions, "{code}");
-        assert_eq!(told.get("schema").is_some(), code == "INVALID_ARGUMENTS", "{code}");
+        let answer = failure(&called(suggesting(kind), json!({})));
+        assert_eq!((&answer["success"], &answer["error_code"]), (&json!(false), &json!(code)));
+        assert_eq!((&answer["error"], &answer["hint"]), (&json!("It broke."), &json!("Fix it.")));
+        assert_eq!((&answer["server"], &answer["tool"]), (&json!("git"), &json!("status")));
+        assert_eq!(answer["fallback_suggestions"].as_array().unwrap().len(), suggestions, "{code}");
+        assert_eq!(answer.get("schema").is_some(), code == "INVALID_ARGUMENTS", "{code}");
     }
-    let told = failure(&called(suggesting(FaultKind::TimedOut), json!({})));
+    let answer = failure(&called(suggesting(FaultKind::TimedOut), json!({})));
     assert_eq!(
-        told["fallback_suggestions"][0],
+        answer["fallback_suggestions"][0],
         json!({"server": "web", "tool": "look", "signature": "look() Does it too.", "score": 0.12,
                "similarity": 0.5, "success_rate": 0.5, "recency": 0.49, "reason": "50 % match; not called yet."})
     );
-    let told = failure(&called(suggesting(FaultKind::TimedOut), json!({"include_fallbacks": false})));
-    assert_eq!(told["fallback_suggestions"], json!([]));
+    let answer = failure(&called(suggesting(FaultKind::TimedOut), json!({"include_fallbacks": false})));
+    assert_eq!(answer["fallback_suggestions"], json!([]));
 }
 
 #[test]
-fn an_open_circuit_is_told_from_a_connection_that_failed() {
+fn an_open_circuit_differs_from_a_failed_connection() {
     let open = failing(FaultKind::Unavailable).server_list(|| {
         let mut broken = server("git");
         broken.circuit = Circuit::Open;
@@ -89,13 +89,13 @@ fn an_open_circuit_is_told_from_a_connection_that_failed() {
 }
 
 #[test]
-fn what_is_not_there_is_the_server_or_the_tool() {
+fn not_found_names_the_server_or_the_tool() {
     let missing = || host().server_call(|_, _, _| Err(Fault::not_found("There is none.")));
-    let told = |server: &str, tool: &str| {
+    let answer = |server: &str, tool: &str| {
         let arguments = json!({"server": server, "tool": tool});
         failure(&call(missing(), "call_tool", arguments, "{}").unwrap())
     };
-    let (server, tool) = (told("gti", "status"), told("git", "staus"));
+    let (server, tool) = (answer("gti", "status"), answer("git", "staus"));
     assert_eq!(
         (&server["error_code"], &tool["error_code"]),
         (&json!("SERVER_NOT_FOUND"), &json!("TOOL_NOT_FOUND"))
@@ -106,12 +106,12 @@ fn what_is_not_there_is_the_server_or_the_tool() {
 
 #[test]
 fn wrong_arguments_are_answered_with_the_schema() {
-    let told = failure(&called(failing(FaultKind::InvalidArguments), json!({"arguments": {}})));
-    assert_eq!(told["schema"], json!({"type": "object", "required": ["path"]}));
+    let answer = failure(&called(failing(FaultKind::InvalidArguments), json!({"arguments": {}})));
+    assert_eq!(answer["schema"], json!({"type": "object", "required": ["path"]}));
 }
 
 #[test]
-fn an_error_of_the_tool_is_the_error_and_nothing_of_it_is_lost() {
+fn a_tool_error_is_reported_in_full() {
     let with_error = |text: String| {
         host().server_call(move |_, _, _| {
             let picture = Content::Image(Media { data: vec![1], mime_type: "image/png".into() });
@@ -128,7 +128,7 @@ fn an_error_of_the_tool_is_the_error_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn an_empty_reply_is_told_with_other_tools() {
+fn an_empty_reply_suggests_other_tools() {
     let replies = |reply: Reply| {
         let host = host()
             .server_call(move |_, _, _| Ok(reply.clone()))
@@ -147,16 +147,16 @@ fn an_empty_reply_is_told_with_other_tools() {
 }
 
 #[test]
-fn an_intent_orders_the_suggestions_and_adds_none() {
+fn an_intent_only_orders_the_suggestions() {
     let host = failing(FaultKind::TimedOut)
         .server_alternatives(|_, _, _, _| Ok(vec![alternative("web", "look"), alternative("git", "log")]))
         .server_search(|query| {
             assert_eq!(query.query, "the history");
             Ok(found(vec![hit("git", "push", 1.0), hit("git", "log", 0.5)]))
         });
-    let told = failure(&called(host, json!({"intent": "the history"})));
+    let answer = failure(&called(host, json!({"intent": "the history"})));
     let names: Vec<_> =
-        told["fallback_suggestions"].as_array().unwrap().iter().map(|one| &one["tool"]).collect();
+        answer["fallback_suggestions"].as_array().unwrap().iter().map(|one| &one["tool"]).collect();
     assert_eq!(names, ["log", "look"]);
 }
 
@@ -182,7 +182,7 @@ fn a_part_of_a_result_comes_with_the_way_to_the_whole() {
 }
 
 #[test]
-fn a_filter_that_does_not_parse_is_refused_before_the_call() {
+fn an_invalid_filter_is_rejected_before_the_call() {
     let untouched = host().server_call(|_, _, _| panic!("called"));
     let arguments = json!({"server": "git", "tool": "status", "select": ".a["});
     let fault = call(untouched, "call_tool", arguments, "{}").unwrap_err();
@@ -190,7 +190,7 @@ fn a_filter_that_does_not_parse_is_refused_before_the_call() {
 }
 
 #[test]
-fn a_filter_that_fails_on_the_result_leaves_it_whole() {
+fn a_failing_filter_leaves_the_full_result() {
     let text =
         called(host().server_call(|_, _, _| Ok(Reply::markdown("no JSON"))), json!({"select": ".a"})).text();
     assert!(text.starts_with("no JSON\nselect failed; this is the full result: jq needs JSON"), "{text}");

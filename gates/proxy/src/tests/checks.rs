@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::requests::{host, request};
 
 #[test]
-fn a_check_takes_the_target_as_its_only_required_argument_or_is_a_dry_run() {
+fn a_check_gets_the_target_as_its_only_required_argument_or_is_a_dry_run() {
     let check = |schemas: fn(&str) -> Value, params: Value| {
         let calls = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
         let seen = calls.clone();
@@ -15,32 +15,35 @@ fn a_check_takes_the_target_as_its_only_required_argument_or_is_a_dry_run() {
             Ok(Reply::markdown("done"))
         });
         let host = host.schema(move |name| Ok(schemas(name).to_string()));
-        let told = request(host, json!({"intent": "MODIFY", "action": "edit", "params": params}));
-        (told, calls.take())
+        let answer = request(host, json!({"intent": "MODIFY", "action": "edit", "params": params}));
+        (answer, calls.take())
     };
     let by_title = |name: &str| match name {
         "edit" => json!({"x-target": "page", "x-precheck": "look"}),
         _ => json!({"properties": {"title": {}, "offset": {}}, "required": ["title"]}),
     };
-    let (told, calls) = check(by_title, json!({"page": "x", "n": 1}));
+    let (answer, calls) = check(by_title, json!({"page": "x", "n": 1}));
     assert_eq!(
-        (&told["ok"], calls),
+        (&answer["ok"], calls),
         (&json!(true), vec![r#"look {"title":"x"}"#.into(), r#"edit {"page":"x","n":1}"#.into()])
     );
     let by_itself = |_: &str| json!({"x-precheck": "edit"});
-    let (told, calls) = check(by_itself, json!({"page": "x"}));
+    let (answer, calls) = check(by_itself, json!({"page": "x"}));
     assert_eq!(
-        (&told["ok"], calls),
+        (&answer["ok"], calls),
         (&json!(true), vec![r#"edit {"page":"x","dry_run":true}"#.to_owned(), r#"edit {"page":"x"}"#.into()])
     );
     let ambiguous = |name: &str| match name {
         "edit" => json!({"x-target": "page", "x-precheck": "look"}),
         _ => json!({"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}),
     };
-    let (told, calls) = check(ambiguous, json!({"page": "x"}));
-    assert_eq!((&told["error"]["type"], calls.len()), (&json!("VALIDATION"), 0), "{told}");
+    let (answer, calls) = check(ambiguous, json!({"page": "x"}));
+    assert_eq!((&answer["error"]["type"], calls.len()), (&json!("VALIDATION"), 0), "{answer}");
     let absent = |_: &str| json!({"x-target": "page", "x-precheck": "gone"});
-    let (told, calls) = check(absent, json!({"page": "x"}));
-    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("checked by 'gone'")), "{told}");
+    let (answer, calls) = check(absent, json!({"page": "x"}));
+    assert!(
+        answer["error"]["message"].as_str().is_some_and(|why| why.contains("checked by 'gone'")),
+        "{answer}"
+    );
     assert!(calls.is_empty());
 }

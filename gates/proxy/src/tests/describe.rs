@@ -11,7 +11,7 @@ fn names(params: &str) -> Vec<String> {
 }
 
 #[test]
-fn changes_for_all_presets_are_there_only_where_a_preset_says_so() {
+fn admin_tools_require_the_parameter() {
     assert_eq!(names("{}"), &TOOLS[..9]);
     assert_eq!(names(r#"{"admin":true}"#), TOOLS);
     for tool in &TOOLS[9..] {
@@ -21,7 +21,7 @@ fn changes_for_all_presets_are_there_only_where_a_preset_says_so() {
 }
 
 #[test]
-fn what_a_call_may_do_is_what_any_tool_may_do() {
+fn a_call_can_have_any_effect() {
     for tool in conformance::describe(&gate(), r#"{"admin":true}"#).tools {
         let expected = match tool.name.as_str() {
             "call_tool" | "add_mcp_server" => Effect::ExternalExec,
@@ -33,7 +33,7 @@ fn what_a_call_may_do_is_what_any_tool_may_do() {
 }
 
 #[test]
-fn the_tools_that_find_and_call_ask_to_be_loaded_at_once() {
+fn search_and_call_are_loaded_immediately() {
     let with_meta = |params: &str| {
         let tools = conformance::describe(&gate(), params).tools.into_iter();
         tools.filter_map(|tool| Some((tool.name, tool.meta?))).collect::<Vec<_>>()
@@ -48,7 +48,7 @@ fn the_tools_that_find_and_call_ask_to_be_loaded_at_once() {
 }
 
 #[test]
-fn every_conversation_pays_for_few_words() {
+fn tool_definitions_are_short() {
     let tools = conformance::describe(&gate(), "{}").tools;
     let shown = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
     let whole: Vec<Value> = tools

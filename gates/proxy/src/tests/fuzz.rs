@@ -10,14 +10,15 @@ use super::requests::host;
 fn request(input: &[u8]) {
     let text = String::from_utf8_lossy(input).into_owned();
     let Ok(Value::Object(sent)) = serde_json::from_str::<Value>(&text) else { return };
-    let told = text.clone();
+    let answer = text.clone();
     let host = host(move |_, _, _| {
-        let media = Content::Image(Media { data: told.clone().into_bytes(), mime_type: "image/png".into() });
-        let mut reply = Reply::markdown(told.clone());
-        if told.len().is_multiple_of(2) {
-            reply.structured = Some(told.clone());
+        let media =
+            Content::Image(Media { data: answer.clone().into_bytes(), mime_type: "image/png".into() });
+        let mut reply = Reply::markdown(answer.clone());
+        if answer.len().is_multiple_of(2) {
+            reply.structured = Some(answer.clone());
         }
-        if told.len().is_multiple_of(3) {
+        if answer.len().is_multiple_of(3) {
             reply.content.push(media);
         }
         Ok(reply)

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{answer, call, found, hit, host, metrics, server, tool};
 
 #[test]
-fn servers_are_told_in_a_line_each() {
+fn servers_have_a_line_each() {
     let broken = || {
         let mut broken = server("broken");
         (broken.state, broken.circuit) = (State::Failed, Circuit::Open);
@@ -34,7 +34,7 @@ fn servers_are_told_in_a_line_each() {
 }
 
 #[test]
-fn tools_are_told_in_brief_with_how_their_calls_went_where_that_is_asked() {
+fn listed_tools_have_optional_metrics() {
     let with_tools = || {
         let listed = |server: &str| {
             let mut fetch = tool(server, "fetch");
@@ -60,14 +60,14 @@ fn tools_are_told_in_brief_with_how_their_calls_went_where_that_is_asked() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_answered_with_the_way_to_those_that_are() {
+fn an_unknown_server_is_answered_with_a_hint() {
     let none = |_: &str| Err(Fault::not_found("There is no server 'gti'. Did you mean 'git'?"));
     let fault = call(host().server_tools(none), "list_tools", json!({"server": "gti"}), "{}").unwrap_err();
     assert_eq!(fault.hint.as_deref(), Some("list_mcp_servers lists the servers."));
 }
 
 #[test]
-fn a_schema_comes_whole() {
+fn a_schema_is_returned_in_full() {
     let arguments = json!({"server": "git", "tool": "status"});
     let (text, data) = answer(host(), "get_tool_schema", arguments);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), data);
@@ -77,7 +77,7 @@ fn a_schema_comes_whole() {
 }
 
 #[test]
-fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
+fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
     let answers = host().server_search(|query| {
         assert_eq!((query.query.as_str(), query.limit, query.server.as_deref()), ("x", 10, None));
         let (unmatched_terms, note) = (vec!["zorp".into()], Some("Not asked yet: web.".into()));
@@ -125,7 +125,7 @@ fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
 }
 
 #[test]
-fn a_refresh_says_what_changed_and_who_could_not_be_asked() {
+fn a_refresh_reports_changes_and_failed_servers() {
     let refreshed = host().server_refresh(|server, force| {
         assert_eq!((server, force), (None, true));
         let failed = vec![("web".into(), "gone".into())];

@@ -1,10 +1,10 @@
 //! Tests of the tools, with a fake host.
 
-mod apart;
 mod calls;
 mod checks;
 mod describe;
 mod fuzz;
+mod isolation;
 mod lists;
 mod recommending;
 mod records;

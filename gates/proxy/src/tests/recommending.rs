@@ -34,7 +34,7 @@ fn tools(data: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_record_counts_in_hybrid_mode_and_not_in_semantic_mode() {
+fn success_rates_count_only_in_hybrid_mode() {
     let (_, data) = recommended(with_hits(), "semantic");
     assert_eq!((tools(&data), &data["search_mode"]), (vec!["status", "log", "look"], &json!("semantic")));
     let (text, data) = recommended(with_hits(), "hybrid");
@@ -52,7 +52,7 @@ fn a_record_counts_in_hybrid_mode_and_not_in_semantic_mode() {
 }
 
 #[test]
-fn a_model_chooses_among_what_was_found_and_nothing_else() {
+fn a_model_chooses_only_from_the_search_results() {
     let with_model = with_hits().serving(Some("test/model"), None, "local").complete(|prompt, options| {
         assert!(prompt.contains("\"see the history\"") && prompt.contains("log(path: string)"), "{prompt}");
         assert!(options.schema.is_some());
@@ -67,7 +67,7 @@ fn a_model_chooses_among_what_was_found_and_nothing_else() {
 }
 
 #[test]
-fn without_a_model_the_reply_says_what_was_done_instead() {
+fn a_missing_model_is_reported() {
     let none = with_hits().serving(None, None, "local");
     let broken = with_hits()
         .serving(Some("test/model"), None, "local")
@@ -86,7 +86,7 @@ fn without_a_model_the_reply_says_what_was_done_instead() {
 }
 
 #[test]
-fn books_that_cannot_be_read_cost_the_record_only() {
+fn an_unreadable_ledger_hides_only_success_rates() {
     let closed = with_hits()
         .server_metrics(|_| Err(Fault::unavailable("no ledger")))
         .server_related(|_, _, _| Err(Fault::unavailable("no ledger")));

@@ -45,7 +45,7 @@ fn the_order_is_by_calls_failures_or_latency_and_tools_with_few_calls_are_left_o
 }
 
 #[test]
-fn everything_is_forgotten_only_where_that_is_said() {
+fn deleting_all_metrics_requires_confirmation() {
     let forgets = || host().server_reset_metrics(|filter| Ok(if filter.server.is_some() { 3 } else { 9 }));
     let reset = |arguments| call(forgets(), "reset_tool_metrics", arguments, ADMIN);
     assert_eq!(reset(json!({"server": "git", "confirm": "yes"})).unwrap().text(), "Deleted 3 records.");
@@ -55,7 +55,7 @@ fn everything_is_forgotten_only_where_that_is_said() {
 }
 
 #[test]
-fn alternatives_come_with_their_factors_and_what_is_called_with_the_tool() {
+fn alternatives_have_factors_and_related_tools() {
     let known = host()
         .server_alternatives(|server, tool, error, limit| {
             assert_eq!((server, tool, error, limit), ("git", "status", Some("TIMEOUT"), 5));
@@ -71,7 +71,7 @@ fn alternatives_come_with_their_factors_and_what_is_called_with_the_tool() {
 }
 
 #[test]
-fn a_server_that_cannot_be_connected_stays_and_the_reply_says_why() {
+fn an_unreachable_added_server_stays_with_a_reason() {
     let adds = |problem: Option<&'static str>| {
         host().server_change(move |name, definition| {
             assert_eq!((name, definition), ("git", "{\"command\":\"git-mcp\"}"));

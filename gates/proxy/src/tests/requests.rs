@@ -59,9 +59,9 @@ pub(super) fn request(host: Fake, sent: Value) -> Value {
     let reply =
         host.keeps_artifacts().run(|| testing::call(&crate::gate(), "request", &sent.to_string(), ON));
     let reply = reply.unwrap_or_else(|fault| panic!("{sent}: {fault:?}"));
-    let told: Value = serde_json::from_str(&reply.text()).expect("JSON");
-    assert_eq!(told["ok"] == true, !reply.is_error, "{told}");
-    told
+    let answer: Value = serde_json::from_str(&reply.text()).expect("JSON");
+    assert_eq!(answer["ok"] == true, !reply.is_error, "{answer}");
+    answer
 }
 
 pub(super) fn said(text: &'static str) -> impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone {
@@ -69,7 +69,7 @@ pub(super) fn said(text: &'static str) -> impl Fn(&str, &str, u64) -> Result<Rep
 }
 
 #[test]
-fn an_intent_says_what_may_happen_and_for_how_long() {
+fn an_intent_sets_the_maximum_effect_and_time() {
     for (intent, effect, timeout) in [
         ("QUERY", "READ_ONLY", 60_000),
         ("ANALYZE", "READ_ONLY", 60_000),
@@ -81,37 +81,40 @@ fn an_intent_says_what_may_happen_and_for_how_long() {
             assert_eq!((tool, arguments, given), ("look", r#"{"q":1}"#, timeout));
             Ok(Reply::markdown("found"))
         });
-        let told = request(seen, json!({"intent": intent, "action": "look", "params": {"q": 1}}));
-        assert_eq!(told["request"], json!({"intent": intent, "action": "look", "effect": effect}));
-        assert_eq!(told["result"]["data"], "found");
+        let answer = request(seen, json!({"intent": intent, "action": "look", "params": {"q": 1}}));
+        assert_eq!(answer["request"], json!({"intent": intent, "action": "look", "effect": effect}));
+        assert_eq!(answer["result"]["data"], "found");
         assert_eq!(
-            (&told["meta"]["mcp_name"], &told["meta"]["isolation_used"]),
+            (&answer["meta"]["mcp_name"], &answer["meta"]["isolation_used"]),
             (&json!("kg"), &json!("agent"))
         );
-        assert!(told["meta"]["duration_ms"].is_u64());
+        assert!(answer["meta"]["duration_ms"].is_u64());
     }
 }
 
 #[test]
-fn a_tool_that_does_more_than_is_allowed_is_not_called() {
+fn a_tool_with_a_stronger_effect_is_not_called() {
     let never = || host(|tool, _, _| panic!("'{tool}' was called"));
-    let told = request(never(), json!({"intent": "QUERY", "action": "edit"}));
-    assert_eq!(told["error"]["type"], "PERMISSION");
-    assert_eq!(told["error"]["message"], "'edit' requires effect MUTATING; the request allows READ_ONLY");
+    let answer = request(never(), json!({"intent": "QUERY", "action": "edit"}));
+    assert_eq!(answer["error"]["type"], "PERMISSION");
+    assert_eq!(answer["error"]["message"], "'edit' requires effect MUTATING; the request allows READ_ONLY");
     assert!(
-        told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("intent MODIFY")),
-        "{told}"
+        answer["error"]["suggestion"].as_str().is_some_and(|next| next.contains("intent MODIFY")),
+        "{answer}"
     );
-    let told = request(never(), json!({"intent": "EXECUTE", "effect": "READ_ONLY", "action": "git/push"}));
-    assert_eq!(told["error"]["type"], "PERMISSION", "an effect lowers what the intent allows: {told}");
-    let told = request(never(), json!({"intent": "EXECUTE", "action": "request"}));
-    assert_eq!(told["error"]["message"], "'request' cannot run itself");
-    let told = request(never(), json!({"intent": "QUERY", "action": "lok"}));
-    assert!(told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("look, edit")), "{told}");
+    let answer = request(never(), json!({"intent": "EXECUTE", "effect": "READ_ONLY", "action": "git/push"}));
+    assert_eq!(answer["error"]["type"], "PERMISSION", "an effect lowers what the intent allows: {answer}");
+    let answer = request(never(), json!({"intent": "EXECUTE", "action": "request"}));
+    assert_eq!(answer["error"]["message"], "'request' cannot run itself");
+    let answer = request(never(), json!({"intent": "QUERY", "action": "lok"}));
+    assert!(
+        answer["error"]["suggestion"].as_str().is_some_and(|next| next.contains("look, edit")),
+        "{answer}"
+    );
 }
 
 #[test]
-fn only_what_can_be_repeated_is_tried_again() {
+fn only_repeatable_calls_are_retried() {
     for (action, intent, expected) in [("look", "QUERY", 3), ("edit", "MODIFY", 1)] {
         let tries = std::rc::Rc::new(std::cell::Cell::new(0));
         let seen = tries.clone();
@@ -127,9 +130,9 @@ fn only_what_can_be_repeated_is_tried_again() {
         let constraints = json!({"retry_count": 2});
         let sent =
             json!({"intent": intent, "action": action, "params": {"page": "x"}, "constraints": constraints});
-        let told = request(host(failing), sent);
+        let answer = request(host(failing), sent);
         assert_eq!(
-            (&told["error"]["type"], &told["error"]["recoverable"]),
+            (&answer["error"]["type"], &answer["error"]["recoverable"]),
             (&json!("MCP_ERROR"), &json!(true))
         );
         assert_eq!(tries.get(), expected, "{action}");
@@ -137,7 +140,7 @@ fn only_what_can_be_repeated_is_tried_again() {
 }
 
 #[test]
-fn what_is_to_be_changed_has_to_be_there() {
+fn the_target_of_a_change_must_exist() {
     let missing = |tool: &str, arguments: &str, _: u64| match tool {
         "look" => {
             assert_eq!(arguments, r#"{"page":"x"}"#);
@@ -145,9 +148,10 @@ fn what_is_to_be_changed_has_to_be_there() {
         }
         _ => panic!("'{tool}' was called"),
     };
-    let told = request(host(missing), json!({"intent": "MODIFY", "action": "edit", "params": {"page": "x"}}));
-    assert_eq!(told["error"]["type"], "VALIDATION");
-    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("no page 'x'")), "{told}");
+    let answer =
+        request(host(missing), json!({"intent": "MODIFY", "action": "edit", "params": {"page": "x"}}));
+    assert_eq!(answer["error"]["type"], "VALIDATION");
+    assert!(answer["error"]["message"].as_str().is_some_and(|why| why.contains("no page 'x'")), "{answer}");
     // A dry run calls the tool itself.
     let rehearsed = |tool: &str, arguments: &str, _: u64| {
         assert_eq!((tool, arguments), ("edit", r#"{"page":"x","dry_run":true}"#));
@@ -160,13 +164,16 @@ fn what_is_to_be_changed_has_to_be_there() {
 }
 
 #[test]
-fn a_result_is_what_was_asked_for_or_comes_as_text() {
+fn a_result_has_the_requested_type_or_is_returned_as_text() {
     let asked = |kind: &str, text: &'static str| {
         request(host(said(text)), json!({"intent": "QUERY", "action": "look", "artifact": kind}))
     };
     assert_eq!(asked("JSON", "```json\n{\"a\": 1}\n```")["result"]["data"], json!({"a": 1}));
-    let told = asked("JSON", "no JSON");
-    assert_eq!((&told["error"]["type"], &told["result"]["data"]), (&json!("VALIDATION"), &json!("no JSON")));
+    let answer = asked("JSON", "no JSON");
+    assert_eq!(
+        (&answer["error"]["type"], &answer["result"]["data"]),
+        (&json!("VALIDATION"), &json!("no JSON"))
+    );
     let patch = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     assert_eq!(asked("PATCH", patch)["result"]["affected_files"], json!(["x"]));
     assert_eq!(asked("PATCH", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n")["ok"], false);
@@ -177,25 +184,25 @@ fn a_result_is_what_was_asked_for_or_comes_as_text() {
         reply.content = vec![Content::Image(Media { data: vec![1, 2, 3], mime_type: "image/png".into() })];
         Ok(reply)
     };
-    let told = request(host(picture), json!({"intent": "QUERY", "action": "look"}));
-    assert_eq!(told["result"]["artifact_type"], "BINARY");
+    let answer = request(host(picture), json!({"intent": "QUERY", "action": "look"}));
+    assert_eq!(answer["result"]["artifact_type"], "BINARY");
     assert!(
-        told["result"]["data"]["artifact_id"].as_str().is_some_and(|id| id.starts_with("art-")),
-        "{told}"
+        answer["result"]["data"]["artifact_id"].as_str().is_some_and(|id| id.starts_with("art-")),
+        "{answer}"
     );
 }
 
 #[test]
-fn a_large_result_is_kept_and_told_in_short() {
+fn a_large_result_is_stored_and_shortened() {
     let large = |_: &str, _: &str, _: u64| Ok(Reply::markdown("a line\n".repeat(10_000)));
-    let told = request(host(large), json!({"intent": "QUERY", "action": "look"}));
-    let data = &told["result"]["data"];
+    let answer = request(host(large), json!({"intent": "QUERY", "action": "look"}));
+    let data = &answer["result"]["data"];
     assert_eq!(
         (data["bytes"].as_u64(), data["mime_type"].as_str()),
         (Some(70_000), Some("text/plain")),
         "{data}"
     );
-    assert!(told.to_string().len() < 3_000 && data["artifact_id"].is_string(), "{told}");
+    assert!(answer.to_string().len() < 3_000 && data["artifact_id"].is_string(), "{answer}");
 }
 
 #[test]
@@ -208,13 +215,13 @@ fn tries_and_checks_share_one_time() {
     };
     let sent =
         json!({"intent": "QUERY", "action": "look", "constraints": {"timeout_ms": 1_000, "retry_count": 5}});
-    let told = request(host(failing), sent);
-    assert_eq!(told["error"]["type"], "TIMEOUT", "{told}");
-    assert_eq!(told["meta"]["duration_ms"], 1_000, "{told}");
+    let answer = request(host(failing), sent);
+    assert_eq!(answer["error"]["type"], "TIMEOUT", "{answer}");
+    assert_eq!(answer["meta"]["duration_ms"], 1_000, "{answer}");
 }
 
 #[test]
-fn a_request_that_cannot_be_read_says_why() {
+fn an_invalid_request_is_explained() {
     for (sent, why) in [
         (json!({}), "intent is missing"),
         (json!({"intent": "READ", "action": "look"}), "intent must be one of QUERY, ANALYZE"),
@@ -240,9 +247,9 @@ fn a_request_that_cannot_be_read_says_why() {
             "isolation must be one of agent, subprocess, auto",
         ),
     ] {
-        let told = request(host(|tool, _, _| panic!("'{tool}' was called")), sent.clone());
-        assert_eq!(told["error"]["type"], "VALIDATION", "{sent}");
-        assert!(told["error"]["message"].as_str().is_some_and(|told| told.contains(why)), "{told}");
+        let answer = request(host(|tool, _, _| panic!("'{tool}' was called")), sent.clone());
+        assert_eq!(answer["error"]["type"], "VALIDATION", "{sent}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|answer| answer.contains(why)), "{answer}");
     }
 }
 
@@ -272,7 +279,7 @@ proptest! {
     fn any_object_is_answered_with_json(sent in any_json(), text in ".{0,80}") {
         let Value::Object(_) = &sent else { return Ok(()) };
         let replying = move |_: &str, _: &str, _: u64| Ok(Reply::markdown(text.clone()));
-        let told = request(host(replying), sent);
-        prop_assert!(told["ok"].is_boolean() && told["request"].is_object() && told["meta"].is_object());
+        let answer = request(host(replying), sent);
+        prop_assert!(answer["ok"].is_boolean() && answer["request"].is_object() && answer["meta"].is_object());
     }
 }

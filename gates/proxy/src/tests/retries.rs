@@ -35,7 +35,7 @@ fn timed_out() -> Fault {
 }
 
 #[test]
-fn the_first_tool_that_takes_the_arguments_answers_and_both_are_named() {
+fn the_first_tool_that_accepts_the_arguments_replies() {
     let reply = called(failing(timed_out(), Effect::ReadOnly), ON);
     assert!(!reply.is_error);
     assert_eq!(
@@ -47,7 +47,7 @@ fn the_first_tool_that_takes_the_arguments_answers_and_both_are_named() {
 }
 
 #[test]
-fn a_call_that_may_have_acted_is_not_made_twice() {
+fn a_call_with_possible_effects_is_not_repeated() {
     let acts = Effect::ExternalExec;
     for (fault, retried) in [
         (timed_out(), false),
@@ -62,7 +62,7 @@ fn a_call_that_may_have_acted_is_not_made_twice() {
 }
 
 #[test]
-fn where_the_other_tool_fails_both_errors_are_told() {
+fn a_failed_fallback_reports_both_errors() {
     let both = || {
         host()
             .server_alternatives(|_, _, _, _| Ok(vec![alternative("web", "look"), alternative("web", "see")]))
@@ -72,11 +72,11 @@ fn where_the_other_tool_fails_both_errors_are_told() {
         _ => Err(Fault::new(FaultKind::TimedOut, "It took too long.")),
     });
     let reply = called(fails, ON);
-    let told: Value = serde_json::from_str(&reply.text()).unwrap();
-    assert_eq!((reply.is_error, &told["error"]), (true, &json!("no such branch")));
+    let answer: Value = serde_json::from_str(&reply.text()).unwrap();
+    assert_eq!((reply.is_error, &answer["error"]), (true, &json!("no such branch")));
     let expected =
         json!({"server": "web", "tool": "look", "error": "It took too long.", "error_code": "TIMEOUT"});
-    assert_eq!(told["fallback"], expected);
-    let left = told["fallback_suggestions"].as_array().unwrap();
+    assert_eq!(answer["fallback"], expected);
+    let left = answer["fallback_suggestions"].as_array().unwrap();
     assert_eq!((left.len(), &left[0]["tool"]), (1, &json!("see")));
 }

@@ -18,7 +18,7 @@ fn headings_get_smaller_and_keep_their_order() {
 }
 
 #[test]
-fn what_has_meaning_at_the_start_of_a_line_loses_it() {
+fn markup_at_the_start_of_a_line_is_escaped() {
     for (line, harmless) in [
         ("---", "\\---"),
         ("  ===", "\\==="),
@@ -52,7 +52,7 @@ fn a_fence_ends_with_its_section() {
 }
 
 #[test]
-fn code_stands_between_fences_that_it_cannot_end() {
+fn code_cannot_end_its_fence() {
     assert_eq!(code("a\n  b\n", 99), "```\na\n  b\n```");
     assert_eq!(code("  indented\n", 99), "```\n  indented\n```");
     assert_eq!(code("x = '````'", 99), "`````\nx = '````'\n`````");

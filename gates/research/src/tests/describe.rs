@@ -4,8 +4,7 @@ use gatehouse_sdk::{Effect, Intent, conformance};
 use serde_json::Value;
 
 use crate::{
-    gate, idea::IdeaSections, implementation::ImplementationSections, sections::SectionTable,
-    study::StudySections,
+    gate, list::IdeaSections, list::ImplementationSections, sections::SectionTable, study::StudySections,
 };
 
 #[test]

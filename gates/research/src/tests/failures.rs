@@ -27,7 +27,7 @@ fn json_is_found_inside_fences_and_words() {
 }
 
 #[test]
-fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
+fn complete_items_before_a_cut_are_used_and_the_cut_is_reported() {
     let whole = format!(
         "```json\n{{\"items\":[{ITEM},{{\"title\":\"B\",\"url\":\"https://b.org/\",\"description\":\"Sec"
     );
@@ -36,7 +36,8 @@ fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
         [(cut, "the connection broke"), (answer(whole, &[]), "its text ends or breaks in the middle")]
     {
         let reply = call(host(answer), TOOL, query()).unwrap();
-        let note = format!("Found **1** ideas:\n\nThe answer was cut short: {why}. The content here is complete.\n");
+        let note =
+            format!("Found **1** ideas:\n\nThe answer was cut short: {why}. The content here is complete.\n");
         assert!(reply.text().contains(&note) && !reply.text().contains("Sec"), "{}", reply.text());
         assert_eq!(data(TOOL, &reply)["cut_short"], why);
     }
@@ -56,9 +57,8 @@ fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_a_failure_and_not_nothing_found() {
-    let unusable =
-        "research failed: the answer of model 'test/model-1' does not have the requested form";
+fn an_unreadable_answer_is_a_failure() {
+    let unusable = "research failed: the answer of model 'test/model-1' does not have the requested form";
     for text in
         ["", "I could not find anything.", "{\"items\":\"none\"}", "[]", "{\"ideas\":[]}", "{\"items\":"]
     {
@@ -79,7 +79,7 @@ fn an_answer_that_is_none_is_a_failure_and_not_nothing_found() {
 }
 
 #[test]
-fn nothing_found_says_what_to_try() {
+fn an_empty_result_has_suggestions() {
     let tools = ["wiki_idea_search", "research_implementation", "kg_edit"];
     let host = host(answer("{\"items\":[]}", &["https://a.org/"])).exposes(tools);
     let reply = call(host, TOOL, query()).unwrap();
@@ -106,7 +106,7 @@ Try:
 }
 
 #[test]
-fn a_fault_of_the_host_is_passed_on_as_it_is() {
+fn a_host_fault_is_unchanged() {
     for tool in [TOOL, "research_implementation", "research_study"] {
         let fault = Fault::unavailable("no language model is configured").hint("Set OPENAI_API_KEY, or …");
         let said = fault.clone();

@@ -44,7 +44,7 @@ fn text_of_a_page_stays_in_its_section() {
 }
 
 #[test]
-fn nobody_is_shown_what_cannot_be_seen() {
+fn unexposed_tools_are_not_named() {
     let text = "a\u{202e}b\u{200b}c\u{0}d\u{1b}[31me\u{feff}f\u{e0041}g\u{2028}h\ri";
     let items = json!([{"title": text, "url": "https://a.org/\u{202e}x", "description": "d"},
                        {"title": text, "url": "https://a.org/ok", "description": text}]);
@@ -64,7 +64,7 @@ fn an_address_cannot_leave_its_brackets() {
 }
 
 #[test]
-fn whatever_a_model_sends_the_reply_is_bounded() {
+fn the_reply_is_limited_for_any_answer() {
     let long = "word ".repeat(20_000);
     let item = |i: usize| -> Value {
         let url = format!("https://a.org/{}", i % 30);

@@ -206,8 +206,7 @@ fn no_more_than_top_k_and_none_without_a_page() {
         assert_eq!((&data["found"], &data["left_out"]), (&json!(found), &json!(11)));
         assert!(reply.text().contains(&format!("Found **{found}** ideas:\n")));
         assert!(
-            reply.text().contains("Omitted because they name no page: 11.")
-                && !reply.text().contains("bad")
+            reply.text().contains("Omitted because they name no page: 11.") && !reply.text().contains("bad")
         );
     }
 }

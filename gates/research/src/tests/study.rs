@@ -83,7 +83,7 @@ Answered by `test/model-1`, which read 2 pages. Omitted because they name no pag
 }
 
 #[test]
-fn sections_that_were_written_before_the_end_are_kept() {
+fn complete_sections_of_a_truncated_answer_are_used() {
     let text = "{\"study\":{\"key_takeaways\":\"Take it.\",\"abstract\":\"So.\",\"background\":\"It beg";
     let answer =
         Completion { cut_short: Some("the limit of tokens was reached".into()), ..answer(text, &[]) };
@@ -98,7 +98,7 @@ fn sections_that_were_written_before_the_end_are_kept() {
 }
 
 #[test]
-fn references_that_break_off_are_kept_too() {
+fn truncated_references_are_used() {
     let text = "{\"study\":{\"abstract\":\"See \\\"references\\\": [x].\"},\"references\":[\
                 {\"title\":\"A\",\"url\":\"https://a.org/\"},{\"title\":\"B\",\"url\":\"https://b.o";
     let reply = call(host(answer(text, &[])), TOOL, json!({"query": "q"})).unwrap();
@@ -108,7 +108,7 @@ fn references_that_break_off_are_kept_too() {
 }
 
 #[test]
-fn a_study_of_nothing_says_so() {
+fn an_empty_study_is_reported() {
     let text = "{\"study\":{\"key_takeaways\":\"\",\"abstract\":\" \"},\"references\":[]}";
     let host = host(answer(text, &[])).exposes(["research_idea", "search_knowledge"]);
     let reply = call(host, TOOL, json!({"query": "q", "depth": "light"})).unwrap();

@@ -39,8 +39,7 @@ pub(super) fn drive<'js>(
             return Err(ScriptError::from_message("input is nested too deeply"));
         }
         let set = ctx.json_parse(input.as_str()).and_then(|input| ctx.globals().set("input", input));
-        set.catch(ctx)
-            .map_err(|error| ScriptError::from_message(format!("cannot read input: {error}")))?;
+        set.catch(ctx).map_err(|error| ScriptError::from_message(format!("cannot read input: {error}")))?;
     }
     let driver = ScriptDriver { ctx, run, prelude, script, source };
     let promise = driver.begin().map_err(|error| driver.failure(error))?;
@@ -51,7 +50,7 @@ pub(super) fn drive<'js>(
         }
     }
     // Calls without `await` are still sent.
-    while !run.queue.is_empty() && !run.clock.is_over() {
+    while !run.queue.is_empty() && !run.clock.is_expired() {
         *unawaited += driver.send()?;
         driver.jobs();
     }
@@ -72,7 +71,8 @@ impl<'js> ScriptDriver<'_, 'js> {
 
     /// Runs the next step. Returns `false` if there was nothing to do.
     fn step(&self) -> Result<bool, ScriptError> {
-        if self.run.clock.is_over() {
+        if self.run.clock.is_expired() {
+            // `start` replaces this message by one with the limit.
             return Err(ScriptError::from_message("the time limit was reached"));
         }
         if self.jobs() {
@@ -87,7 +87,7 @@ impl<'js> ScriptDriver<'_, 'js> {
             return Ok(false);
         }
         self.run.clock.wait_until(due as u64);
-        if !self.run.clock.is_over() {
+        if !self.run.clock.is_expired() {
             let fire: CaughtResult<'js, ()> =
                 self.prelude.get("fire").and_then(|fire: Function| fire.call(())).catch(self.ctx);
             fire.map_err(|error| self.failure(error))?;
@@ -112,8 +112,8 @@ impl<'js> ScriptDriver<'_, 'js> {
         let outcomes = self.run.queue.send();
         let count = outcomes.len() as u32;
         for (id, outcome) in outcomes {
-            let (kind, told) = render_outcome(&self.run.tools, outcome);
-            self.prelude_call::<_, ()>("settle", (id, kind, told))?;
+            let (kind, rendered) = render_outcome(&self.run.tools, outcome);
+            self.prelude_call::<_, ()>("settle", (id, kind, rendered))?;
         }
         Ok(count)
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::typescript::{CompiledScript, ScriptMistake};
+use crate::typescript::{CompileError, CompiledScript};
 
 /// File name in stack traces.
 pub(super) const FILE: &str = "script.ts";
@@ -11,18 +11,18 @@ pub(super) const FILE: &str = "script.ts";
 pub(crate) struct ScriptError {
     pub(crate) message: String,
     /// Lines and columns from 1, innermost first.
-    pub(crate) places: Vec<(usize, usize)>,
+    pub(crate) positions: Vec<(usize, usize)>,
     pub(crate) suggestion: Option<String>,
 }
 
 impl ScriptError {
     pub(crate) fn from_message(message: impl Into<String>) -> Self {
-        Self { message: message.into(), places: Vec::new(), suggestion: None }
+        Self { message: message.into(), positions: Vec::new(), suggestion: None }
     }
 
     pub(crate) fn render(&self, source: &str) -> String {
         let mut text = self.message.clone();
-        for (at, (line, column)) in self.places.iter().enumerate() {
+        for (at, (line, column)) in self.positions.iter().enumerate() {
             text += &format!("\n  at line {line}, column {column}");
             if let Some(code) = source.lines().nth(line - 1).filter(|_| at == 0) {
                 let code = code.trim();
@@ -36,9 +36,9 @@ impl ScriptError {
     }
 }
 
-impl From<ScriptMistake> for ScriptError {
-    fn from(mistake: ScriptMistake) -> Self {
-        Self { message: mistake.message, places: mistake.place.into_iter().collect(), suggestion: None }
+impl From<CompileError> for ScriptError {
+    fn from(error: CompileError) -> Self {
+        Self { message: error.message, positions: error.position.into_iter().collect(), suggestion: None }
     }
 }
 
@@ -50,15 +50,15 @@ struct ErrorDescription {
     suggestion: Option<String>,
 }
 
-const MAX_PLACES: usize = 5;
+const MAX_POSITIONS: usize = 5;
 
 const MAX_MESSAGE_BYTES: usize = 2_000;
 
 pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str) -> ScriptError {
-    let told: ErrorDescription = serde_json::from_str(json).unwrap_or_default();
-    let message = told.message.unwrap_or_default();
+    let description: ErrorDescription = serde_json::from_str(json).unwrap_or_default();
+    let message = description.message.unwrap_or_default();
     let message = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
-    let message = match told.name.filter(|name| name != "Error" && name != "ToolError") {
+    let message = match description.name.filter(|name| name != "Error" && name != "ToolError") {
         Some(name) => format!("{name}: {message}"),
         None => message.to_owned(),
     };
@@ -72,19 +72,19 @@ pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str
         }
         _ => message,
     };
-    let stack = told.stack.unwrap_or_default();
-    let places = stack.lines().filter_map(place).take(MAX_PLACES);
+    let stack = description.stack.unwrap_or_default();
+    let positions = stack.lines().filter_map(position).take(MAX_POSITIONS);
     let lines = source.lines().count();
-    let places = places.map(|(line, column)| script.place(source, line, column));
+    let positions = positions.map(|(line, column)| script.position(source, line, column));
     // Lines after the source belong to the wrapper.
-    let places = places.filter(|(line, _)| *line <= lines).collect();
-    ScriptError { message, places, suggestion: told.suggestion }
+    let positions = positions.filter(|(line, _)| *line <= lines).collect();
+    ScriptError { message, positions, suggestion: description.suggestion }
 }
 
 /// Parses line and column of `    at name (script.ts:3:5)`.
-fn place(line: &str) -> Option<(usize, usize)> {
-    let (_, place) = line.rsplit_once(FILE)?;
-    let mut numbers = place.trim_start_matches(':').split(|c: char| !c.is_ascii_digit());
+fn position(line: &str) -> Option<(usize, usize)> {
+    let (_, position) = line.rsplit_once(FILE)?;
+    let mut numbers = position.trim_start_matches(':').split(|c: char| !c.is_ascii_digit());
     let line = numbers.next()?.parse().ok()?;
     let column = numbers.next().and_then(|column| column.parse().ok()).unwrap_or(1);
     Some((line, column))

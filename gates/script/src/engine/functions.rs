@@ -33,8 +33,8 @@ pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> Result<Objec
 
 /// Queues a tool call. Returns JSON with its ID, or with the reason if it cannot be made.
 fn call(run: &RunState, source: &str, tool: &str, arguments: String) -> String {
-    if let Some(most) = run.queue.is_used_up() {
-        let message = format!("the script made {most} calls, which is the limit");
+    if let Some(max) = run.queue.reached_limit() {
+        let message = format!("the script made {max} calls, which is the limit");
         let suggestion = "Do less in one script, or raise max_calls in the preset.";
         return json!({"fatal": true, "message": message, "type": "exhausted", "suggestion": suggestion})
             .to_string();

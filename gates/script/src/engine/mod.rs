@@ -5,29 +5,26 @@
 //!
 //! On WebAssembly, QuickJS is built with `wasi.h`, because it disables its stack check for WASI otherwise.
 
-mod clock;
-mod console;
 mod drive;
 mod failure;
 mod functions;
 mod json;
 mod prepared_engine;
 mod queue;
-mod random;
+mod run_state;
 mod tools;
 
 use std::rc::Rc;
 
 use serde_json::Value;
 
-pub(crate) use clock::Clock;
-pub(crate) use console::Console;
 pub(crate) use failure::ScriptError;
 pub(crate) use prepared_engine::prepare;
 pub(crate) use queue::CallQueue;
+pub(crate) use run_state::{Clock, Console};
 pub(crate) use tools::{PROXY, ScriptTools, entries, is_same_name, parse_json};
 
-use self::{prepared_engine::PreparedEngine, random::Random};
+use self::{prepared_engine::PreparedEngine, run_state::Random};
 use crate::typescript::CompiledScript;
 
 /// Memory limit of a script; the rest is for replies, arguments and the parser.
@@ -68,19 +65,19 @@ pub(crate) struct RunState {
     input: Option<String>,
 }
 
-pub(crate) fn run(source: &str, input: Option<&Value>, bounds: RunLimits) -> RunOutcome {
+pub(crate) fn run(source: &str, input: Option<&Value>, limits: RunLimits) -> RunOutcome {
     let run = Rc::new(RunState {
-        clock: Clock::start(bounds.time),
+        clock: Clock::start(limits.time),
         console: Console::default(),
         tools: ScriptTools::default(),
-        queue: CallQueue::new(bounds),
+        queue: CallQueue::new(limits),
         random: Random::default(),
         input: input.map(Value::to_string),
     });
     let mut unawaited = 0;
     let value = match CompiledScript::read(source) {
         Ok(script) => start(&run, &script, source, &mut unawaited),
-        Err(mistake) => Err(mistake.into()),
+        Err(error) => Err(error.into()),
     };
     RunOutcome {
         value,
@@ -100,8 +97,8 @@ fn start(
     let engine = PreparedEngine::take()?;
     engine.serve(run);
     let value = engine.with(|ctx, prelude| drive::drive(ctx, run, prelude, script, source, unawaited));
-    if run.clock.was_over() {
-        let seconds = run.clock.bound() as f64 / 1000.0;
+    if run.clock.was_expired() {
+        let seconds = run.clock.limit() as f64 / 1000.0;
         return Err(ScriptError::from_message(format!(
             "the script was stopped after {seconds} s. Do less, or raise timeout_ms."
         )));

@@ -39,8 +39,8 @@ pub(super) struct PreparedEngine {
 pub(crate) fn prepare() {
     PREPARED.with(|ready| {
         // An error here would occur again in `take`, which reports it.
-        let kept = ready.take().or_else(|| PreparedEngine::make().ok());
-        ready.set(kept);
+        let engine = ready.take().or_else(|| PreparedEngine::make().ok());
+        ready.set(engine);
     });
 }
 
@@ -58,7 +58,7 @@ impl PreparedEngine {
         runtime.set_max_stack_size(MAX_STACK_BYTES);
         let served = Rc::new(CurrentRun::default());
         let own = Rc::clone(&served);
-        runtime.set_interrupt_handler(Some(Box::new(move || own.with(|run| run.clock.is_over()))));
+        runtime.set_interrupt_handler(Some(Box::new(move || own.with(|run| run.clock.is_expired()))));
         let context = Context::full(&runtime).map_err(|error| failed(error.to_string()))?;
         let prelude = context.with(|ctx| {
             let made = functions::host(&ctx, &served).and_then(|host| {

@@ -24,16 +24,16 @@ pub(crate) struct CallQueue {
     waiting: RefCell<Vec<QueuedCall>>,
     made: Cell<u32>,
     batches: Cell<u32>,
-    bounds: RunLimits,
+    limits: RunLimits,
 }
 
 impl CallQueue {
-    pub(super) fn new(bounds: RunLimits) -> Self {
-        Self { waiting: RefCell::default(), made: Cell::new(0), batches: Cell::new(0), bounds }
+    pub(super) fn new(limits: RunLimits) -> Self {
+        Self { waiting: RefCell::default(), made: Cell::new(0), batches: Cell::new(0), limits }
     }
 
-    pub(super) fn is_used_up(&self) -> Option<u32> {
-        (self.made.get() >= self.bounds.calls).then_some(self.bounds.calls)
+    pub(super) fn reached_limit(&self) -> Option<u32> {
+        (self.made.get() >= self.limits.calls).then_some(self.limits.calls)
     }
 
     pub(super) fn add(&self, request: ToolRequest) -> u32 {
@@ -51,7 +51,7 @@ impl CallQueue {
     pub(super) fn send(&self) -> Vec<(u32, Result<Reply, Fault>)> {
         let waiting = self.waiting.take();
         self.batches.set(self.batches.get() + 1);
-        let parallel = self.bounds.parallel.max(1);
+        let parallel = self.limits.parallel.max(1);
         let part = if parallel < MIN_HOST_PARALLEL { parallel as usize } else { MAX_BATCH };
         let mut outcomes = Vec::with_capacity(waiting.len());
         let (ids, requests): (Vec<u32>, Vec<ToolRequest>) =

@@ -9,7 +9,7 @@ use gatehouse_sdk::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::declare;
+use crate::{cut, declare};
 
 /// Tool of the proxy gate that calls unlisted tools.
 pub(crate) const PROXY: &str = "call_tool";
@@ -117,12 +117,12 @@ impl ScriptTools {
 
     pub(super) fn error_from_reply(&self, text: &str) -> Value {
         let first = text.lines().next().unwrap_or_default();
-        if let Ok(Value::Object(told)) =
+        if let Ok(Value::Object(report)) =
             serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(first))
-            && let (Some(error), Some(code)) = (told.get("error"), told.get("error_code"))
+            && let (Some(error), Some(code)) = (report.get("error"), report.get("error_code"))
         {
             return json!({
-                "message": error, "type": code, "suggestion": told.get("hint"), "tool": told.get("tool"),
+                "message": error, "type": code, "suggestion": report.get("hint"), "tool": report.get("tool"),
             });
         }
         json!({"message": &text[..text.floor_char_boundary(4_000)], "type": "tool-error"})
@@ -130,21 +130,17 @@ impl ScriptTools {
 }
 
 /// Compares names; `_` matches characters that are not valid in identifiers.
-pub(crate) fn is_same_name(name: &str, asked: &str) -> bool {
-    name == asked
-        || (name.len() == asked.len()
+pub(crate) fn is_same_name(name: &str, requested: &str) -> bool {
+    name == requested
+        || (name.len() == requested.len()
             && name
                 .chars()
-                .zip(asked.chars())
-                .all(|(own, asked)| own == asked || (asked == '_' && matches!(own, '-' | '.' | '/'))))
+                .zip(requested.chars())
+                .all(|(own, other)| own == other || (other == '_' && matches!(own, '-' | '.' | '/'))))
 }
 
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 128 && text.chars().all(|c| c.is_ascii_graphic())
-}
-
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(80)]
 }
 
 /// Checks arguments before the call leaves: missing, unknown and wrongly typed members.

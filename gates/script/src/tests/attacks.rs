@@ -39,7 +39,7 @@ fn memory_and_stack_are_bounded() {
 }
 
 #[test]
-fn promises_that_nothing_settles_end() {
+fn unsettled_promises_end_the_script() {
     ends("await new Promise(() => {})", "waits for a promise that never settles");
 }
 

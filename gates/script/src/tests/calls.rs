@@ -35,7 +35,10 @@ fn a_fault_is_an_error_with_type_and_suggestion() {
 #[test]
 fn arguments_are_checked_before_they_leave() {
     let text = run("await tools.kg.search({qeury: 'x'})");
-    assert!(text.starts_with("invalid arguments of kg.search: 'query' is missing, 'qeury' is unknown"), "{text}");
+    assert!(
+        text.starts_with("invalid arguments of kg.search: 'query' is missing, 'qeury' is unknown"),
+        "{text}"
+    );
     assert!(
         text.contains("Expected: search(args: { query: string; top_k?: number }): Promise<string>;"),
         "{text}"
@@ -46,7 +49,7 @@ fn arguments_are_checked_before_they_leave() {
 }
 
 #[test]
-fn a_script_cannot_call_scripts_or_what_is_not_there() {
+fn a_script_cannot_call_scripts_or_unknown_tools() {
     for code in
         ["await tools.script.run_code({code: '1'})", "await callMCPTool('script', 'run_code', {code: '1'})"]
     {
@@ -61,7 +64,7 @@ fn a_script_cannot_call_scripts_or_what_is_not_there() {
 }
 
 #[test]
-fn calls_are_counted_and_bounded() {
+fn calls_are_counted_and_limited() {
     let code = "for (let i = 0; i < 1e6; i++) tools.kg.search({query: 'x'})";
     let (failed, text) = run_with(code, 10_000, "{\"max_calls\":5}");
     assert!(failed && text.contains("the script made 5 calls, which is the limit"), "{text}");
@@ -69,14 +72,14 @@ fn calls_are_counted_and_bounded() {
 }
 
 #[test]
-fn input_is_there_as_it_was_given() {
+fn input_is_unchanged() {
     let arguments = r#"{"code": "input.rows.length", "input": {"rows": [1, 2]}}"#;
     let reply = host().run(|| testing::call(&crate::gate(), "run_code", arguments, "{}")).unwrap();
     assert_eq!(reply.text(), "2");
 }
 
 #[test]
-fn types_tell_what_there_is() {
+fn tool_types_declares_the_available_tools() {
     let reply =
         host().run(|| testing::call(&crate::gate(), "tool_types", "{\"query\":\"search\"}", "{}")).unwrap();
     let text = reply.text();
@@ -91,7 +94,7 @@ fn types_tell_what_there_is() {
 }
 
 #[test]
-fn the_effect_is_what_scripts_may() {
+fn the_effect_follows_the_parameter() {
     let effect = |params: &str| crate::gate().describe(params).unwrap().tools[0].effect;
     assert_eq!(effect("{}"), gatehouse_sdk::Effect::ReadOnly);
     assert_eq!(effect("{\"may\":\"execute\"}"), gatehouse_sdk::Effect::ExternalExec);

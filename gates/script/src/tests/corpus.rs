@@ -6,7 +6,7 @@ use super::run_with;
 const CORPUS: &str = include_str!("corpus.txt");
 
 #[test]
-fn what_models_write_runs_or_says_what_to_change() {
+fn scripts_by_models_run_or_get_a_suggestion() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for snippet in CORPUS.split("### ").skip(1) {

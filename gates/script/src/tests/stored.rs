@@ -13,7 +13,7 @@ fn call(tool: &str, arguments: serde_json::Value) -> Result<String, Fault> {
 }
 
 #[test]
-fn a_script_is_kept_run_and_told_in_versions() {
+fn a_script_is_stored_run_and_listed_in_versions() {
     host().keeps([]).run(|| {
         assert_eq!(call("list_scripts", json!({})).unwrap(), "You have no saved scripts.");
         let params = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
@@ -46,7 +46,7 @@ fn a_script_is_kept_run_and_told_in_versions() {
 }
 
 #[test]
-fn what_could_not_be_run_is_not_kept() {
+fn an_invalid_script_is_not_saved() {
     host().keeps([]).run(|| {
         for (name, code, why) in [
             ("Twice", "1", "1 to 64 of a-z"),
@@ -68,21 +68,21 @@ fn what_could_not_be_run_is_not_kept() {
 }
 
 #[test]
-fn scripts_are_kept_only_where_a_preset_says_so() {
-    let told = crate::gate().describe("{}").unwrap();
-    let names: Vec<&str> = told.tools.iter().map(|tool| tool.name.as_str()).collect();
+fn storing_scripts_requires_the_parameter() {
+    let manifest = crate::gate().describe("{}").unwrap();
+    let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["run_code", "tool_types"]);
     assert_eq!(crate::gate().describe(ON).unwrap().tools.len(), 6);
 }
 
 #[test]
-fn a_script_whose_tools_are_gone_says_which() {
+fn a_listed_script_names_its_missing_tools() {
     host().keeps([]).run(|| {
         let code =
             "await tools.kg.search({ query: 'a' }); await tools.kg.burn({}); callMCPTool('moon', 'land')";
         call("save_script", json!({"name": "x", "description": "Looks.", "code": code})).unwrap();
-        let told = call("list_scripts", json!({})).unwrap();
-        assert_eq!(told, "x() v1: Looks. (never run; this preset has no kg.burn, moon.land)");
+        let reply = call("list_scripts", json!({})).unwrap();
+        assert_eq!(reply, "x() v1: Looks. (never run; this preset has no kg.burn, moon.land)");
     });
 }
 
@@ -113,7 +113,7 @@ fn a_script_of_the_preset_is_a_tool() {
 }
 
 #[test]
-fn a_script_that_cannot_be_a_tool_is_refused_with_the_reason() {
+fn an_invalid_preset_script_is_rejected_with_a_reason() {
     let good = "// script: a\n// description: b\n1";
     let taken = "// script: run_code\n// description: b\n1";
     for (scripts, why) in [

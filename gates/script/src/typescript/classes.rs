@@ -2,7 +2,7 @@
 
 use oxc_ast::ast::{
     Class, ClassElement, Expression, FormalParameter, Function, MethodDefinition, MethodDefinitionKind,
-    MethodDefinitionType, PropertyDefinition, PropertyDefinitionType, Statement, TSIndexSignature,
+    MethodDefinitionType, PropertyDefinition, PropertyDefinitionType, Statement,
 };
 use oxc_span::GetSpan;
 
@@ -27,10 +27,6 @@ impl TypeStripper<'_> {
                 self.write_parameter_properties(&method.value, class.heritage.is_some());
             }
         }
-    }
-
-    pub(super) fn blank_signature(&mut self, signature: &TSIndexSignature<'_>) {
-        self.statement(signature.span);
     }
 
     /// Returns whether the whole member was blanked.

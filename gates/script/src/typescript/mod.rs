@@ -34,20 +34,20 @@ pub(crate) struct CompiledScript {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ScriptMistake {
+pub(crate) struct CompileError {
     pub(crate) message: String,
     /// Line and column in characters, from 1.
-    pub(crate) place: Option<(usize, usize)>,
+    pub(crate) position: Option<(usize, usize)>,
 }
 
-impl ScriptMistake {
+impl CompileError {
     fn at(source: &str, byte: u32, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Some(place(source, byte as usize)) }
+        Self { message: message.into(), position: Some(position(source, byte as usize)) }
     }
 }
 
 /// Returns the line and column, from 1, of a byte.
-fn place(source: &str, byte: usize) -> (usize, usize) {
+fn position(source: &str, byte: usize) -> (usize, usize) {
     let before = source.get(..byte.min(source.len())).unwrap_or(source);
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -58,10 +58,10 @@ const HEAD: &str = "(async () => {\"use strict\";\n";
 const TAIL: &str = "\n})()";
 
 impl CompiledScript {
-    pub(crate) fn read(source: &str) -> Result<Self, ScriptMistake> {
+    pub(crate) fn read(source: &str) -> Result<Self, CompileError> {
         if source.len() > MAX_BYTES {
             let message = format!("the script has {} bytes; the limit is {MAX_BYTES}", source.len());
-            return Err(ScriptMistake { message, place: None });
+            return Err(CompileError { message, position: None });
         }
         nesting::check(source)?;
         let allocator = Allocator::default();
@@ -72,8 +72,8 @@ impl CompiledScript {
             if let Some(help) = &error.help {
                 message = format!("{message} ({help})");
             }
-            let place = byte.map(|byte| place(source, byte as usize));
-            return Err(ScriptMistake { message: unsupported::explain(message), place });
+            let position = byte.map(|byte| position(source, byte as usize));
+            return Err(CompileError { message: unsupported::explain(message), position });
         }
         let mut visitor = visit::TypeStripper::new(source);
         visitor.visit_program(&parsed.program);
@@ -85,7 +85,7 @@ impl CompiledScript {
 
     /// Maps a position in the JavaScript to the TypeScript. Both count from 1; columns are bytes in the JavaScript and
     /// characters in the TypeScript.
-    pub(crate) fn place(&self, source: &str, line: usize, column: usize) -> (usize, usize) {
+    pub(crate) fn position(&self, source: &str, line: usize, column: usize) -> (usize, usize) {
         let mut own = line.saturating_sub(1);
         if self.split.is_some_and(|split| own > split) {
             own -= 1;
@@ -112,7 +112,7 @@ fn return_last(program: &Program<'_>, source: &str, edits: &mut TextEdits) -> Op
         }
         _ => return None,
     };
-    let (line, _) = place(source, start as usize);
+    let (line, _) = position(source, start as usize);
     let column = source[..start as usize].rsplit('\n').next().unwrap_or_default().len();
     edits.insert(start, format!("return (\n{}", " ".repeat(column)));
     edits.insert(end, ")");

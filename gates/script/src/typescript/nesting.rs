@@ -1,6 +1,6 @@
 //! Checks the nesting of a script before the recursive parser runs.
 
-use super::ScriptMistake;
+use super::CompileError;
 
 const MAX_BRACKETS: usize = 200;
 
@@ -9,7 +9,7 @@ const MAX_CHAIN: usize = 1_000;
 
 /// Counts tokens that make the parser recurse, also in strings, because this does not parse strings. Real scripts are
 /// far below the limits.
-pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
+pub(super) fn check(source: &str) -> Result<(), CompileError> {
     let bytes = source.as_bytes();
     let (mut angles, mut chain) = (0usize, 0usize);
     // Expected closing brackets. A mismatched one is ignored unless its match is open further out, as in the parser.
@@ -75,7 +75,7 @@ pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
             _ => {}
         }
         if brackets.len() > MAX_BRACKETS || angles > MAX_BRACKETS {
-            return Err(ScriptMistake::at(
+            return Err(CompileError::at(
                 source,
                 at as u32,
                 format!("the script nests brackets deeper than {MAX_BRACKETS} levels"),
@@ -86,7 +86,7 @@ pub(super) fn check(source: &str) -> Result<(), ScriptMistake> {
                 "more than {MAX_CHAIN} operators in one statement; put data into the script as JSON text, or split \
                 the statement"
             );
-            return Err(ScriptMistake::at(source, at as u32, message));
+            return Err(CompileError::at(source, at as u32, message));
         }
         at += length;
     }

@@ -4,7 +4,7 @@ use super::CompiledScript;
 
 fn body(source: &str) -> String {
     let script =
-        CompiledScript::read(source).unwrap_or_else(|mistake| panic!("{source}: {mistake:?}")).javascript;
+        CompiledScript::read(source).unwrap_or_else(|error| panic!("{source}: {error:?}")).javascript;
     script.lines().skip(1).collect::<Vec<_>>().join("\n").trim_end_matches("\n})()").to_owned()
 }
 
@@ -21,17 +21,17 @@ fn types_become_blanks_of_the_same_length() {
 fn the_last_expression_keeps_its_columns() {
     assert_eq!(body("a(); b"), "a(); return (\n     b)");
     let script = CompiledScript::read("x();\n  y(z as T).w").unwrap();
-    assert_eq!(script.place("x();\n  y(z as T).w", 2, 1), (1, 1));
-    assert_eq!(script.place("x();\n  y(z as T).w", 4, 5), (2, 5));
+    assert_eq!(script.position("x();\n  y(z as T).w", 2, 1), (1, 1));
+    assert_eq!(script.position("x();\n  y(z as T).w", 4, 5), (2, 5));
     let wide = "const größe = 1;\nreturn 'é' + q;";
     let script = CompiledScript::read(wide).unwrap();
-    assert_eq!(script.place(wide, 3, 16), (2, 15));
+    assert_eq!(script.position(wide, 3, 16), (2, 15));
 }
 
 #[test]
-fn a_mistake_has_its_place() {
-    let mistake = CompiledScript::read("let a = 1;\nlet é = @;").unwrap_err();
-    assert_eq!(mistake.place.map(|(line, _)| line), Some(2));
+fn an_error_has_its_position() {
+    let error = CompiledScript::read("let a = 1;\nlet é = @;").unwrap_err();
+    assert_eq!(error.position.map(|(line, _)| line), Some(2));
 }
 
 #[test]

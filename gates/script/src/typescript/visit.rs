@@ -3,9 +3,8 @@
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
-use oxc_syntax::scope::ScopeFlags;
 
-use super::{ScriptMistake, edits::TextEdits, unsupported};
+use super::{CompileError, edits::TextEdits, unsupported};
 
 /// Maximum depth of the walk; chained operators also add levels.
 const MAX_TREE_DEPTH: usize = 1_200;
@@ -13,22 +12,22 @@ const MAX_TREE_DEPTH: usize = 1_200;
 pub(super) struct TypeStripper<'s> {
     pub(super) source: &'s str,
     pub(super) edits: TextEdits,
-    mistake: Option<ScriptMistake>,
+    error: Option<CompileError>,
     depth: usize,
 }
 
 impl<'s> TypeStripper<'s> {
     pub(super) fn new(source: &'s str) -> Self {
-        Self { source, edits: TextEdits::default(), mistake: None, depth: 0 }
+        Self { source, edits: TextEdits::default(), error: None, depth: 0 }
     }
 
-    pub(super) fn finish(self) -> Result<TextEdits, ScriptMistake> {
-        self.mistake.map_or(Ok(self.edits), Err)
+    pub(super) fn finish(self) -> Result<TextEdits, CompileError> {
+        self.error.map_or(Ok(self.edits), Err)
     }
 
     pub(super) fn refuse(&mut self, at: u32, why: &str) {
-        if self.mistake.is_none() {
-            self.mistake = Some(ScriptMistake::at(self.source, at, why));
+        if self.error.is_none() {
+            self.error = Some(CompileError::at(self.source, at, why));
         }
     }
 
@@ -40,7 +39,7 @@ impl<'s> TypeStripper<'s> {
 
     pub(super) fn find(&self, byte: u8, from: u32, to: u32) -> Option<u32> {
         let range = self.source.as_bytes().get(from as usize..to as usize)?;
-        range.iter().position(|one| *one == byte).map(|at| from + at as u32)
+        range.iter().position(|found| *found == byte).map(|at| from + at as u32)
     }
 
     pub(super) fn blank_byte(&mut self, byte: u8, from: u32, to: u32) {
@@ -235,10 +234,6 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
         self.arrow_types(it);
     }
 
-    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
-        walk::walk_function(self, it, flags);
-    }
-
     fn visit_class(&mut self, it: &Class<'a>) {
         self.blank_class(it);
         it.decorators.iter().for_each(|decorator| self.visit_decorator(decorator));
@@ -252,7 +247,7 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
     }
 
     fn visit_ts_index_signature(&mut self, it: &TSIndexSignature<'a>) {
-        self.blank_signature(it);
+        self.statement(it.span);
     }
 
     fn visit_method_definition(&mut self, it: &MethodDefinition<'a>) {

@@ -35,28 +35,28 @@ impl Fake {
         function: &str,
         f: impl FnOnce(&mut StoredTexts) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let Some(kept) = &self.artifacts else { return unset(function) };
+        let Some(store) = &self.artifacts else { return unset(function) };
         self.failure(function)?;
-        let mut kept = kept.borrow_mut();
-        kept.retain(|(artifact, _)| artifact.expires.is_none_or(|at| at > self.now.get()));
-        f(&mut kept)
+        let mut texts = store.borrow_mut();
+        texts.retain(|(artifact, _)| artifact.expires.is_none_or(|at| at > self.now.get()));
+        f(&mut texts)
     }
 }
 
 /// Stores a text. Storing the same text again returns the same artifact with a new lifetime.
 pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
     let host = current();
-    host.artifacts("artifacts.put", |kept| {
+    host.artifacts("artifacts.put", |texts| {
         let mut digest = DefaultHasher::new();
         digest.write(draft.text.as_bytes());
         let id = format!("art-{:012x}", digest.finish() >> 16);
-        let before = kept.iter().position(|(artifact, _)| artifact.id == id).map(|at| kept.remove(at).0);
+        let previous = texts.iter().position(|(artifact, _)| artifact.id == id).map(|at| texts.remove(at).0);
         let now = host.now.get();
         let mut tags: Vec<String> =
-            draft.tags.iter().chain(before.iter().flat_map(|b| &b.tags)).cloned().collect();
+            draft.tags.iter().chain(previous.iter().flat_map(|b| &b.tags)).cloned().collect();
         tags.sort();
         tags.dedup();
-        let old = before.as_ref();
+        let old = previous.as_ref();
         let artifact = Artifact {
             id,
             size: draft.text.len() as u64,
@@ -73,23 +73,23 @@ pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
                 _ => Some(now.saturating_add(draft.ttl_ms.unwrap_or(TTL_MS))),
             },
         };
-        kept.push((artifact.clone(), draft.text.clone()));
+        texts.push((artifact.clone(), draft.text.clone()));
         Ok(artifact)
     })
 }
 
 /// Returns the metadata of each id. `None` if the artifact is missing or expired.
 pub fn info(ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-    current().artifacts("artifacts.info", |kept| {
-        let one = |id: &String| kept.iter().find(|(artifact, _)| artifact.id == *id).map(|(a, _)| a.clone());
+    current().artifacts("artifacts.info", |texts| {
+        let one = |id: &String| texts.iter().find(|(artifact, _)| artifact.id == *id).map(|(a, _)| a.clone());
         Ok(ids.iter().map(one).collect())
     })
 }
 
 /// Returns a part of the text.
 pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
-    current().artifacts("artifacts.read", |kept| {
-        let found = kept.iter().find(|(artifact, _)| artifact.id == id);
+    current().artifacts("artifacts.read", |texts| {
+        let found = texts.iter().find(|(artifact, _)| artifact.id == id);
         let (_, text) = found.ok_or_else(|| unknown(id))?;
         match part {
             Part::Whole => Ok(whole(text.clone())),
@@ -129,21 +129,21 @@ fn unknown(id: &str) -> Fault {
     Fault::not_found(format!("no artifact '{id}'"))
 }
 
-fn words_of(artifact: &Artifact) -> String {
+fn search_text(artifact: &Artifact) -> String {
     let parts = [&artifact.summary, &artifact.tool, &artifact.source].into_iter().flatten();
     parts.chain(&artifact.tags).cloned().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// Returns matching artifacts, newest first.
 pub fn recent(filter: &Filter, limit: u32) -> Result<Vec<Artifact>, Fault> {
-    current().artifacts("artifacts.recent", |kept| {
+    current().artifacts("artifacts.recent", |texts| {
         let words = filter.words.to_lowercase();
         let matches = |artifact: &&Artifact| {
-            let all = words_of(artifact);
+            let all = search_text(artifact);
             filter.tags.iter().all(|tag| artifact.tags.contains(tag))
                 && words.split_whitespace().all(|w| all.contains(w))
         };
-        Ok(kept
+        Ok(texts
             .iter()
             .rev()
             .map(|(artifact, _)| artifact)
@@ -156,18 +156,18 @@ pub fn recent(filter: &Filter, limit: u32) -> Result<Vec<Artifact>, Fault> {
 
 /// Returns the artifacts that contain the most query words.
 pub fn search(query: &str, limit: u32) -> Result<Vec<Hit>, Fault> {
-    current().artifacts("artifacts.search", |kept| {
+    current().artifacts("artifacts.search", |texts| {
         let query = query.to_lowercase();
         let asked = query.split_whitespace().count().max(1) as f64;
         let score = |artifact: &Artifact| {
-            let all = words_of(artifact);
+            let all = search_text(artifact);
             query.split_whitespace().filter(|word| all.contains(word)).count() as f64 / asked
         };
         let hit = |(artifact, _): &(Artifact, String)| {
             let score = score(artifact);
             Hit { artifact: artifact.clone(), score, fit: if score > 0.5 { Fit::Good } else { Fit::Weak } }
         };
-        let mut hits: Vec<Hit> = kept.iter().rev().map(hit).filter(|hit| hit.score > 0.0).collect();
+        let mut hits: Vec<Hit> = texts.iter().rev().map(hit).filter(|hit| hit.score > 0.0).collect();
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
         hits.truncate(limit as usize);
         Ok(hits)
@@ -177,8 +177,8 @@ pub fn search(query: &str, limit: u32) -> Result<Vec<Hit>, Fault> {
 /// Changes an artifact's metadata.
 pub fn change(id: &str, changes: &Changes) -> Result<Artifact, Fault> {
     let host = current();
-    host.artifacts("artifacts.change", |kept| {
-        let found = kept.iter_mut().find(|(artifact, _)| artifact.id == id);
+    host.artifacts("artifacts.change", |texts| {
+        let found = texts.iter_mut().find(|(artifact, _)| artifact.id == id);
         let (artifact, _) = found.ok_or_else(|| unknown(id))?;
         artifact.summary = changes.summary.clone().or(artifact.summary.take());
         artifact.tags.extend(changes.add_tags.iter().cloned());
@@ -195,10 +195,10 @@ pub fn change(id: &str, changes: &Changes) -> Result<Artifact, Fault> {
 
 /// Deletes an artifact. Returns `false` if it did not exist.
 pub fn delete(id: &str) -> Result<bool, Fault> {
-    current().artifacts("artifacts.delete", |kept| {
-        let before = kept.len();
-        kept.retain(|(artifact, _)| artifact.id != id);
-        Ok(kept.len() < before)
+    current().artifacts("artifacts.delete", |texts| {
+        let before = texts.len();
+        texts.retain(|(artifact, _)| artifact.id != id);
+        Ok(texts.len() < before)
     })
 }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_artifact_is_gone_when_its_time_is_up_unless_it_is_pinned() {
+    fn an_artifact_expires_unless_it_is_pinned() {
         Fake::new().keeps_artifacts().run(|| {
             let (one, two) = (artifacts::put(&draft("one")).unwrap(), artifacts::put(&draft("two")).unwrap());
             testing::advance(9);

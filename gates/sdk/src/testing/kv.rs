@@ -8,7 +8,7 @@ use crate::{Fault, kv::Scope};
 /// Values by scope and key, each with its expiry time.
 type Values = BTreeMap<(u8, String), (Vec<u8>, Option<u64>)>;
 
-fn named(scope: Scope, key: &str) -> (u8, String) {
+fn scoped_key(scope: Scope, key: &str) -> (u8, String) {
     (scope as u8, key.to_owned())
 }
 
@@ -19,56 +19,56 @@ impl Fake {
     #[must_use]
     pub fn keeps<'a>(mut self, entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let entries =
-            entries.into_iter().map(|(key, value)| (named(Scope::Gate, key), (value.to_vec(), None)));
+            entries.into_iter().map(|(key, value)| (scoped_key(Scope::Gate, key), (value.to_vec(), None)));
         self.kv = Some(RefCell::new(entries.collect()));
         self
     }
 
-    fn kept<T>(&self, function: &str, f: impl FnOnce(&mut Values) -> T) -> Result<T, Fault> {
-        let Some(kept) = &self.kv else { return unset(function) };
+    fn store<T>(&self, function: &str, f: impl FnOnce(&mut Values) -> T) -> Result<T, Fault> {
+        let Some(store) = &self.kv else { return unset(function) };
         self.failure(function)?;
-        let mut kept = kept.borrow_mut();
-        kept.retain(|_, (_, expires)| expires.is_none_or(|at| at > self.now.get()));
-        Ok(f(&mut kept))
+        let mut values = store.borrow_mut();
+        values.retain(|_, (_, expires)| expires.is_none_or(|at| at > self.now.get()));
+        Ok(f(&mut values))
     }
 }
 
 pub(crate) fn get(scope: Scope, key: &str) -> Result<Option<Vec<u8>>, Fault> {
-    current().kept("kv.get", |kept| kept.get(&named(scope, key)).map(|(value, _)| value.clone()))
+    current().store("kv.get", |values| values.get(&scoped_key(scope, key)).map(|(value, _)| value.clone()))
 }
 
 pub(crate) fn set(scope: Scope, key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
     let host = current();
     let expires = ttl_ms.map(|ttl| host.now.get().saturating_add(ttl));
-    host.kept("kv.set", |kept| kept.insert(named(scope, key), (value.to_vec(), expires))).map(drop)
+    host.store("kv.set", |values| values.insert(scoped_key(scope, key), (value.to_vec(), expires))).map(drop)
 }
 
 pub(crate) fn add(scope: Scope, key: &str, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
     let host = current();
     let expires = ttl_ms.map(|ttl| host.now.get().saturating_add(ttl));
-    host.kept("kv.add", |kept| {
-        let key = named(scope, key);
+    host.store("kv.add", |values| {
+        let key = scoped_key(scope, key);
         let before =
-            kept.get(&key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
+            values.get(&key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
         let Some(sum) = before.and_then(|number: i64| number.checked_add(delta)) else {
             return Err(Fault::invalid(format!(
                 "cannot add to the value of '{}': it is not an integer, or the sum overflows",
                 key.1
             )));
         };
-        kept.insert(key, (sum.to_string().into_bytes(), expires));
+        values.insert(key, (sum.to_string().into_bytes(), expires));
         Ok(sum)
     })?
 }
 
 pub(crate) fn delete(scope: Scope, key: &str) -> Result<bool, Fault> {
-    current().kept("kv.delete", |kept| kept.remove(&named(scope, key)).is_some())
+    current().store("kv.delete", |values| values.remove(&scoped_key(scope, key)).is_some())
 }
 
 pub(crate) fn keys(scope: Scope, prefix: &str) -> Result<Vec<String>, Fault> {
-    current().kept("kv.keys", |kept| {
-        let own = kept.keys().filter(|(of, key)| *of == scope as u8 && key.starts_with(prefix));
-        own.map(|(_, key)| key.clone()).take(1_000).collect()
+    current().store("kv.keys", |values| {
+        let keys = values.keys().filter(|(of, key)| *of == scope as u8 && key.starts_with(prefix));
+        keys.map(|(_, key)| key.clone()).take(1_000).collect()
     })
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use crate::kv;
 
     #[test]
-    fn a_fake_keeps_what_it_is_told_until_its_time_is_up() {
+    fn a_value_is_stored_until_it_expires() {
         Fake::new().now(5).keeps([("a", b"1".as_slice())]).run(|| {
             kv::set("b", b"2", Some(10)).unwrap();
             kv::set("gone", b"3", Some(0)).unwrap();

@@ -74,8 +74,7 @@ pub(super) fn end_of_line(page: &str) -> usize {
 
 pub(super) fn value(json: &str, offset: u64, place: &ValuePath<'_>) -> Result<ContentPage, Fault> {
     let json = without_blanks(json.trim());
-    let broken =
-        |e: serde_json::Error| Fault::internal(format!("the host returned invalid JSON: {e}"));
+    let broken = |e: serde_json::Error| Fault::internal(format!("the host returned invalid JSON: {e}"));
     match json.as_bytes().first() {
         Some(b'[') => {
             let elements: Vec<&RawValue> = serde_json::from_str(&json).map_err(broken)?;

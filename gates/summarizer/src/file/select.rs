@@ -65,7 +65,8 @@ fn read(id: &str, part: &Part) -> Result<artifacts::Piece, Fault> {
 
 /// Parses a line range into the first line and the count: `12`, `12-80`, or `12-` for the rest.
 fn range(lines: &str) -> Result<(u64, u64), Fault> {
-    let invalid = || Fault::invalid(format!("invalid lines '{lines}'")).hint("Use a range such as 12, 12-80 or 12-.");
+    let invalid =
+        || Fault::invalid(format!("invalid lines '{lines}'")).hint("Use a range such as 12, 12-80 or 12-.");
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|line| *line > 0);
     let (first, last) = match lines.split_once('-') {
         None => (number(lines), number(lines)),

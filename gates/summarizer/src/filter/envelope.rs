@@ -13,19 +13,19 @@ pub(super) struct AnswerEnvelope {
 }
 
 impl AnswerEnvelope {
-    /// Moves the data of the result to `seen.text`. `None` if the reply is not such an answer.
-    pub(super) fn open(seen: &mut ReplyParts) -> Option<Self> {
+    /// Moves the data of the result to `parts.text`. `None` if the reply is not such an answer.
+    pub(super) fn open(parts: &mut ReplyParts) -> Option<Self> {
         const MEMBERS: [&str; 4] = ["ok", "request", "result", "meta"];
-        if seen.whole.is_some() || !seen.text.starts_with("{\"ok\":true,\"request\":{") {
+        if parts.full_json.is_some() || !parts.text.starts_with("{\"ok\":true,\"request\":{") {
             return None;
         }
-        let mut members: Map<String, Value> = serde_json::from_str(&seen.text).ok()?;
+        let mut members: Map<String, Value> = serde_json::from_str(&parts.text).ok()?;
         if !members.keys().eq(MEMBERS) {
             return None;
         }
         let data = members.get_mut("result")?.as_object_mut()?.get_mut("data")?.take();
         let is_text = data.is_string();
-        seen.text = match data {
+        parts.text = match data {
             Value::String(text) => text,
             data => data.to_string(),
         };

@@ -150,7 +150,7 @@ mod tests {
         {"name": "Bob", "when": "2026-01-05", "version": "1.4.2", "state": "error_timeout", "delta": -7}], "count": 312}"#;
 
     #[test]
-    fn what_stands_in_the_result_holds() {
+    fn supported_sentences_pass() {
         let known = ResultFacts::new(&[RESULT]);
         for sentence in [
             "There are 312 rows, and Ada Lovelace of Oslo has 1,200.5.",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_stand_there_does_not() {
+    fn unsupported_sentences_are_rejected() {
         let known = ResultFacts::new(&[RESULT]);
         for sentence in [
             "There are 313 rows.",

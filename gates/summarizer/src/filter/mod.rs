@@ -24,7 +24,6 @@ pub(crate) mod guards;
 mod model;
 mod reply_parts;
 mod semantic;
-mod shape;
 mod short_form;
 pub(crate) mod summary;
 
@@ -50,7 +49,7 @@ const MIN_TOKENS: u32 = 600;
 const MAX_SHORT_TOKENS: u32 = 1_200;
 
 /// Size from which a text has more than `4 * MAX_SHORT_TOKENS` tokens, so it need not be counted first.
-const CERTAINLY_LARGE_BYTES: usize = 256 << 10;
+const SKIP_COUNT_BYTES: usize = 256 << 10;
 
 pub(crate) struct Request<'a> {
     pub(crate) call: &'a Call<Params>,
@@ -75,17 +74,17 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<O
     if reply.is_error || own {
         return Ok(None);
     }
-    let mut seen = ReplyParts::from_reply(reply);
-    if seen.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
+    let mut parts = ReplyParts::from_reply(reply);
+    if parts.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
         return Ok(None);
     }
-    let envelope = AnswerEnvelope::open(&mut seen);
+    let envelope = AnswerEnvelope::open(&mut parts);
     // A compact form is text; in an envelope it must not replace other JSON.
     let may_be_text = envelope.as_ref().is_none_or(|envelope| envelope.is_text);
-    let short = shorten_reply(call, &origin, &arguments, &seen, may_be_text).unwrap_or_else(|fault| {
+    let short = shorten_reply(call, &origin, &arguments, &parts, may_be_text).unwrap_or_else(|fault| {
         counters::add("failed");
         context::log(Level::Warn, &format!("result not shortened: {:?}", fault.kind), "");
-        first_page(call, &origin, &arguments, &seen)
+        first_page(call, &origin, &arguments, &parts)
     });
     Ok(match (short, envelope) {
         (Some(short), Some(envelope)) => Some(envelope.close(short)),
@@ -97,43 +96,43 @@ fn shorten_reply(
     call: &Call<Params>,
     origin: &Origin,
     arguments: &str,
-    seen: &ReplyParts,
+    parts: &ReplyParts,
     may_be_text: bool,
 ) -> Result<Option<Reply>, Fault> {
     let called = called_tools(call);
     let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
-    let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
-    let digested = large && !names.any(|name| call.params.excludes(name));
-    let most = if digested { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
+    let large = parts.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
+    let may_digest = large && !names.any(|name| call.params.excludes(name));
+    let max_percent = if may_digest { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
     // A compact form of several texts would lose their boundaries.
-    if seen.whole.is_none()
+    if parts.full_json.is_none()
         && may_be_text
-        && let Some(form) = text::compact(&seen.text)?
-        && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * most
+        && let Some(form) = text::compact(&parts.text)?
+        && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * max_percent
     {
         counters::add_saved(form.tokens_in, form.tokens_out);
-        return Ok(Some(reply(vec![Content::Text(form.text)], seen)));
+        return Ok(Some(reply(vec![Content::Text(form.text)], parts)));
     }
-    if !digested {
+    if !may_digest {
         return Ok(None);
     }
-    let budget = match seen.text.len() {
-        CERTAINLY_LARGE_BYTES.. => MAX_SHORT_TOKENS,
-        _ => match text::count(&seen.text)? {
+    let budget = match parts.text.len() {
+        SKIP_COUNT_BYTES.. => MAX_SHORT_TOKENS,
+        _ => match text::count(&parts.text)? {
             ..MIN_TOKENS => return Ok(None),
             tokens => MAX_SHORT_TOKENS.min(tokens / 4),
         },
     };
     let query = query(arguments);
     let several = !called.is_empty();
-    let request = Request { call, origin, arguments, several, text: &seen.text, query, budget };
+    let request = Request { call, origin, arguments, several, text: &parts.text, query, budget };
     let summary = summary::summarize(&request)?;
-    match store_artifact(call, origin, arguments, seen, Some(&summary)) {
-        Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), seen),
+    match store_artifact(call, origin, arguments, parts, Some(&summary)) {
+        Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), parts),
         // The short form reports that a full store lost the result.
-        Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, seen) => {
+        Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, parts) => {
             counters::add("not_kept");
-            short_form::render(&request, &summary, None, seen)
+            short_form::render(&request, &summary, None, parts)
         }
         Err(fault) => Err(fault),
     }
@@ -146,28 +145,28 @@ fn called_tools(call: &Call<Params>) -> Vec<String> {
 }
 
 /// Stores a reply that could not be shortened and returns its first page. `None` if it is short enough or not stored.
-fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, seen: &ReplyParts) -> Option<Reply> {
-    if !too_long(call, seen) {
+fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, parts: &ReplyParts) -> Option<Reply> {
+    if !too_long(call, parts) {
         return None;
     }
-    let artifact = store_artifact(call, origin, arguments, seen, None).ok()?;
-    Some(short_form::first_page(call, &artifact, seen))
+    let artifact = store_artifact(call, origin, arguments, parts, None).ok()?;
+    Some(short_form::first_page(call, &artifact, parts))
 }
 
-fn too_long(call: &Call<Params>, seen: &ReplyParts) -> bool {
-    seen.text.chars().count() > call.params.return_limit_chars.at_most(u32::MAX) as usize
+fn too_long(call: &Call<Params>, parts: &ReplyParts) -> bool {
+    parts.text.chars().count() > call.params.return_limit_chars.at_most(u32::MAX) as usize
 }
 
 fn store_artifact(
     call: &Call<Params>,
     origin: &Origin,
     arguments: &str,
-    seen: &ReplyParts,
+    parts: &ReplyParts,
     summary: Option<&Summary>,
 ) -> Result<Artifact, Fault> {
     artifacts::put(&Draft {
-        text: seen.stored_text().to_owned(),
-        mime_type: seen.mime_type().into(),
+        text: parts.stored_text().to_owned(),
+        mime_type: parts.mime_type().into(),
         tool: Some(origin.name.clone()),
         source: Some(origin.source.clone()),
         summary: summary.map(|summary| summary.to_stored(&query(arguments))),
@@ -176,8 +175,8 @@ fn store_artifact(
     })
 }
 
-fn reply(mut content: Vec<Content>, seen: &ReplyParts) -> Reply {
-    content.extend(seen.rest.iter().cloned());
+fn reply(mut content: Vec<Content>, parts: &ReplyParts) -> Reply {
+    content.extend(parts.rest.iter().cloned());
     Reply { content, structured: None, is_error: false, meta: None }
 }
 

@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     Fault, FaultKind, kv,
-    models::{self, Completion, Depth, Options},
+    models::{self, Completion, Options},
     text::{self, DigestResult},
 };
 use serde_json::{Value, json};
@@ -65,13 +65,13 @@ fn request_summary(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
     // Half of the time is for the first answer, a quarter for the second, and the rest for the digest.
     let time = request.call.deadline_ms.min(2 * MAX_TIME_MS);
     let first = ask(&prompt, time / 2)?;
-    let told = match ModelSummary::read(&first) {
-        Ok(told) => told,
-        Err(wrong) => {
+    let summary = match ModelSummary::read(&first) {
+        Ok(summary) => summary,
+        Err(reason) => {
             counters::add("model.corrected");
-            let again = format!("{prompt}\nYour answer was rejected: {wrong}. Answer again:\n");
+            let again = format!("{prompt}\nYour answer was rejected: {reason}. Answer again:\n");
             match ModelSummary::read(&ask(&again, time / 4)?) {
-                Ok(told) => told,
+                Ok(summary) => summary,
                 Err(_) => {
                     counters::add("model.refused");
                     return Ok(None);
@@ -79,8 +79,9 @@ fn request_summary(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
             }
         }
     };
-    let before = told.findings.len();
-    let findings: Vec<String> = told.findings.into_iter().filter(|finding| check.supports(finding)).collect();
+    let before = summary.findings.len();
+    let findings: Vec<String> =
+        summary.findings.into_iter().filter(|finding| check.supports(finding)).collect();
     if findings.len() < before {
         counters::add("model.untrue");
     }
@@ -124,9 +125,8 @@ fn ask(prompt: &str, time_ms: u64) -> Result<Completion, Fault> {
         schema: Some(schema.to_string()),
         max_tokens: Some(1_000),
         temperature: Some(0.0),
-        web_search: false,
-        depth: Depth::Light,
         time_ms: Some(time_ms),
+        ..Options::default()
     };
     models::complete(prompt, &options)
 }
@@ -134,12 +134,12 @@ fn ask(prompt: &str, time_ms: u64) -> Result<Completion, Fault> {
 /// Builds the prompt from JSON strings, which cannot fake their own end.
 fn prompt(request: &Request<'_>, digest: Option<&str>) -> String {
     let origin = request.origin;
-    let (what, text) = match digest {
+    let (subject, text) = match digest {
         Some(digest) => ("A digest of the result, which is too long to read", digest),
         None => ("The result", request.text),
     };
     format!(
-        "The tool: {}\nThe request: {}\n{what}:\n{}\n",
+        "The tool: {}\nThe request: {}\n{subject}:\n{}\n",
         json!(origin.name),
         json!(request.query),
         json!(text)
@@ -157,17 +157,14 @@ impl ModelSummary {
             return Err("it was cut short");
         }
         let object = answer.object("keyFindings").ok_or("expected a JSON object with a keyFindings array")?;
-        let findings = sentences(object.get("keyFindings"), MAX_FINDINGS)?;
+        let findings = sentences(&object["keyFindings"])?;
         if findings.is_empty() { Err("keyFindings is empty") } else { Ok(Self { findings }) }
     }
 }
 
-fn sentences(list: Option<&Value>, most: usize) -> Result<Vec<String>, &'static str> {
-    let list = match list {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(list) => list.as_array().ok_or("keyFindings must be an array")?,
-    };
-    let one = |item: &Value| {
+fn sentences(list: &Value) -> Result<Vec<String>, &'static str> {
+    let list = list.as_array().ok_or("keyFindings must be an array")?;
+    let sentence = |item: &Value| {
         let text = item.as_str().ok_or("keyFindings must contain only strings")?;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.chars().count() > MAX_FINDING_CHARS {
@@ -176,6 +173,6 @@ fn sentences(list: Option<&Value>, most: usize) -> Result<Vec<String>, &'static 
             Ok(text)
         }
     };
-    let all = list.iter().take(most).map(one).collect::<Result<Vec<_>, _>>()?;
+    let all = list.iter().take(MAX_FINDINGS).map(sentence).collect::<Result<Vec<_>, _>>()?;
     Ok(all.into_iter().filter(|text| !text.is_empty()).collect())
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(super) struct ReplyParts {
     pub(super) text: String,
     /// Text to store if it differs: the whole reply as JSON.
-    pub(super) whole: Option<String>,
+    pub(super) full_json: Option<String>,
     /// Blocks that stay in the reply: images, audio and links, and short notes after a large text.
     pub(super) rest: Vec<Content>,
 }
@@ -19,28 +19,29 @@ impl ReplyParts {
         if let [Content::Text(text)] = &mut texts[..]
             && structured.as_deref().is_none_or(|data| same_json(data, text))
         {
-            return Self { text: std::mem::take(text), whole: None, rest };
+            return Self { text: std::mem::take(text), full_json: None, rest };
         }
         if structured.is_none()
             && notes_bytes(&texts).is_some_and(|notes| notes <= MAX_NOTES)
             && let Content::Text(text) = texts.remove(0)
         {
-            return Self { text, whole: None, rest: texts.into_iter().chain(rest).collect() };
+            return Self { text, full_json: None, rest: texts.into_iter().chain(rest).collect() };
         }
         if texts.is_empty() {
-            return Self { text: structured.unwrap_or_default(), whole: None, rest };
+            return Self { text: structured.unwrap_or_default(), full_json: None, rest };
         }
         let text = texts.iter().map(read).collect::<Vec<_>>().join("\n");
-        let whole = Some(to_mcp(&texts, &rest, structured.as_deref()));
-        Self { text, whole, rest }
+        let full_json = Some(to_mcp(&texts, &rest, structured.as_deref()));
+        Self { text, full_json, rest }
     }
 
     pub(super) fn stored_text(&self) -> &str {
-        self.whole.as_deref().unwrap_or(&self.text)
+        self.full_json.as_deref().unwrap_or(&self.text)
     }
 
     pub(super) fn mime_type(&self) -> &'static str {
-        let json = self.whole.is_some() || serde_json::from_str::<serde::de::IgnoredAny>(&self.text).is_ok();
+        let json =
+            self.full_json.is_some() || serde_json::from_str::<serde::de::IgnoredAny>(&self.text).is_ok();
         if json { "application/json" } else { "text/plain" }
     }
 }
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_text_is_kept_to_the_byte_and_anything_else_as_the_reply() {
+    fn a_single_text_is_stored_unchanged_and_other_replies_as_json() {
         let one = ReplyParts::from_reply(Reply::markdown("[1,  2]").structured(&json!([1, 2])).unwrap());
         assert_eq!((one.stored_text(), one.mime_type()), ("[1,  2]", "application/json"));
         let other = ReplyParts::from_reply(Reply::markdown("two").structured(&json!({"n": 2})).unwrap());
@@ -140,23 +141,23 @@ mod tests {
     }
 
     #[test]
-    fn images_stay_and_texts_are_read_in_order() {
+    fn images_stay_and_texts_are_joined_in_order() {
         let image = Content::Image(Media { data: vec![1, 2], mime_type: "image/png".into() });
-        let seen =
+        let parts =
             ReplyParts::from_reply(Reply::markdown("a").with(image.clone()).with(Content::Text("b".into())));
-        assert_eq!((seen.text.as_str(), &seen.rest), ("a\nb", &vec![image.clone()]));
+        assert_eq!((parts.text.as_str(), &parts.rest), ("a\nb", &vec![image.clone()]));
         assert!(
-            seen.stored_text().contains(r#"{"type":"image","mimeType":"image/png","size":2}"#),
+            parts.stored_text().contains(r#"{"type":"image","mimeType":"image/png","size":2}"#),
             "{}",
-            seen.stored_text()
+            parts.stored_text()
         );
     }
 
     #[test]
     fn short_notes_after_a_large_text_stay_in_the_reply() {
         let (json, note) = (format!("[{}0]", "1,".repeat(500)), Content::Text("1 call in 1 batch".into()));
-        let seen = ReplyParts::from_reply(Reply::markdown(json.clone()).with(note.clone()));
-        assert_eq!((seen.stored_text(), seen.mime_type()), (json.as_str(), "application/json"));
-        assert_eq!(seen.rest, [note]);
+        let parts = ReplyParts::from_reply(Reply::markdown(json.clone()).with(note.clone()));
+        assert_eq!((parts.stored_text(), parts.mime_type()), (json.as_str(), "application/json"));
+        assert_eq!(parts.rest, [note]);
     }
 }

@@ -2,7 +2,10 @@
 //! caller, the other arguments, the shape, the question (`guards`), both vectors, and the summary's facts with the new
 //! result. For some hits, the model is asked anyway; if it finds other facts, reuse is disabled for that tool.
 
+use std::collections::BTreeSet;
+
 use gatehouse_sdk::{
+    Effect,
     context::{self, Level},
     kv,
     models::{self, Purpose},
@@ -13,16 +16,16 @@ use serde_json::{Map, Value};
 use super::{
     Request, cache, counters, facts, guards,
     model::{self, SentenceCheck},
-    shape,
     summary::{CacheHit, Summary},
 };
-use gatehouse_sdk::Effect;
 
 const MIN_RESULT_COSINE: f64 = 0.9;
 
 const MAX_ENTRIES: usize = 8;
 
 const MAX_EMBEDDED_CHARS: usize = 32_000;
+
+const MAX_SHAPE_BYTES: usize = 1 << 20;
 
 /// One in this many hits is checked.
 const CHECK_INTERVAL: u8 = 8;
@@ -48,7 +51,7 @@ struct SummaryQuestion {
 
 pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
     let asked = question_for(request, llm)?;
-    if kv::get(&switched_off(request)).ok()?.is_some() {
+    if kv::get(&switched_off_key(request)).ok()?.is_some() {
         counters::add("refused.switched_off");
         return None;
     }
@@ -60,7 +63,7 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
     let (embedding, question, result) = vectors(&asked.question, request.text)?;
     for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
         let similarity = cosine(&question, &entry.question_vector);
-        let refused = if let Some(guard) = guards::mismatch(&asked.question, &entry.question) {
+        let refusal = if let Some(guard) = guards::mismatch(&asked.question, &entry.question) {
             Some(guard.name())
         } else if similarity < request.call.params.cache_similarity {
             Some("similarity")
@@ -73,7 +76,7 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
         } else {
             None
         };
-        match refused {
+        match refusal {
             Some(guard) => counters::add(&format!("refused.{guard}")),
             None => {
                 return Some(spot_check(
@@ -122,15 +125,46 @@ fn question_for(request: &Request<'_>, llm: &str) -> Option<SummaryQuestion> {
     arguments.retain(|_, value| !value.is_null());
     arguments.sort_keys();
     let others = Value::Object(arguments).to_string();
-    let shape = shape::from_text(request.text)?;
+    let shape = shape(request.text)?;
     let caller = request.call.caller.as_deref().unwrap_or_default();
     let parts = [caller, &origin.source, &origin.version, &origin.name, llm, name, &others, &shape];
     Some(SummaryQuestion { question, key: format!("s:{}", cache::digest(&parts)) })
 }
 
+/// Returns the shape of a result: its JSON paths without list indices, one per line. `None` if the result is too long.
+fn shape(text: &str) -> Option<String> {
+    if text.len() > MAX_SHAPE_BYTES {
+        return None;
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return Some("text".into()) };
+    let mut paths = BTreeSet::new();
+    collect_paths(&value, &mut String::new(), &mut paths);
+    Some(paths.into_iter().collect::<Vec<_>>().join("\n"))
+}
+
+fn collect_paths(value: &Value, path: &mut String, into: &mut BTreeSet<String>) {
+    let length = path.len();
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                path.push('/');
+                path.push_str(key);
+                collect_paths(value, path, into);
+                path.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            path.push_str("[]");
+            items.iter().for_each(|item| collect_paths(item, path, into));
+            path.truncate(length);
+        }
+        _ => drop(into.insert(path.clone())),
+    }
+}
+
 fn entries(key: &str) -> Vec<SemanticEntry> {
-    let kept = kv::get(key).ok().flatten();
-    kept.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
+    let stored = kv::get(key).ok().flatten();
+    stored.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
 }
 
 fn vectors(question: &str, result: &str) -> Option<(String, Vec<f32>, Vec<f32>)> {
@@ -166,11 +200,11 @@ fn spot_check(request: &Request<'_>, hit: Summary) -> Summary {
     let origin = request.origin;
     let message = format!("summaries of '{}' are no longer reused for other questions", origin.name);
     context::log(Level::Warn, &message, "");
-    let _ = kv::set(&switched_off(request), b"1", None);
+    let _ = kv::set(&switched_off_key(request), b"1", None);
     fresh
 }
 
-fn switched_off(request: &Request<'_>) -> String {
+fn switched_off_key(request: &Request<'_>) -> String {
     let origin = request.origin;
     format!("off:{}", cache::digest(&[&origin.source, &origin.name]))
 }

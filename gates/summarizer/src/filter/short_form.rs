@@ -8,14 +8,14 @@ use super::{
     reply_parts::ReplyParts,
     summary::{CacheHit, Summary},
 };
-use crate::{Params, address, file, time};
+use crate::{Params, file, resources, time};
 
 /// Renders the short form. `None` if it would be more than half of the result.
 pub(super) fn render(
     request: &Request<'_>,
     summary: &Summary,
     artifact: Option<&Artifact>,
-    seen: &ReplyParts,
+    parts: &ReplyParts,
 ) -> Result<Option<Reply>, Fault> {
     // The line contains its own length; measure with the largest number.
     let draft = head(request, summary, artifact, request.budget);
@@ -29,7 +29,7 @@ pub(super) fn render(
         content.push(Content::Text(summary.body.clone()));
     }
     content.extend(artifact.map(link));
-    Ok(Some(reply(content, seen)))
+    Ok(Some(reply(content, parts)))
 }
 
 fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, tokens: u32) -> String {
@@ -57,23 +57,23 @@ fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, t
     head["metadata"] = metadata.into();
     let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);
     head["note"] = match artifact {
-        Some(artifact) => format!("{shortened}; {}", whereabouts(&artifact.id)).into(),
+        Some(artifact) => format!("{shortened}; {}", read_hint(&artifact.id)).into(),
         None => format!("{shortened}; the full result is not stored: the store of results is full").into(),
     };
     head.to_string()
 }
 
 /// Describes where the full result is. Names a tool only if the caller has it.
-fn whereabouts(id: &str) -> String {
+fn read_hint(id: &str) -> String {
     match context::exposed_name(file::NAME) {
         Some(name) => format!("full result stored: {name} {}", json!({ "path": id })),
-        None => format!("full result stored as {}", address::from_id(id)),
+        None => format!("full result stored as {}", resources::uri(id)),
     }
 }
 
 fn link(artifact: &Artifact) -> Content {
     Content::Link(ResourceLink {
-        uri: address::from_id(&artifact.id),
+        uri: resources::uri(&artifact.id),
         name: artifact.id.clone(),
         title: None,
         description: None,
@@ -82,11 +82,11 @@ fn link(artifact: &Artifact) -> Content {
     })
 }
 
-pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, seen: &ReplyParts) -> Reply {
+pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, parts: &ReplyParts) -> Reply {
     let limit = call.params.return_limit_chars.at_most(u32::MAX) as usize;
-    let end = seen.text.char_indices().nth(limit).map_or(seen.text.len(), |(end, _)| end);
-    let total = seen.text.chars().count();
-    let note = format!("characters 1-{limit} of {total}; {}", whereabouts(&artifact.id));
+    let end = parts.text.char_indices().nth(limit).map_or(parts.text.len(), |(end, _)| end);
+    let total = parts.text.chars().count();
+    let note = format!("characters 1-{limit} of {total}; {}", read_hint(&artifact.id));
     let note = json!({"metadata": {"artifactId": artifact.id}, "note": note}).to_string();
-    reply(vec![Content::Text(note), Content::Text(seen.text[..end].to_owned()), link(artifact)], seen)
+    reply(vec![Content::Text(note), Content::Text(parts.text[..end].to_owned()), link(artifact)], parts)
 }

@@ -17,8 +17,6 @@ const MAX_STORED: usize = 1_500;
 
 const FINDING_PREFIX: &str = "- ";
 const UNVERIFIED_PREFIX: &str = "~ ";
-/// Next steps by a model, which earlier versions stored.
-const INSIGHT_PREFIX: &str = "> ";
 const METHOD_PREFIX: &str = "method: ";
 const ASKED_PREFIX: &str = "asked: ";
 
@@ -50,10 +48,9 @@ impl StoredSummary {
                 line.strip_prefix(METHOD_PREFIX),
             ) {
                 (Some(finding), ..) => summary.key_findings.push(finding.to_owned()),
-                (_, Some(said), _) => summary.unverified.push(said.to_owned()),
+                (_, Some(sentence), _) => summary.unverified.push(sentence.to_owned()),
                 (.., Some(method)) => summary.method = Some(method.to_owned()),
-                _ if (line.starts_with(ASKED_PREFIX) || line.starts_with(INSIGHT_PREFIX))
-                    && summary != Self::default() => {}
+                _ if line.starts_with(ASKED_PREFIX) && summary != Self::default() => {}
                 _ => return Self { key_findings: vec![text.to_owned()], ..Self::default() },
             }
         }
@@ -100,13 +97,13 @@ impl Summary {
 
     /// Formats the summary for the artifact, which searches use: one line per finding (`- …`) and per sentence of a
     /// model (`~ …`), then the query and the method, up to [`MAX_STORED`] characters.
-    pub(crate) fn to_stored(&self, asked: &str) -> String {
-        let asked: String = asked.split_whitespace().collect::<Vec<_>>().join(" ");
-        let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
+    pub(crate) fn to_stored(&self, query: &str) -> String {
+        let query: String = query.split_whitespace().collect::<Vec<_>>().join(" ");
+        let query = match query.char_indices().nth(MAX_ASKED).map_or(&*query, |(end, _)| &query[..end]) {
             "" => String::new(),
-            asked => format!("{ASKED_PREFIX}{asked}\n"),
+            query => format!("{ASKED_PREFIX}{query}\n"),
         };
-        let end = format!("{asked}{METHOD_PREFIX}{}", self.method);
+        let end = format!("{query}{METHOD_PREFIX}{}", self.method);
         let mut left = MAX_STORED.saturating_sub(end.chars().count());
         let findings = self.findings.iter().map(|line| (FINDING_PREFIX, line));
         let unverified = self.unverified.iter().map(|line| (UNVERIFIED_PREFIX, line));
@@ -146,8 +143,8 @@ pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
         cache::set(exact, &summary, request.call.params.ttl_ms());
         semantic::remember(request, &llm, &summary);
     }
-    let told: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
-    let left = request.budget.saturating_sub(FRAME_TOKENS + text::count(&told)?).max(MIN_DIGEST_TOKENS);
+    let unverified: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
+    let left = request.budget.saturating_sub(FRAME_TOKENS + text::count(&unverified)?).max(MIN_DIGEST_TOKENS);
     let digest = text::digest(request.text, &request.query, left)?;
     summary.tokens_in = digest.tokens_in;
     summary.body = body(&digest);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_tools_are_told_in_few_words() {
+fn tool_definitions_are_short() {
     let manifest = conformance::describe(&crate::gate(), "{}");
     let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, crate::TOOLS);
@@ -39,9 +39,9 @@ fn the_prompt_names_only_tools_that_the_preset_has() {
 }
 
 #[test]
-fn clients_are_told_to_read_parts_of_results_whole() {
+fn parts_of_results_are_marked_to_stay_inline() {
     let manifest = conformance::describe(&crate::gate(), "{}");
-    let told = manifest.tools.iter().filter_map(|tool| Some((tool.name.as_str(), tool.meta.as_deref()?)));
+    let marked = manifest.tools.iter().filter_map(|tool| Some((tool.name.as_str(), tool.meta.as_deref()?)));
     let meta = r#"{"anthropic/maxResultSizeChars":100000}"#;
-    assert_eq!(Vec::from_iter(told), [("get_artifact_context", meta), ("get_workspace_file", meta)]);
+    assert_eq!(Vec::from_iter(marked), [("get_artifact_context", meta), ("get_workspace_file", meta)]);
 }

@@ -13,7 +13,7 @@ fn no_digest(_: &str, _: &str, _: u32) -> Result<DigestResult, Fault> {
 }
 
 #[test]
-fn where_the_engine_is_down_the_result_comes_as_it_is() {
+fn an_unreachable_store_leaves_the_result_unchanged() {
     let (reply, log) =
         host().fails("artifacts.put", Fault::unavailable("down")).run_and_hear(|| filtered(&lines(5_000)));
     assert_eq!(reply, None);
@@ -21,7 +21,7 @@ fn where_the_engine_is_down_the_result_comes_as_it_is() {
 }
 
 #[test]
-fn where_the_disk_is_full_a_long_result_is_told_in_short_and_marked_as_not_saved() {
+fn a_full_store_shortens_and_reports_the_loss() {
     host().fails("artifacts.put", full()).run(|| {
         let short = filtered(&lines(5_000)).unwrap();
         let head = head(&short);
@@ -38,7 +38,7 @@ fn where_the_disk_is_full_a_long_result_is_told_in_short_and_marked_as_not_saved
 }
 
 #[test]
-fn where_no_digest_can_be_made_a_long_result_comes_as_its_first_page() {
+fn a_long_result_without_a_digest_is_its_first_page() {
     host().digest(no_digest).run(|| {
         assert_eq!(filtered(&lines(450)), None);
         let text = lines(5_000);
@@ -57,7 +57,7 @@ fn where_no_digest_can_be_made_a_long_result_comes_as_its_first_page() {
 }
 
 #[test]
-fn where_nothing_works_the_result_comes_as_it_is() {
+fn a_result_that_cannot_be_stored_is_unchanged() {
     host().digest(no_digest).fails("artifacts.put", full()).run(|| assert_eq!(filtered(&lines(5_000)), None));
     let broken = |_: &str| Err(Fault::internal("broken"));
     host().count(broken).run(|| assert_eq!(filtered(&lines(450)), None));
@@ -65,7 +65,7 @@ fn where_nothing_works_the_result_comes_as_it_is() {
 }
 
 #[test]
-fn without_a_store_of_its_own_the_gate_shortens_all_the_same() {
+fn shortening_works_without_kv() {
     let down = || Fault::unavailable("down");
     let host = ["kv.get", "kv.set", "kv.add"].into_iter().fold(host(), |host, name| host.fails(name, down()));
     let host = host

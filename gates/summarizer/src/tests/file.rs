@@ -91,7 +91,7 @@ fn pages_of_an_object_are_objects_of_whole_members() {
 }
 
 #[test]
-fn an_element_that_is_a_page_too_long_is_named_and_passed_over() {
+fn an_element_longer_than_a_page_is_named_and_skipped() {
     let text = json!({"a/b": [1, "x".repeat(9_000), 3]}).to_string();
     let pages = pages(&text, &json!({"json_pointer": "/a~1b"}));
     let contents: Vec<&str> = pages.iter().map(|page| page["content"].as_str().unwrap()).collect();
@@ -164,11 +164,14 @@ fn jq_counts_selects_and_groups() {
     }
     let (reply, page) = read("{\"a\":1}\n{\"a\":2}\n", json!({"jq": "map(.a)"}));
     assert_eq!(page["content"], "[1,2]");
-    assert!(reply.contains("The result is JSON Lines; the filter's input is an array of all lines."), "{reply}");
+    assert!(
+        reply.contains("The result is JSON Lines; the filter's input is an array of all lines."),
+        "{reply}"
+    );
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn contradictory_parameters_are_explained() {
     let text = "{\"a\": [1, 2]}";
     let fault = |text: &str, more: Value| {
         host().run(|| {
@@ -204,7 +207,7 @@ fn what_makes_no_sense_is_said() {
 }
 
 #[test]
-fn an_address_is_as_good_as_an_id() {
+fn a_uri_works_as_an_id() {
     host().run(|| {
         let id = keep("text");
         assert_eq!(read_kept(&format!("gatehouse://artifact/{id}"), json!({})).1["content"], "text");

@@ -5,7 +5,7 @@ use gatehouse_sdk::{Media, ResourceLink, artifacts};
 use super::*;
 
 #[test]
-fn what_is_small_an_error_or_our_own_passes_as_it_is() {
+fn small_error_and_own_replies_are_unchanged() {
     host().run(|| {
         assert_eq!(filtered(&lines(100)), None);
         // Below `digest_above`, only a lossless form could replace it.
@@ -18,7 +18,7 @@ fn what_is_small_an_error_or_our_own_passes_as_it_is() {
 }
 
 #[test]
-fn a_form_without_loss_is_taken_where_it_saves_enough() {
+fn a_lossless_form_is_used_if_it_saves_enough() {
     // Bytes, the lossless form's percentage of tokens, and whether it is used: for a tool with digests, and for one
     // that needs exact text.
     for (bytes, share, taken) in [
@@ -45,7 +45,7 @@ fn a_form_without_loss_is_taken_where_it_saves_enough() {
 }
 
 #[test]
-fn what_a_tool_was_asked_for_to_the_letter_is_never_told_in_short() {
+fn excluded_tools_are_never_shortened() {
     host().run(|| {
         for tool in ["read_file", "fs__read_file_lines", "Grep"] {
             let reply = Reply::markdown(lines(5_000));
@@ -55,7 +55,7 @@ fn what_a_tool_was_asked_for_to_the_letter_is_never_told_in_short() {
 }
 
 #[test]
-fn a_large_result_is_told_in_short_and_kept_to_the_byte() {
+fn a_large_result_is_shortened_and_stored_unchanged() {
     host().run(|| {
         let text = lines(5_000);
         let short = filtered(&text).unwrap();
@@ -91,7 +91,7 @@ fn a_large_result_is_told_in_short_and_kept_to_the_byte() {
 }
 
 #[test]
-fn a_tool_is_named_as_the_preset_shows_it_or_not_at_all() {
+fn hints_use_exposed_tool_names() {
     let note = |host: Fake| host.run(|| head(&filtered(&lines(5_000)).unwrap())["note"].to_string());
     assert!(note(host().exposes_as("get_workspace_file", "whole")).contains("stored: whole {"));
     let bare = note(without_tools());
@@ -99,7 +99,7 @@ fn a_tool_is_named_as_the_preset_shows_it_or_not_at_all() {
 }
 
 #[test]
-fn what_is_no_text_stays_and_data_goes() {
+fn non_text_blocks_stay_and_data_is_dropped() {
     host().run(|| {
         let image = Content::Image(Media { data: vec![1], mime_type: "image/png".into() });
         let data = json!({"lines": lines(5_000)});
@@ -115,13 +115,13 @@ fn what_is_no_text_stays_and_data_goes() {
 }
 
 #[test]
-fn a_short_form_that_saves_less_than_half_is_not_taken() {
+fn a_short_form_that_saves_less_than_half_is_not_used() {
     let long = |text: &str, _: &str, _: u32| {
-        let told = text[..text.len() / 2].to_owned();
+        let half = text[..text.len() / 2].to_owned();
         let tokens = (text.len() / 4) as u32;
         let kind = "text".into();
         Ok(DigestResult {
-            text: told,
+            text: half,
             findings: vec![],
             kind,
             tokens_in: tokens,

@@ -25,7 +25,7 @@ fn no_pair_that_asks_for_something_else_passes() {
 
 #[test]
 #[allow(clippy::print_stderr, reason = "the share is a figure in docs/benchmarks.md")]
-fn some_that_ask_for_the_same_do() {
+fn equivalent_questions_match() {
     let pairs = pairs(ALIKE);
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for [kind, a, b] in &pairs {
@@ -41,7 +41,7 @@ fn some_that_ask_for_the_same_do() {
 /// Pairs in a private file next to the repository.
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that had nothing to test says so")]
-fn the_same_holds_for_pairs_that_nobody_made_for_it() {
+fn unseen_pairs_behave_the_same() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/cache-pairs/pairs.json");
     let Ok(text) = std::fs::read_to_string(path) else {
         eprintln!("NOT TESTED: there are no pairs at {path}");

@@ -40,7 +40,7 @@ fn of_tool(origin: Origin, arguments: &Value, result: &Value, params: &Value) ->
 }
 
 #[test]
-fn a_question_in_other_words_has_the_same_summary_and_says_so() {
+fn a_paraphrased_question_reuses_the_summary() {
     let (host, asked) = asked();
     host.run(|| {
         metadata(&json!({"query": "late orders", "limit": 5}), &result("a"));
@@ -54,7 +54,7 @@ fn a_question_in_other_words_has_the_same_summary_and_says_so() {
 }
 
 #[test]
-fn whatever_else_differs_is_another_question() {
+fn other_differences_prevent_reuse() {
     let ask = json!({"query": "late orders", "limit": 5});
     let other_tool = || testing::origin("seek");
     let version = || Origin { version: "2".into(), ..testing::origin("look") };
@@ -89,8 +89,8 @@ fn whatever_else_differs_is_another_question() {
         let (host, asked) = asked();
         host.run(|| {
             metadata(&ask, &self::result("a"));
-            let told = of_tool(origin, &arguments, &result, &json!({}));
-            assert_eq!((told.get("cache"), asked.get()), (None, 2), "{why} {arguments}");
+            let metadata_of_reply = of_tool(origin, &arguments, &result, &json!({}));
+            assert_eq!((metadata_of_reply.get("cache"), asked.get()), (None, 2), "{why} {arguments}");
             if !why.is_empty() {
                 let counted = kv::get(&format!("n:refused.{why}")).unwrap();
                 assert_eq!(counted.as_deref(), Some(b"1".as_slice()), "{why}");
@@ -112,7 +112,7 @@ fn the_preset_can_switch_it_off() {
 }
 
 #[test]
-fn hits_are_checked_and_a_false_one_switches_the_tool_off() {
+fn a_false_hit_disables_reuse_for_the_tool() {
     let count = Rc::new(Cell::new(0));
     let asked = Rc::clone(&count);
     let (host, _) = self::asked();
@@ -128,8 +128,8 @@ fn hits_are_checked_and_a_false_one_switches_the_tool_off() {
         for n in 1..100 {
             let mut next = result(&n.to_string());
             next["all"] = json!(300);
-            let told = metadata(&json!({"query": "the late orders"}), &next);
-            if told.get("cache").is_none() {
+            let metadata_of_reply = metadata(&json!({"query": "the late orders"}), &next);
+            if metadata_of_reply.get("cache").is_none() {
                 break;
             }
             hits += 1;

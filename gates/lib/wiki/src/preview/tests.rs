@@ -32,7 +32,7 @@ fn a_page_that_fits_is_whole_without_its_overview() {
 }
 
 #[test]
-fn what_answers_the_query_is_shown_and_the_budget_held() {
+fn previews_answer_the_query_within_the_budget() {
     let preview = shown(&page(PageType::Principle, &long()), "turbine", 100);
     assert!(!preview.whole && preview.tokens <= 100, "{preview:?}");
     assert!(preview.text.contains("The turbine needs bearings."), "{}", preview.text);
@@ -78,7 +78,7 @@ fn the_best_pages_are_whole_and_the_rest_previews() {
 }
 
 #[test]
-fn a_fault_of_the_extractor_is_no_empty_preview() {
+fn an_extractor_fault_is_returned() {
     let hit = page(PageType::Principle, &long());
     let host = gatehouse_sdk::testing::Fake::new();
     assert!(host.run(|| preview(&hit, "q", 80)).is_err());

@@ -3,11 +3,11 @@
 use super::*;
 
 fn given(text: &str) -> Result<Vec<usize>, String> {
-    read(&Completion::new("test/model", text), 4, 4)
+    parse_order(&Completion::new("test/model", text), 4, 4)
 }
 
 #[test]
-fn an_order_is_read_out_of_what_models_put_around_it() {
+fn an_order_is_found_in_surrounding_text() {
     for text in [
         "{\"order\":[3,1,4,2]}",
         "```json\n{\"order\": [3, 1, 4, 2]}\n```",
@@ -19,7 +19,7 @@ fn an_order_is_read_out_of_what_models_put_around_it() {
 }
 
 #[test]
-fn a_flaw_is_mended_with_the_engines_order() {
+fn invalid_numbers_are_replaced_in_engine_order() {
     for (text, order) in [
         ("{\"order\":[4,2]}", [3, 1, 0, 2]),
         ("{\"order\":[4,4,2]}", [3, 1, 0, 2]),
@@ -29,11 +29,11 @@ fn a_flaw_is_mended_with_the_engines_order() {
         assert_eq!(given(text).as_deref(), Ok(&order[..]), "{text}");
     }
     // Fewer pages may be wanted than there are candidates.
-    assert_eq!(read(&Completion::new("m", "{\"order\":[4]}"), 4, 2), Ok(vec![3, 0, 1, 2]));
+    assert_eq!(parse_order(&Completion::new("m", "{\"order\":[4]}"), 4, 2), Ok(vec![3, 0, 1, 2]));
 }
 
 #[test]
-fn what_is_beyond_repair_is_no_order() {
+fn a_mostly_invalid_order_is_rejected() {
     for text in [
         "",
         "3, 1, 4, 2",
@@ -51,7 +51,7 @@ fn what_is_beyond_repair_is_no_order() {
         assert!(given(text).is_err(), "{text}");
     }
     let cut = Completion { cut_short: Some("limit".into()), ..Completion::new("m", "{\"order\":[3,1,4,2]}") };
-    assert_eq!(read(&cut, 4, 4), Err("the answer was cut short".into()));
+    assert_eq!(parse_order(&cut, 4, 4), Err("the answer was cut short".into()));
 }
 
 #[test]

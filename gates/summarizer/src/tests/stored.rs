@@ -23,7 +23,7 @@ fn a_search_finds_results_by_their_summaries() {
 }
 
 #[test]
-fn the_workspace_is_listed_newest_first_until_its_time_is_up() {
+fn the_workspace_lists_unexpired_results_newest_first() {
     host().run(|| {
         let first = keep("one");
         testing::advance(500);
@@ -74,14 +74,14 @@ fn a_pinned_result_does_not_expire_until_it_is_unpinned() {
 }
 
 #[test]
-fn contexts_come_in_the_order_asked_while_they_fit() {
+fn contexts_keep_the_requested_order_within_the_budget() {
     host().run(|| {
         let (one, two) = (keep("one"), keep("second"));
         let ids = json!([two, "art-000000000000", format!("gatehouse://artifact/{one}"), two]);
         let (_, all) = call("get_artifact_context", json!({"ids": ids})).unwrap();
-        let told: Vec<&str> =
+        let ids: Vec<&str> =
             all["contexts"].as_array().unwrap().iter().map(|c| c["artifactId"].as_str().unwrap()).collect();
-        assert_eq!(told, [&two, &one]);
+        assert_eq!(ids, [&two, &one]);
         assert_eq!((&all["omitted"], &all["unknown"]), (&json!([]), &json!(["art-000000000000"])));
         let (_, few) = call("get_artifact_context", json!({"ids": ids, "maxTokens": 50})).unwrap();
         assert_eq!((few["contexts"].as_array().unwrap().len(), &few["omitted"]), (1, &json!([one])));

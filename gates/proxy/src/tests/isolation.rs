@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::requests::{host, request, said};
 
 #[test]
-fn a_server_is_started_for_a_request_where_that_is_asked_or_better() {
+fn a_server_is_started_for_a_request_if_requested_or_advised() {
     let apart = |reason: &'static str, apart: bool| {
         let host = host(|tool, _, _| {
             assert_eq!(tool, "git/push", "shared");
@@ -26,20 +26,23 @@ fn a_server_is_started_for_a_request_where_that_is_asked_or_better() {
         ("auto", apart("it runs already", false), "shared", json!("it runs already")),
     ] {
         let constraints = json!({"isolation": isolation});
-        let told =
+        let answer =
             request(host, json!({"intent": "EXECUTE", "action": "git/push", "constraints": constraints}));
         let used = if data == "apart" { "subprocess" } else { "agent" };
-        assert_eq!((&told["result"]["data"], &told["meta"]["isolation_used"]), (&json!(data), &json!(used)));
-        assert_eq!(told["meta"]["isolation_reason"], reason, "{told}");
+        assert_eq!(
+            (&answer["result"]["data"], &answer["meta"]["isolation_used"]),
+            (&json!(data), &json!(used))
+        );
+        assert_eq!(answer["meta"]["isolation_reason"], reason, "{answer}");
     }
     let constraints = json!({"isolation": "subprocess"});
-    let told = request(
+    let answer = request(
         host(said("found")),
         json!({"intent": "QUERY", "action": "look", "constraints": constraints}),
     );
-    assert_eq!(told["meta"]["isolation_used"], "agent");
+    assert_eq!(answer["meta"]["isolation_used"], "agent");
     assert!(
-        told["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("a gate has")),
-        "{told}"
+        answer["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("a gate has")),
+        "{answer}"
     );
 }

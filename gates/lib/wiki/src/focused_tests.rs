@@ -6,7 +6,6 @@
 use gatehouse_sdk::{
     Fault, FaultKind, Gate, Reply, conformance,
     knowledge::{Hit, Lookup, Page},
-    testing,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +15,7 @@ use crate::{
 };
 
 /// A gate under test and its expected properties.
-pub struct FocusedPromises {
+pub struct FocusedGateTests {
     pub gate: fn() -> Gate<FocusedParams>,
     pub tool: &'static str,
     /// Heading of its replies.
@@ -29,17 +28,12 @@ pub struct FocusedPromises {
     pub related: [(&'static str, &'static str); 2],
 }
 
-impl FocusedPromises {
+impl FocusedGateTests {
     fn call(&self, arguments: Value, params: &str) -> Result<Reply, Fault> {
-        let arguments = arguments.to_string();
-        assert!(
-            conformance::accepts(&(self.gate)(), self.tool, &arguments),
-            "the schema rejects {arguments}"
-        );
-        testing::call(&(self.gate)(), self.tool, &arguments, params)
+        conformance::call(&(self.gate)(), self.tool, &arguments, params)
     }
 
-    pub fn describe_is_deterministic_and_tells_the_parameters(&self) {
+    pub fn describe_is_deterministic_and_shows_the_parameters(&self) {
         let manifest = conformance::describe(&(self.gate)(), "{\"top_k\":10,\"include_content\":false}");
         let tool = &manifest.tools[0];
         assert_eq!(manifest.tools.len(), 1);
@@ -55,7 +49,7 @@ impl FocusedPromises {
         );
     }
 
-    pub fn only_its_own_types_are_searched_and_top_k_comes_from_call_preset_or_default(&self) {
+    pub fn searches_only_its_page_types_with_top_k_of_call_or_preset(&self) {
         for (arguments, params, expected) in [
             (json!({"query": "q"}), "{}", 5),
             (json!({"query": "q"}), "{\"top_k\":10}", 10),
@@ -77,7 +71,7 @@ impl FocusedPromises {
         ));
     }
 
-    pub fn the_best_pages_come_whole_as_far_as_the_budget_goes(&self) {
+    pub fn the_best_pages_are_whole_within_the_budget(&self) {
         for (params, expected) in [
             ("{}", [true, true, true, true, true]),
             ("{\"content_tokens\":1000}", [true, true, false, false, false]),
@@ -104,7 +98,7 @@ impl FocusedPromises {
         }
     }
 
-    pub fn a_page_that_was_found_is_read_whole_by_its_id(&self) {
+    pub fn a_page_can_be_read_whole_by_its_id(&self) {
         let id = "Principle/Acme_Cache_Invalidation";
         let host = || {
             let read = move |asked: &str| {
@@ -123,7 +117,7 @@ impl FocusedPromises {
         assert!(reply.text().contains(", the end\n"), "{}", reply.text());
     }
 
-    pub fn a_call_asks_for_one_thing(&self) {
+    pub fn query_and_page_exclude_each_other(&self) {
         for (arguments, message) in [
             (json!({}), "query is missing"),
             (json!({"query": " "}), "query is missing"),
@@ -141,7 +135,7 @@ impl FocusedPromises {
         assert_eq!(fault.hint, Some(hint));
     }
 
-    pub fn nothing_found_ends_with_the_siblings_that_the_caller_has(&self) {
+    pub fn an_empty_result_suggests_exposed_tools(&self) {
         let empty = || fixture::host(vec![]);
         let reply = empty()
             .exposes(self.related.map(|(tool, _)| tool))
@@ -159,7 +153,7 @@ impl FocusedPromises {
         assert!(alone.text().ends_with("- Other words for the same thing\n"), "{}", alone.text());
     }
 
-    pub fn a_failing_engine_is_its_fault(&self) {
+    pub fn a_failing_engine_is_a_fault(&self) {
         let host = stocked(9).search(|_, _, _| Err(Fault::unavailable("knowledge engine 'x': refused")));
         assert_eq!(
             host.run(|| self.call(json!({"query": "q"}), "{}")).unwrap_err().kind,

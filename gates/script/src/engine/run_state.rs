@@ -1,0 +1,150 @@
+//! Parts of a run that the engine does not have itself: the clock, the console and random numbers.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+#[cfg(not(target_family = "wasm"))]
+use std::time::Instant;
+
+/// Milliseconds reserved for the reply.
+#[cfg(target_family = "wasm")]
+const FOR_REPLY: u64 = 200;
+
+/// Measures and limits the run time of a script. Time in which the host waits for a user does not count.
+pub(crate) struct Clock {
+    #[cfg(not(target_family = "wasm"))]
+    started: Instant,
+    #[cfg(target_family = "wasm")]
+    remaining_at_start: u64,
+    limit: u64,
+    expired: Cell<bool>,
+}
+
+impl Clock {
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn start(limit: u64) -> Self {
+        Self { started: Instant::now(), limit, expired: Cell::new(false) }
+    }
+
+    /// Starts the clock with a limit in milliseconds, lowered to the time that the host has left for the call.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn start(limit: u64) -> Self {
+        let left = gatehouse_sdk::context::remaining();
+        Self {
+            remaining_at_start: left,
+            limit: limit.min(left.saturating_sub(FOR_REPLY)),
+            expired: Cell::new(false),
+        }
+    }
+
+    pub(crate) fn elapsed(&self) -> u64 {
+        #[cfg(not(target_family = "wasm"))]
+        return u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        #[cfg(target_family = "wasm")]
+        return self.remaining_at_start.saturating_sub(gatehouse_sdk::context::remaining());
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Returns whether the script has to stop now, and remembers it.
+    pub(crate) fn is_expired(&self) -> bool {
+        let expired = self.elapsed() >= self.limit;
+        if expired {
+            self.expired.set(true);
+        }
+        expired
+    }
+
+    pub(crate) fn was_expired(&self) -> bool {
+        self.expired.get()
+    }
+
+    /// Waits until `due` milliseconds after the start, or until the limit.
+    pub(crate) fn wait_until(&self, due: u64) {
+        let wait = due.min(self.limit).saturating_sub(self.elapsed());
+        std::thread::sleep(Duration::from_millis(wait));
+    }
+}
+
+const MAX_LINES: usize = 200;
+
+const MAX_BYTES: usize = 32 << 10;
+const MAX_LINE_BYTES: usize = 4 << 10;
+
+#[derive(Default)]
+struct CapturedOutput {
+    lines: Vec<String>,
+    bytes: usize,
+    left_out: usize,
+}
+
+/// Captures the console output of a script, up to a limit.
+#[derive(Default)]
+pub(crate) struct Console(RefCell<CapturedOutput>);
+
+impl Console {
+    /// Stores a line, shortened if it is too long. Only counts it if the console is full.
+    pub(crate) fn print(&self, line: &str) {
+        let mut output = self.0.borrow_mut();
+        if output.lines.len() >= MAX_LINES || output.bytes >= MAX_BYTES {
+            output.left_out += 1;
+            return;
+        }
+        let end = line.floor_char_boundary(MAX_LINE_BYTES.min(MAX_BYTES - output.bytes));
+        let line = match &line[..end] {
+            whole if end == line.len() => whole.to_owned(),
+            part => format!("{part}… ({} bytes more)", line.len() - end),
+        };
+        output.bytes += line.len();
+        output.lines.push(line);
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        let output = self.0.take();
+        let mut lines = output.lines;
+        if output.left_out > 0 {
+            lines.push(format!("… ({} lines more)", output.left_out));
+        }
+        lines
+    }
+}
+
+/// Random numbers for `Math.random`. The engine's own generator would start with the same state in each run, because
+/// that state is in the snapshot. This one is seeded on first use. SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", 2014); not for secrets.
+#[derive(Default)]
+pub(super) struct Random(Cell<Option<u64>>);
+
+impl Random {
+    /// Returns the next number in `0.0..1.0`.
+    pub(super) fn next(&self) -> f64 {
+        let state = self.0.get().unwrap_or_else(seed).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0.set(Some(state));
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+fn seed() -> u64 {
+    getrandom::u64().unwrap_or_else(|_| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0, |now| now.as_nanos() as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_spread_and_differ_between_runs() {
+        let (one, other) = (Random::default(), Random::default());
+        let numbers: Vec<f64> = (0..10_000).map(|_| one.next()).collect();
+        assert!(numbers.iter().all(|number| (0.0..1.0).contains(number)));
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        assert!((0.45..0.55).contains(&mean), "{mean}");
+        assert_ne!(numbers[0], other.next());
+    }
+}
