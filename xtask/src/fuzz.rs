@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 
-use crate::{UsageError, process, tools, workspace::Workspace};
+use crate::{process, tools, workspace::Workspace};
 
 /// Default seconds per target.
 const SECONDS: u64 = 20;
@@ -13,13 +13,7 @@ const SECONDS: u64 = 20;
 const SEED: &str = "GATEHOUSE_FUZZ_SEED";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let seconds = match arguments {
-        [] => SECONDS,
-        [seconds] => seconds.parse().map_err(|_| {
-            UsageError(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 20"))
-        })?,
-        _ => return Err(UsageError(format!("unexpected argument: {}", arguments[1..].join(" "))).into()),
-    };
+    let seconds = crate::seconds(arguments, SECONDS)?;
     let seed = match std::env::var(SEED) {
         Ok(seed) => seed,
         Err(_) => {

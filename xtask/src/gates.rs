@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::UsageError;
+use crate::build;
 use crate::process;
 use crate::snapshot::{self, ToolBuild};
 use crate::tools;
@@ -35,7 +36,7 @@ struct GateLayout {
     shipped: bool,
 }
 
-const GATE_FOLDERS: &[GateLayout] = &[
+const GATE_LAYOUTS: &[GateLayout] = &[
     GateLayout { sources: "gates", components: "gates", shipped: true },
     GateLayout { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
 ];
@@ -44,17 +45,18 @@ const GATE_FOLDERS: &[GateLayout] = &[
 pub(crate) const FIXTURES: &str = "target/fixture-gates";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let which = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let arguments = arguments.iter().map(String::as_str).filter(|argument| *argument != tools::YES);
+    let selection = match arguments.collect::<Vec<_>>()[..] {
         [] => GateSelection::Shipped,
         ["--fixtures"] => GateSelection::All,
-        _ => return Err(UsageError(format!("unexpected argument: {}", arguments.join(" "))).into()),
+        [unexpected, ..] => return Err(UsageError(format!("unexpected argument: {unexpected}")).into()),
     };
-    build(&Workspace::load()?, which, &snapshot::WORKSPACE)
+    build(&Workspace::load()?, selection, &snapshot::WORKSPACE)
 }
 
-pub(crate) fn build(workspace: &Workspace, which: GateSelection, along: &ToolBuild) -> Result<()> {
+pub(crate) fn build(workspace: &Workspace, selection: GateSelection, tool_build: &ToolBuild) -> Result<()> {
     let folders: Vec<&GateLayout> =
-        GATE_FOLDERS.iter().filter(|kind| kind.shipped || which == GateSelection::All).collect();
+        GATE_LAYOUTS.iter().filter(|kind| kind.shipped || selection == GateSelection::All).collect();
     let mut gates: BTreeMap<PathBuf, (&WorkspaceMember, &GateLayout)> = BTreeMap::new();
     for package in workspace.packages.iter().filter(|package| package.cdylib) {
         if let Some(kind) =
@@ -76,13 +78,14 @@ pub(crate) fn build(workspace: &Workspace, which: GateSelection, along: &ToolBui
         let name = folder.file_name().context("a gate needs its own directory")?.to_string_lossy();
         let destination = Path::new(kind.components).join(format!("{name}.wasm"));
         let bytes = if package.snapshot {
-            snapshot::build(workspace, component, along)?
+            snapshot::build(workspace, component, tool_build)?
         } else {
             fs::read(component).with_context(|| format!("cannot read {}", component.display()))?
         };
-        let news = if place(&workspace.root.join(&destination), &bytes)? { "written" } else { "unchanged" };
-        // Use stderr: the next program may speak a protocol on stdout.
-        eprintln!("{:36} {:>6} KB  {news}", destination.display(), bytes.len().div_ceil(1024));
+        if place(&workspace.root.join(&destination), &bytes)? {
+            // Use stderr: the next program may speak a protocol on stdout.
+            eprintln!("wrote {} ({} KB)", destination.display(), bytes.len().div_ceil(1024));
+        }
     }
     Ok(())
 }
@@ -120,11 +123,8 @@ fn compile<'a>(
             .env("AR_wasm32_wasip2", "llvm-ar")
             .env("CFLAGS_wasm32_wasip2", format!("{flags} {}", header.display()));
     }
-    eprintln!("$ {}", process::render(&command));
-    command.arg("--message-format=json-render-diagnostics");
-    let messages = process::output(&mut command)?;
     let mut built = BTreeMap::new();
-    for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+    for message in build::build("the gates", &mut command)? {
         let files = message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let Some(component) = files.into_iter().find(|file| file.ends_with(".wasm")) else { continue };
         if let Some(folder) =

@@ -4,8 +4,8 @@
 //! 0 success, 1 failure, 2 wrong usage.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is for the user")]
 
-mod arcadedb;
 mod bench;
+mod build;
 mod dist;
 mod fuzz;
 mod gates;
@@ -32,13 +32,13 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "run",
-        usage: "run [-- ARGS…]",
+        usage: "run [--yes] [-- ARGS…]",
         summary: "build all, index the sample wiki, serve over HTTP; with ARGS: run the gateway with them",
         run: run::run,
     },
     Command {
         name: "gates",
-        usage: "gates [--fixtures]",
+        usage: "gates [--fixtures] [--yes]",
         summary: "build the gates into gates/*.wasm (and the test gates into target/fixture-gates/)",
         run: gates::run,
     },
@@ -85,6 +85,19 @@ impl fmt::Display for UsageError {
 }
 
 impl std::error::Error for UsageError {}
+
+/// Parses the only argument of a command, a number of seconds.
+fn seconds(arguments: &[String], default: u64) -> Result<u64, UsageError> {
+    match arguments {
+        [] => Ok(default),
+        [seconds] => seconds.parse().map_err(|_| {
+            UsageError(format!(
+                "invalid value '{seconds}' for SECONDS: expected a whole number such as {default}"
+            ))
+        }),
+        _ => Err(UsageError(format!("unexpected argument: {}", arguments[1..].join(" ")))),
+    }
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

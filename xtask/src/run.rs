@@ -8,16 +8,17 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::build;
 use crate::gates::{self, GateSelection};
 use crate::process;
 use crate::snapshot::QUICK;
+use crate::tools;
 use crate::workspace::Workspace;
 
 const PORT: u16 = 8642;
-const CLIENTS: [(&str, &str); 4] =
-    [("claude", "Claude Code"), ("cursor", "Cursor"), ("vscode", "VS Code"), ("codex", "Codex")];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let arguments = arguments.strip_prefix(&[tools::YES.to_owned()]).unwrap_or(arguments);
     let arguments = arguments.strip_prefix(&["--".to_owned()]).unwrap_or(arguments);
     let serving = arguments.is_empty();
     if serving {
@@ -25,7 +26,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let workspace = Workspace::load()?;
     gates::build(&workspace, GateSelection::Shipped, &QUICK)?;
-    process::run(process::cargo().current_dir(&workspace.root).arg("build").args(QUICK.selection))?;
+    build::build(
+        "the gateway",
+        process::cargo().current_dir(&workspace.root).arg("build").args(QUICK.selection),
+    )?;
     let binary = workspace.binary(QUICK.folder, "gatehouse");
     if !serving {
         return become_command(at_home(Command::new(binary).args(arguments), &workspace));
@@ -36,18 +40,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         at_home(command.current_dir(&workspace.root).args(arguments), &workspace);
         command
     };
-    let url = format!("http://127.0.0.1:{PORT}/mcp");
-    headline("The sample wiki");
     process::run(&mut gatehouse(&["kg", "index", "docs/sample-wiki"]))?;
-    headline("Tools of the preset 'full'");
-    process::run(&mut gatehouse(&["presets", "show", "full"]))?;
-    headline("Context cost of each preset");
-    process::run(&mut gatehouse(&["presets", "cost"]))?;
-    for (client, name) in CLIENTS {
-        headline(&format!("To connect {name}"));
-        process::run(&mut gatehouse(&["mcp-config", "full", "--client", client, "--http", &url]))?;
-    }
-    headline(&format!("Serving on {url} (press ctrl-c to stop)"));
+    println!("{}", next_steps());
     let address = format!("127.0.0.1:{PORT}");
     become_command(&mut serve(&binary, &workspace, &address))
 }
@@ -85,8 +79,19 @@ fn check_port() -> Result<()> {
     Ok(())
 }
 
-fn headline(text: &str) {
-    println!("\n── {text} ──");
+fn next_steps() -> String {
+    let url = format!("http://127.0.0.1:{PORT}");
+    let run = "cargo xtask run --";
+    format!(
+        "
+Serving {url}/mcp with the preset 'full' (press ctrl-c to stop). In another terminal:
+
+  claude mcp add --transport http gatehouse {url}/mcp             connects Claude Code
+  {run} mcp-config full --client cursor --http {url}   prints the entry for Cursor (or vscode, codex, …)
+  {run} kg search \"when should a call be retried\"                 asks the sample wiki
+  {run} presets cost                                               lists what each preset costs in tokens
+"
+    )
 }
 
 #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::build;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -27,13 +28,13 @@ pub(crate) const QUICK: ToolBuild =
 pub(crate) fn build(workspace: &Workspace, component: &Path, along: &ToolBuild) -> Result<Vec<u8>> {
     let mut build = process::cargo();
     build.current_dir(&workspace.root).arg("build").args(along.selection).args(["--bin", TOOL]);
-    process::run(&mut build)?;
+    build::build("the snapshot tool", &mut build)?;
     let tool = workspace.binary(along.folder, TOOL);
     let made = component.with_extension("snapshot.wasm");
     if !(is_newer(&made, component) && is_newer(&made, &tool)) {
         // Rename, so that an interrupted build leaves the old file or none.
         let new = component.with_extension(format!("snapshot{}", std::process::id()));
-        process::run(process::command(tool).arg(component).arg(&new))?;
+        process::output(process::command(tool).arg(component).arg(&new))?;
         fs::rename(&new, &made).with_context(|| format!("cannot write {}", made.display()))?;
     }
     fs::read(&made).with_context(|| format!("cannot read {}", made.display()))

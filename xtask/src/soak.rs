@@ -2,20 +2,18 @@
 
 use anyhow::Result;
 
-use crate::{UsageError, gates, process, workspace::Workspace};
+use crate::{
+    gates::{self, GateSelection},
+    process, snapshot,
+    workspace::Workspace,
+};
 
 const SECONDS: u64 = 600;
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let seconds = match arguments {
-        [] => SECONDS,
-        [seconds] => seconds.parse().map_err(|_| {
-            UsageError(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 600"))
-        })?,
-        _ => return Err(UsageError(format!("unexpected argument: {}", arguments[1..].join(" "))).into()),
-    };
+    let seconds = crate::seconds(arguments, SECONDS)?;
     let workspace = Workspace::load()?;
-    gates::run(&["--fixtures".to_owned()])?;
+    gates::build(&workspace, GateSelection::All, &snapshot::WORKSPACE)?;
     let build = ["build", "--release", "-p", "gatehouse", "-p", "gatehouse-tests", "--bins"];
     process::run(process::cargo().args(build))?;
     let mut soak = process::command(workspace.binary("release", "soak"));

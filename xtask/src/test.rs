@@ -3,7 +3,6 @@
 //! A part that is unavailable (no network, Python or Node) is skipped with a loud message, or fails if
 //! `GATEHOUSE_REQUIRE_SERVICES=1`, as in CI.
 
-mod checks;
 mod conformance;
 mod installs;
 
@@ -15,7 +14,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 
 use crate::UsageError;
-use crate::arcadedb;
 use crate::gates::{self, GateSelection};
 use crate::process;
 use crate::servers::TestServer;
@@ -43,7 +41,7 @@ const STEPS: &[Step] = &[
         name: "advisories",
         about: "no dependency has a known vulnerability",
         needs: &[],
-        run: checks::advisories,
+        run: advisories,
     },
     Step { name: "unused", about: "no dependency is unused", needs: &[], run: unused },
     Step { name: "clippy", about: "lints, warnings are errors", needs: &[], run: clippy },
@@ -204,13 +202,30 @@ fn build(context: &mut Context) -> Result<StepEnd> {
     context.run_cargo(&["build", "--workspace", "--all-targets"])
 }
 
+/// Checks the dependencies against the RustSec database, which it fetches first.
+///
+/// Without network access, skips the step even if services are required: advisories do not depend on the sources.
+fn advisories(context: &mut Context) -> Result<StepEnd> {
+    let deny = |context: &Context, arguments: &[&str]| -> Result<_> {
+        let mut command = context.cargo_tool("deny")?;
+        command.args(arguments);
+        Ok(command)
+    };
+    if deny(context, &["fetch", "db"]).is_ok_and(|mut fetch| !process::succeeds(&mut fetch)) {
+        let why = "cannot fetch the RustSec database";
+        eprintln!("!! {why}\n!! skipped; run `cargo deny check advisories` with access to github.com");
+        return Ok(StepEnd::Skipped(why.to_owned()));
+    }
+    context.run_tool("deny", &["--log-level", "error", "check", "advisories"])
+}
+
 type Variables = Vec<(&'static str, PathBuf)>;
 
 fn servers(context: &mut Context) -> Result<StepEnd> {
     let mut end = StepEnd::Passed;
     for (complaint, started) in [
         ("PostgreSQL is unavailable", TestServer::postgres()),
-        ("ArcadeDB is unavailable", arcadedb::start()),
+        ("ArcadeDB is unavailable", TestServer::arcadedb()),
     ] {
         match started {
             Ok(server) => {

@@ -6,6 +6,7 @@
 mod pins;
 
 use std::fs;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -80,16 +81,38 @@ pub(crate) fn browser() -> Result<PathBuf> {
     Ok(PathBuf::from("chromium"))
 }
 
+/// The flag that answers each question with yes.
+pub(crate) const YES: &str = "--yes";
+
+/// Installs Debian packages. Asks first if a user is at the terminal.
+///
+/// # Errors
+/// If this process is not root, the user declines, or apt-get fails.
 fn install_in_system(packages: &[&str]) -> Result<()> {
+    let line = packages.join(" ");
+    let user = process::output(process::command("id").arg("-u")).unwrap_or_default();
+    anyhow::ensure!(user.trim() == "0", "run `sudo apt-get install {line}`");
+    anyhow::ensure!(may_install(&line)?, "run `apt-get install {line}`");
     let install = || {
         let quiet = ["install", "--yes", "--quiet", "--no-install-recommends"];
         process::run(process::command("apt-get").args(quiet).args(packages))
     };
     let fresh = || process::run(process::command("apt-get").args(["update", "--quiet"]));
-    let line = packages.join(" ");
     install()
         .or_else(|_| fresh().and_then(|()| install()))
         .with_context(|| format!("`apt-get install {line}` failed"))
+}
+
+fn may_install(packages: &str) -> Result<bool> {
+    let flags = std::env::args().take_while(|argument| argument != "--");
+    let asks = std::io::stdin().is_terminal() && std::env::var_os("CI").is_none();
+    if !asks || flags.into_iter().any(|flag| flag == YES) {
+        return Ok(true);
+    }
+    eprint!("install {packages} with apt-get? [Y/n] ");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
+    Ok(matches!(answer.trim(), "" | "y" | "Y" | "yes"))
 }
 
 fn has_clang() -> bool {

@@ -4,33 +4,29 @@
 //! ratios medians of the rounds' ratios; on a shared machine only ratios are meaningful. `--noise` measures the
 //! method's error: it runs the native server on both sides. `--quality` measures search results instead of time.
 
+mod added_time;
 mod publish;
 mod quality;
 mod reference;
 mod report;
 mod server;
 mod setup;
-mod spin;
 mod stats;
 mod tasks;
+mod text_ports;
 mod tokens;
 
 mod p10_knowledge;
-mod p11_digest;
-mod p12_extract;
 mod p13_context;
 mod p14_weight;
 mod p16_documents;
 mod p17_tasks;
-mod p18_script;
 mod p1_latency;
 mod p2_throughput;
 mod p3_start;
 mod p4_memory;
 mod p5_reload;
 mod p6_large;
-mod p8_proxy;
-mod p9_tools;
 
 use std::fs;
 use std::path::PathBuf;
@@ -58,16 +54,16 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P4", about: "memory", run: p4_memory::run },
     Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
-    Measurement { id: "P8", about: "a call of a server's tool", run: p8_proxy::run },
-    Measurement { id: "P9", about: "a search of servers' tools", run: p9_tools::run },
+    Measurement { id: "P8", about: "a call of a server's tool", run: added_time::server_tool },
+    Measurement { id: "P9", about: "a search of servers' tools", run: text_ports::tools },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
-    Measurement { id: "P11", about: "the digest of a large result", run: p11_digest::run },
-    Measurement { id: "P12", about: "an extract of a long document", run: p12_extract::run },
+    Measurement { id: "P11", about: "the digest of a large result", run: text_ports::digests },
+    Measurement { id: "P12", about: "an extract of a long document", run: text_ports::extracts },
     Measurement { id: "P13", about: "tokens: the list of tools, and a task (P15)", run: p13_context::run },
     Measurement { id: "P14", about: "the binary's weight", run: p14_weight::run },
     Measurement { id: "P16", about: "indexing documents, and a search of them", run: p16_documents::run },
     Measurement { id: "P17", about: "tasks: directly, by the proxy, by a script", run: p17_tasks::run },
-    Measurement { id: "P18", about: "a script of one line", run: p18_script::run },
+    Measurement { id: "P18", about: "a script of one line", run: added_time::script },
 ];
 
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::{median, micros};
@@ -76,18 +76,8 @@ fn ways() -> [(&'static str, &'static str, Value); 6] {
 }
 
 fn add(report: &mut BenchReport, what: String, times: &[f64], reach: f64, aim: f64) {
-    report.add(ReportRow {
-        id: "P10",
-        what,
-        unit: "ms",
-        ours: median(times),
-        floor: 0.0,
-        ratio: 0.0,
-        n: times.len(),
-        judged: BoundSubject::Value,
-        reach: Bound::AtMost(reach),
-        aim: Bound::AtMost(aim),
-    });
+    let bounds = (Bound::AtMost(reach), Bound::AtMost(aim));
+    report.add(ReportRow::value("P10", what, (median(times), "ms"), times.len(), bounds));
 }
 
 /// Returns the time of one call in milliseconds, including some 10 µs to parse the reply.

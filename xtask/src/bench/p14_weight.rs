@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
 use crate::process;
 
@@ -23,18 +23,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
 }
 
 fn row(what: &str, unit: &'static str, ours: f64, (reach, aim): (f64, f64)) -> ReportRow {
-    ReportRow {
-        id: "P14",
-        what: what.to_owned(),
-        unit,
-        ours,
-        floor: 0.0,
-        ratio: 0.0,
-        n: 1,
-        judged: BoundSubject::Value,
-        reach: Bound::AtMost(reach),
-        aim: Bound::AtMost(aim),
-    }
+    ReportRow::value("P14", what, (ours, unit), 1, (Bound::AtMost(reach), Bound::AtMost(aim)))
 }
 
 /// Returns the bytes of each large section; empty if `size` is missing.

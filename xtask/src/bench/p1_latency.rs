@@ -3,12 +3,16 @@
 //! Most of the latency is waking a thread, which depends on other load: an idle core has to wake too, a busy one never
 //! sleeps. So both states are measured.
 
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use anyhow::Result;
 
 use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
-use super::spin::BusyCores;
 use super::stats::{PairedSamples, cpu_seconds, median, micros, quantile};
 use super::{BenchSide, turns};
 
@@ -89,4 +93,29 @@ fn round(server: &mut BenchServer, tool: &str, turn: BenchSide, results: &mut La
     results.p50.side(turn).push(median(&times));
     results.p99.side(turn).push(quantile(&times, 0.99));
     Ok(())
+}
+
+/// Load from other work: threads that compute and never wait.
+struct BusyCores(Arc<AtomicBool>);
+
+impl BusyCores {
+    /// Leaves one core to the client and the server.
+    fn on_all_cores_but_one() -> Result<Self> {
+        let spinning = Self(Arc::new(AtomicBool::new(true)));
+        for _ in 1..thread::available_parallelism()?.get().max(2) {
+            let running = Arc::clone(&spinning.0);
+            thread::spawn(move || {
+                while running.load(Ordering::Relaxed) {
+                    black_box(());
+                }
+            });
+        }
+        Ok(spinning)
+    }
+}
+
+impl Drop for BusyCores {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
 use super::stats::{PairedSamples, median};
 
@@ -41,17 +41,8 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         times.ours.push(begin.elapsed().as_secs_f64() * 1e3);
         server.echo(&gateway.echo[0]).context("a call after the reload")?;
     }
-    report.add(ReportRow {
-        id: "P5",
-        what: "gate file saved to new tools served".into(),
-        unit: "ms",
-        ours: median(&times.ours),
-        floor: 0.0,
-        ratio: 0.0,
-        n: times.ours.len(),
-        judged: BoundSubject::Value,
-        reach: Bound::AtMost(250.0),
-        aim: Bound::AtMost(60.0),
-    });
+    let bounds = (Bound::AtMost(250.0), Bound::AtMost(60.0));
+    let (time, n) = (median(&times.ours), times.ours.len());
+    report.add(ReportRow::value("P5", "gate file saved to new tools served", (time, "ms"), n, bounds));
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! measures it, so that this one compiles quickly.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -14,20 +15,29 @@ use crate::workspace::Workspace;
 /// Default directory of the question sets outside the repository, relative to its root.
 const DATA: &str = "../shared/data";
 
-pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut BenchReport) -> Result<()> {
+/// Builds `bench-quality` and returns a command that runs it.
+pub(super) fn tool(workspace: &Workspace) -> Result<Command> {
     let build = ["build", "--release", "-p", "bench-quality"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
-    let data = data.unwrap_or_else(|| workspace.root.join(DATA));
     let mut command = process::command(workspace.binary("release", "bench-quality"));
     command.current_dir(&workspace.root);
+    Ok(command)
+}
+
+pub(super) fn json_output(command: &mut Command) -> Result<Value> {
+    serde_json::from_str(&process::output(command)?).context("bench-quality output is not JSON")
+}
+
+pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut BenchReport) -> Result<()> {
+    let data = data.unwrap_or_else(|| workspace.root.join(DATA));
+    let mut command = tool(workspace)?;
     command
         .args(["--queries", "tests/fixtures/queries", "--sample-wiki", "docs/sample-wiki", "--data"])
         .arg(&data);
     for (name, file) in documents(workspace, &data) {
         command.arg("--document").arg(format!("{name}={}", file.display()));
     }
-    let measured: Value =
-        serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")?;
+    let mut measured = json_output(&mut command)?;
     for set in measured["skipped"].as_array().into_iter().flatten() {
         eprintln!(
             "SKIPPED: {} (searched {}; use --data for another directory)",
@@ -35,7 +45,6 @@ pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Ben
             data.display()
         );
     }
-    let mut measured = measured;
     match results(workspace) {
         Ok(results) => {
             for untrue in results["untrue"].as_array().into_iter().flatten() {
@@ -57,8 +66,7 @@ fn results(workspace: &Workspace) -> Result<Value> {
     make.current_dir(&workspace.root).env("PYTHONDONTWRITEBYTECODE", "1");
     process::run(make.arg("tests/quality/corpus").arg(&folder))?;
     let mut command = process::command(workspace.binary("release", "bench-quality"));
-    command.current_dir(&workspace.root).arg("--results").arg(&folder);
-    serde_json::from_str(&process::output(&mut command)?).context("bench-quality output is not JSON")
+    json_output(command.current_dir(&workspace.root).arg("--results").arg(&folder))
 }
 
 /// Crate and version whose source the questions are about.
@@ -72,14 +80,14 @@ fn documents(workspace: &Workspace, data: &Path) -> Vec<(&'static str, PathBuf)>
         ("meeting", bundle(&tools::PROCEEDINGS, "tests/testdata/lcet10.txt")),
         ("source", source(workspace)),
     ];
-    let there = |(name, file): (&'static str, Result<PathBuf>)| match file {
+    let available = |(name, file): (&'static str, Result<PathBuf>)| match file {
         Ok(file) => Some((name, file)),
         Err(error) => {
             eprintln!("the document '{name}' is unavailable: {error:#}");
             None
         }
     };
-    found.into_iter().filter_map(there).collect()
+    found.into_iter().filter_map(available).collect()
 }
 
 fn source(workspace: &Workspace) -> Result<PathBuf> {

@@ -90,16 +90,13 @@ impl ReferenceServers {
     pub(crate) fn gateway(&self, bench: &Bench, gates: &[&str]) -> Result<Gateway> {
         let folder = bench.folder.join(gates.join("-and-"));
         let own = folder.join("gates");
-        fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
+        bench.copy_gates(gates, &own)?;
         let mut text = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.proxy]\ngrants = [\"servers\"]\n\n\
              [gates.script]\ngrants = [\"catalog\"]\n\n[presets.bench]\n",
             json!(own)
         );
         for gate in gates {
-            let file = bench.root.join(format!("gates/{gate}.wasm"));
-            fs::copy(&file, own.join(format!("{gate}.wasm")))
-                .with_context(|| format!("cannot copy {}", file.display()))?;
             let parameters = if *gate == "script" { "{ may = \"execute\" }" } else { "{}" };
             text += &format!("gates.{gate} = {parameters}\n");
         }

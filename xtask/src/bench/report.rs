@@ -59,6 +59,18 @@ impl Bound {
 }
 
 impl ReportRow {
+    /// Creates a row without a floor, whose value is judged by `bounds`: the required one and the target.
+    pub(crate) fn value(
+        id: &'static str,
+        what: impl Into<String>,
+        (ours, unit): (f64, &'static str),
+        n: usize,
+        (reach, aim): (Bound, Bound),
+    ) -> Self {
+        let judged = BoundSubject::Value;
+        Self { id, what: what.into(), unit, ours, floor: 0.0, ratio: 0.0, n, judged, reach, aim }
+    }
+
     fn verdict(&self) -> &'static str {
         match if self.judged == BoundSubject::Ratio { self.ratio } else { self.ours } {
             value if self.aim.holds(value) => "aim",

@@ -97,14 +97,8 @@ impl Bench {
     pub(crate) fn knowledge(&self, pages: usize) -> Result<KnowledgeSetup> {
         let folder = self.folder.join(format!("{pages}-pages"));
         let (gates, wiki) = (folder.join("gates"), folder.join("wiki"));
-        for folder in [&gates, &wiki] {
-            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        }
-        for gate in ["kg", "idea", "code"] {
-            let file = self.root.join(format!("gates/{gate}.wasm"));
-            fs::copy(&file, gates.join(format!("{gate}.wasm")))
-                .with_context(|| format!("cannot copy {}", file.display()))?;
-        }
+        fs::create_dir_all(&wiki).with_context(|| format!("cannot create {}", wiki.display()))?;
+        self.copy_gates(&["kg", "idea", "code"], &gates)?;
         let (gates, roots) = (serde_json::to_string(&gates)?, serde_json::to_string(&wiki)?);
         let presets = format!(
             "[host]\ngates = [{gates}]\ndefault_preset = \"bench\"\n\n[knowledge]\nwiki_roots = [{roots}]\n\n\
@@ -113,38 +107,29 @@ impl Bench {
              [presets.bench]\nstructured = true\ngates.kg = {{}}\ngates.idea = {{}}\ngates.code = {{}}\n"
         );
         fs::write(folder.join("presets.toml"), presets)?;
-        let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 7 };
-        Ok(KnowledgeSetup { gateway, wiki })
+        Ok(KnowledgeSetup { gateway: Gateway::at(folder), wiki })
     }
 
     /// Makes the files of a gateway with the gate `document-retrieval`. `documents` only names the directory.
     pub(crate) fn documents(&self, documents: usize) -> Result<DocumentsSetup> {
         let folder = self.folder.join(format!("{documents}-documents"));
         let (gates, corpus) = (folder.join("gates"), folder.join("corpus"));
-        for folder in [&gates, &corpus] {
-            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        }
-        let file = self.root.join("gates/document-retrieval.wasm");
-        fs::copy(&file, gates.join("document-retrieval.wasm"))
-            .with_context(|| format!("cannot copy {}", file.display()))?;
+        fs::create_dir_all(&corpus).with_context(|| format!("cannot create {}", corpus.display()))?;
+        self.copy_gates(&["document-retrieval"], &gates)?;
         let presets = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.document-retrieval]\n\
              grants = [\"documents\"]\n\n[presets.bench]\nstructured = true\ngates.document-retrieval = {{}}\n",
             serde_json::to_string(&gates)?
         );
         fs::write(folder.join("presets.toml"), presets)?;
-        let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 3 };
-        Ok(DocumentsSetup { gateway, corpus })
+        Ok(DocumentsSetup { gateway: Gateway::at(folder), corpus })
     }
 
     /// Makes the files of a gateway that shows the native server's tools, directly and through the gate `proxy`.
     pub(crate) fn before_floor(&self) -> Result<Gateway> {
         let folder = self.folder.join("before-floor");
         let gates = folder.join("gates");
-        fs::create_dir_all(&gates).with_context(|| format!("cannot create {}", gates.display()))?;
-        let file = self.root.join("gates/proxy.wasm");
-        fs::copy(&file, gates.join("proxy.wasm"))
-            .with_context(|| format!("cannot copy {}", file.display()))?;
+        self.copy_gates(&["proxy"], &gates)?;
         let presets = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[servers.floor]\ncommand = {}\n\n\
              [gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [\"floor\"]\n",
@@ -159,11 +144,8 @@ impl Bench {
         let gateway = self.gateway(1)?;
         let folder = self.folder.join("script");
         let gates = folder.join("gates");
-        fs::create_dir_all(&gates).with_context(|| format!("cannot create {}", gates.display()))?;
+        self.copy_gates(&["script"], &gates)?;
         fs::copy(gateway.folder.join("gates/g01.wasm"), gates.join("g01.wasm"))?;
-        let file = self.root.join("gates/script.wasm");
-        fs::copy(&file, gates.join("script.wasm"))
-            .with_context(|| format!("cannot copy {}", file.display()))?;
         let presets = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.script]\ngrants = [\"catalog\"]\n\n\
              [presets.bench]\ngates.g01 = {{ prefix = \"a01_\" }}\ngates.script = {{}}\n",
@@ -171,6 +153,17 @@ impl Bench {
         );
         fs::write(folder.join("presets.toml"), presets)?;
         Ok(Gateway::at(folder))
+    }
+
+    /// Copies built gates into a new directory.
+    pub(crate) fn copy_gates(&self, names: &[&str], folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        for name in names {
+            let file = self.root.join(format!("gates/{name}.wasm"));
+            fs::copy(&file, folder.join(format!("{name}.wasm")))
+                .with_context(|| format!("cannot copy {}", file.display()))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn run_gatehouse(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use super::quality;
 use super::server::BenchServer;
 use super::setup::Bench;
 use crate::process;
@@ -35,9 +36,7 @@ pub(crate) struct BenchTokenCounter {
 
 impl BenchTokenCounter {
     pub(crate) fn new(bench: &Bench) -> Result<Self> {
-        let build = ["build", "--release", "-p", "bench-quality"];
-        process::run(process::cargo().current_dir(&bench.root).args(build))?;
-        let program = Workspace::load()?.binary("release", "bench-quality");
+        let program = quality::tool(&Workspace::load()?)?.get_program().into();
         Ok(Self { program, file: bench.folder.join("texts.json") })
     }
 

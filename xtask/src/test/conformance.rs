@@ -145,7 +145,7 @@ fn start(root: &Path, binary: &Path) -> Result<(TestServer, String)> {
         .stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
     let stderr = child.stderr.take();
-    let host = TestServer::new(child, folder, Vec::new());
+    let host = TestServer { process: child, folder, environment: Vec::new() };
     Ok((host, address(BufReader::new(stderr.context("the gateway has no log")?))?))
 }
 
