@@ -21,7 +21,6 @@ fn place() -> Place {
     Place::with(PRESETS, &["asker", "echo"])
 }
 
-/// Starts a client whose session declares `capabilities`.
 fn client(place: &Place, capabilities: Value) -> Client {
     let mut client = Client::raw(place, &["serve", "--preset", "all"], &[]);
     client.initialize_with("2025-11-25", capabilities);
@@ -51,7 +50,6 @@ fn a_gate_asks_a_person_over_pipes() {
         let asked = client.next_message();
         assert_eq!(asked["method"], "elicitation/create", "{asked}");
         assert_eq!(asked["params"]["message"], "Gate 'asker' asks: How many?");
-        // Other calls run while the question is open.
         assert_eq!(client.text("echo", json!({"text": "meanwhile"})), "meanwhile");
         client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
     }

@@ -29,7 +29,6 @@ fn beside(place: &Place, database: &str) -> u64 {
     fs::metadata(place.path(&format!("state/{database}-wal"))).map_or(0, |about| about.len())
 }
 
-/// Creates a place with data in every kind of storage and an indexed wiki.
 fn full() -> Place {
     let place = Place::with(PRESETS, &["keeper"]);
     let wiki = place.sample_wiki().display().to_string();
@@ -42,7 +41,6 @@ fn full() -> Place {
     place
 }
 
-/// Checks that all data of `full` is present.
 fn is_full(place: &Place) {
     assert_eq!(run(place, 0, &["status", "--json"]).json()["knowledge"]["pages"], 28);
     let found = run(place, 0, &["kg", "search", "when should a call be retried"]).stdout();
@@ -66,7 +64,6 @@ fn a_clean_stop_leaves_each_database_whole_in_its_one_file() {
     for database in ["knowledge.db", "kv.db"] {
         assert_eq!(beside(&place, database), 0, "{database}");
     }
-    // A plain copy of these files is a complete backup.
     let other = empty();
     for name in ["knowledge.db", "kv.db", "gates/keeper/own/note", "components/ab.wasm"] {
         other
@@ -156,7 +153,6 @@ fn a_backup_of_a_running_host_is_restored_whole_elsewhere() {
     is_full(&other);
     assert_eq!(Client::start(&other, "p").text("kept", json!({"name": ""})), "k late");
     assert!(!other.path("state/restore").exists());
-    // The running host has its own data.
     assert_eq!(host.text("recall", json!({"name": "later"})), "not in it");
 }
 

@@ -12,7 +12,6 @@ fn size(place: &Place) -> Value {
     place.run(&["cache", "size", "--json"]).json()
 }
 
-/// Lists the cached files of compiled gates.
 fn compiled(place: &Place) -> Vec<PathBuf> {
     let entries = fs::read_dir(place.path(".cache/gatehouse/machine-code")).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -37,7 +36,6 @@ fn compiled_gates_lie_in_the_cache_home_and_can_be_removed() {
     }
     assert_eq!(place.run(&["status", "--json"]).json()["cache"], told);
 
-    // Removing the cache does not affect a running host.
     let mut client = Client::start(&place, "one");
     assert_eq!(client.text("echo", json!({"text": "mapped"})), "mapped");
     assert!(place.run(&["cache", "clean"]).stdout().contains("of 1 compiled gate"));
@@ -55,7 +53,6 @@ fn what_was_used_longest_ago_makes_room_while_hosts_run() {
     let echo = place.gate_bytes("echo");
     let (mut first, mut second) = (Client::start(&place, "one"), Client::start(&place, "one"));
     assert_eq!(first.text("echo", json!({"text": "1"})), "1");
-    // Each version of the gate adds one machine code file.
     for version in 1..=6 {
         place.replace_gate("echo", &variant(&echo, version));
         for client in [&mut first, &mut second] {
@@ -86,7 +83,6 @@ fn a_cap_that_is_lowered_holds_at_once() {
     assert_eq!(size(&place)["components"], 7, "all fit into one gibibyte");
     place.write("presets.toml", format!("[host]\ncache_size = \"1 MiB\"\n{PRESETS}"));
     client.log_with("is in use");
-    // The host removes files one by one.
     let within = |told: &Value| told["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20);
     while !within(&size(&place)) {}
 }
@@ -103,7 +99,6 @@ fn hosts_with_other_data_folders_share_it() {
     }
     let files = fs::read_dir(place.path("cache/gatehouse/machine-code")).expect("the folder").count();
     assert_eq!(files, 1, "the same component is compiled once");
-    // Each host preserves the other's index entry.
     let index: Value =
         serde_json::from_slice(&fs::read(place.path("cache/gatehouse/gates.json")).expect("the index"))
             .expect("JSON");

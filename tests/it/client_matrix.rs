@@ -23,16 +23,13 @@ pub(crate) enum Program {
     Python(&'static str),
     /// Script in `tests/clients`, copied next to the packages.
     Node(&'static str),
-    /// `mcp-remote`, which connects a stdio client to a host over HTTP.
     Remote,
-    /// An agent and its Node program in the packages.
     Agent(&'static str, &'static str),
 }
 use Program::{Agent, Node, Python, Remote};
 
 const TOOLS: [&str; 5] = ["get_page_structure", "get_wiki_page", "kg_edit", "kg_index", "search_knowledge"];
 
-/// Checks one client over each transport it has.
 fn lists_calls_and_shows_a_fault(kind: &Kind) {
     let Some(packages) = installed(kind.variable) else { return };
     let place = Place::shipped();

@@ -10,7 +10,6 @@ use crate::support::{Http, Place, installed, place::binary};
 
 const PRESETS: [&str; 6] = ["merger", "ideation", "implementation", "context", "documents", "full"];
 
-/// Creates a place with the sample wiki as knowledge graph and as documents.
 fn indexed() -> Place {
     let place = Place::shipped();
     let wiki = place.sample_wiki();
@@ -20,7 +19,6 @@ fn indexed() -> Place {
     place
 }
 
-/// One call for each tool, with arguments that fit the sample wiki.
 fn calls() -> Value {
     json!({
         "search_knowledge": {"query": "circuit breaker", "top_k": 2},
@@ -36,7 +34,6 @@ fn calls() -> Value {
     })
 }
 
-/// `calls`, and calls that fail without a language model.
 fn all_calls() -> Value {
     let mut calls = calls();
     for tool in ["research_idea", "research_implementation", "research_study"] {
@@ -85,7 +82,6 @@ fn all_worked(said: &Value, preset: &str) {
     let tools = said.as_object().expect("tools");
     assert!(!tools.is_empty());
     for (tool, said) in tools {
-        // No model is configured, so research fails.
         let lacks = match tool.as_str() {
             tool if tool.starts_with("research_") => Some("OPENAI_API_KEY"),
             _ => None,

@@ -13,7 +13,6 @@ mod usage;
 
 use crate::support::{Place, place::Ran};
 
-/// Runs a command and checks its exit code.
 fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
     let ran = place.run(arguments);
     assert!(!ran.stderr().contains("panicked"), "{arguments:?}: {}", ran.stderr());

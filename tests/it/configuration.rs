@@ -25,26 +25,22 @@ fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> S
     said.strip_prefix("error: ").expect("its name first").trim_end().to_owned()
 }
 
-/// Returns the error of a host with all shipped gates that must fail with these presets.
 fn refuses(presets: &str) -> String {
     refused(&Place::with(presets, &SHIPPED), &[], &[])
 }
 
-/// Starts a host that must serve, and initializes a session.
 fn served(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Client {
     let mut client = Client::raw(place, &[&["serve"], arguments].concat(), environment);
     client.initialize("2025-11-25");
     client
 }
 
-/// Serves preset `full` with these presets and all shipped gates.
 fn serves(presets: &str) -> (Place, Client) {
     let place = Place::with(presets, &SHIPPED);
     let client = served(&place, &[], &[]);
     (place, client)
 }
 
-/// Checks that the line contains each part.
 fn says(line: &str, parts: &[&str]) {
     for part in parts {
         assert!(line.contains(part), "'{part}' is not in: {line}");

@@ -10,7 +10,6 @@ use crate::support::{Client, Place, repository};
 const PRESETS: &str =
     "[presets.p]\ngates.contract = {}\ngates.echo = {}\n[presets.p.filters]\ncontract = [\"echo\"]\n";
 
-/// Number of functions in contract 0.1.0; the component imports all of them.
 const FUNCTIONS: u64 = 69;
 
 fn place() -> Place {

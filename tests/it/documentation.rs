@@ -18,7 +18,6 @@ fn pages() -> Vec<(String, String)> {
     names.iter().map(|name| (name.clone(), read(name))).collect()
 }
 
-/// A code block of a page.
 struct Fence {
     /// Page and line, such as `docs/presets.md:12`.
     place: String,
@@ -99,7 +98,6 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Returns the anchors that GitHub makes for a page's headings.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let heading = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
@@ -152,7 +150,6 @@ fn call(command: &str) -> Option<Vec<String>> {
         words.get(dashes + 1).filter(|word| is_binary(word))?;
         &words[dashes + 2..]
     };
-    // Drop redirections.
     let arguments =
         arguments.iter().take_while(|word| !word.starts_with(['>', '<']) && !word.starts_with("2>"));
     Some(arguments.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect())
@@ -168,7 +165,6 @@ fn mentioned(text: &str) -> Vec<Vec<String>> {
     calls.map(words).collect()
 }
 
-/// Checks that the help of the binary lists the commands and flags of a call.
 fn check_call(place: &Place, page: &str, arguments: &[String]) {
     let told = format!("{page}: gatehouse {}", arguments.join(" "));
     let is_command = |word: &&String| word.starts_with(|c: char| c.is_ascii_lowercase());

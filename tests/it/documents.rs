@@ -9,12 +9,10 @@ use serde_json::{Value, json};
 
 use crate::support::Place;
 
-/// The shipped presets with structured results.
 fn place() -> Place {
     Place::structured()
 }
 
-/// Adds the place's folder `docs` as repository `docs`, and returns the report.
 fn add(place: &Place) -> Value {
     let folder = place.path("docs").display().to_string();
     place.run(&["docs", "add", &folder, "--name", "docs", "--json"]).json()

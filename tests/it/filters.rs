@@ -42,7 +42,6 @@ fn long(how: &str) -> Value {
     json!({"text": format!("{how} {}", "y\n".repeat(2_000))})
 }
 
-/// Starts a client of a host with this environment.
 fn with(place: &Place, environment: &[(&str, &str)]) -> Client {
     let mut client = Client::raw(place, &["serve", "--preset", "short"], environment);
     client.initialize("2025-11-25");
@@ -117,7 +116,6 @@ fn what_was_kept_is_put_into_arguments() {
     assert_eq!(fault_of(&gone)["type"], "MCP_ERROR", "{gone}");
     assert!(text_of(&gone).contains("artifact 'art-000000000000' not found or expired"), "{gone}");
     assert!(!client.log().contains("yyy"), "nothing of it is logged");
-    // Another host reads the same artifact.
     drop(client);
     let mut other = Client::start(&place, "plain");
     assert_eq!(other.text("echo", json!({"text": {"$artifact": id, "range": [1, 1]}})), "keep y");

@@ -14,7 +14,6 @@ use crate::support::{
     repository, text_of,
 };
 
-/// Presets whose tools can edit the place's folder `wiki`.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &SHIPPED)
@@ -56,7 +55,6 @@ fn indexing_takes_back_no_edit_of_the_same_host_or_another() {
     }
 }
 
-/// Returns the shortest duration of five calls.
 fn shortest(client: &mut Client, arguments: &Value) -> Duration {
     let ask = |_| {
         let begin = Instant::now();

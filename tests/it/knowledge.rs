@@ -11,7 +11,6 @@ use std::{fs, path::Path};
 
 use crate::support::{Place, place::SHIPPED, repository, structured};
 
-/// Presets whose tools can edit the place's folder `wiki`.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     let shipped = structured(&shipped);
@@ -31,7 +30,6 @@ fn pages(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// The shipped presets with these files, indexed, as the wiki `own`.
 fn indexed(files: &[(&str, &str)]) -> Place {
     let place = Place::shipped();
     for (name, text) in files {

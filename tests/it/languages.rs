@@ -23,13 +23,11 @@ use serde_json::{Value, json};
 use crate::support::{Client, Place, fault_of, text_of};
 use service::Service;
 
-/// A place with one project of a gate author.
 struct Author {
     place: Place,
 }
 
 impl Author {
-    /// Creates the project `weather` with `gates new`.
     fn new(language: &str) -> Self {
         let place = Place::with("", &[]);
         let ran = place.run(&["gates", "new", "weather", "--lang", language]);
@@ -59,7 +57,6 @@ impl Author {
         std::os::unix::fs::symlink(installed, self.path(to)).expect("a link");
     }
 
-    /// Runs a tool of the language in the project, which must succeed.
     fn runs(&self, command: &mut Command) -> Output {
         let output = command.current_dir(self.path("")).output().expect("start");
         let said =
@@ -68,12 +65,10 @@ impl Author {
         output
     }
 
-    /// Returns the command `gates build`, so that the caller can set its environment.
     fn build(&self) -> Command {
         self.place.command(&["gates", "build", "weather", "--json"])
     }
 
-    /// Runs a build and returns its report; the component must exist.
     fn built(&self, mut build: Command) -> Value {
         let output = build.output().expect("run gatehouse");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -87,7 +82,6 @@ impl Author {
         told
     }
 
-    /// Checks that `gates check` passes.
     fn passes_every_check(&self) {
         let ran = self.place.run(&["gates", "check", "weather/weather.wasm", "--json"]);
         let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON");
@@ -96,7 +90,6 @@ impl Author {
         assert!(checks.len() >= 9 && checks.iter().all(|line| line["verdict"] == "ok"), "{told:#}");
     }
 
-    /// Starts a host for the gate, with `grant` as lines of `presets.toml`.
     fn served(&self, service: &Service, grant: &str) -> Client {
         let service = service.url();
         let params = format!("units = \"imperial\", default_city = \"São Paulo\", service = \"{service}\"");
@@ -111,7 +104,6 @@ impl Author {
         client
     }
 
-    /// Checks the complete behavior of the example gate.
     fn keeps_its_promises(&self) {
         let service = Service::start();
         let header = "headers = { Authorization = \"Bearer ${WEATHER_TOKEN}\" }";

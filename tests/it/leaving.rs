@@ -59,7 +59,6 @@ fn a_client_that_leaves_over_stdio_is_no_error() {
     let mut stdout = BufReader::new(host.stdout.take().expect("stdout"));
     stdout.read_line(&mut answer).expect("an answer");
     drop(stdout);
-    // The client no longer reads these answers.
     for id in 2..10 {
         writeln!(stdin, "{}", message(id, "tools/list", json!({}))).expect("a line");
     }
@@ -94,7 +93,6 @@ fn sessions_that_end_at_once_leave_no_panic_in_the_log() {
         assert!(!log.contains("panicked"), "{preset}: {log}");
         assert_eq!(ended.status.code(), Some(0), "{preset}: {log}");
     };
-    // The first session compiles the gates.
     session("full");
     for preset in ["proxy", "full"] {
         std::thread::scope(|scope| {

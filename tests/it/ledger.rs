@@ -11,7 +11,6 @@ fn place(more: &str) -> Place {
     Place::with(&format!("[presets.p]\ngates.echo = {{}}\n{more}"), &["echo"])
 }
 
-/// Returns the recorded metrics of the tool `echo`.
 fn echo(place: &Place) -> Value {
     let told = place.run(&["tools", "metrics", "echo", "echo", "--json"]).json();
     told["metrics"].get(0).cloned().unwrap_or_default()

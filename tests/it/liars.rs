@@ -70,7 +70,6 @@ fn what_nobody_can_see_is_taken_out_and_said() {
     assert_eq!(tool["inputSchema"]["properties"]["a"]["description"], "bc");
     let log = client.log_with("tool=\"lied\" count=25");
     assert!(log.contains("removed invisible characters") && log.contains("gate=\"liar\""), "{log}");
-    // Also if the listing comes from the index.
     Client::start(&place, "p").log_with("removed invisible characters");
 }
 

@@ -53,7 +53,6 @@ fn bodies_that_are_no_message_are_refused_with_the_reason() {
     assert!(listed["result"]["tools"].is_array(), "{listed}");
 }
 
-/// Requests with values that the parser rejects, as raw bytes, and their ids.
 fn unreadable() -> [(Vec<u8>, u64); 4] {
     let call = |id: u64, value: &[u8]| {
         let head = br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo","arguments":{"text":"#;

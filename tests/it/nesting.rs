@@ -40,7 +40,6 @@ fn a_tool_does_no_more_than_it_declares() {
     assert_eq!(message, "'run' is declared read-only and cannot call 'kg_edit', which is mutating");
     let reached = client.fails("run_and_change", json!({"tool": "kg_edit", "arguments": edit}));
     assert!(reached.contains("Principle/X") || reached.contains("page"), "{reached}");
-    // Another tool in between does not raise the effect.
     let around = json!({"tool": "run_and_change", "arguments": {"tool": "kg_edit", "arguments": edit}});
     assert!(client.fails("run", around).contains("is declared read-only"));
 }

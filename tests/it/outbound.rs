@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::support::{Client, Place, fault_of};
 
-/// Starts a host with a gate whose `http` table is `block`.
 fn host_of(gate: &str, block: &str, environment: &[(&str, &str)]) -> (Place, Client) {
     let presets = format!("[gates.{gate}.http]\n{block}\n\n[presets.web]\ngates.{gate} = {{}}\n");
     with(&presets, gate, environment)
@@ -26,7 +25,6 @@ fn with(presets: &str, gate: &str, environment: &[(&str, &str)]) -> (Place, Clie
     (place, client)
 }
 
-/// Makes a call that must fail, and returns the error's type and text.
 fn error(client: &mut Client, tool: &str, arguments: serde_json::Value) -> (String, String) {
     let result = client.call(tool, arguments);
     assert_eq!(result["isError"], true, "{result}");
@@ -34,14 +32,12 @@ fn error(client: &mut Client, tool: &str, arguments: serde_json::Value) -> (Stri
     (kind, crate::support::text_of(&result))
 }
 
-/// Fetches a URL that must fail with this type, and returns the text.
 fn fails(client: &mut Client, kind: &str, url: &str) -> String {
     let (found, text) = error(client, "fetch", json!({"url": url}));
     assert_eq!(found, kind, "{url}: {text}");
     text
 }
 
-/// Fetches a URL, which must succeed.
 fn fetch(client: &mut Client, url: &str) -> String {
     client.text("fetch", json!({"url": url}))
 }

@@ -19,20 +19,17 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Client, Place, place::binary, processes};
 
-/// Target triple of these tests.
 const TRIPLE: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
     "x86_64-unknown-linux-gnu"
 } else {
     "aarch64-unknown-linux-gnu"
 };
 
-/// A place with packages of the stripped binary.
 struct Packages {
     place: Place,
 }
 
 impl Packages {
-    /// Makes packages in these formats.
     fn of(formats: &[&str]) -> Self {
         let packages = Self { place: Place::with("", &[]) };
         let small = packages.place.path("small/gatehouse");
@@ -42,7 +39,6 @@ impl Packages {
         packages
     }
 
-    /// Makes packages in these formats in a folder.
     fn make(&self, folder: &str, formats: &[&str]) {
         let packaging = binary().with_file_name("gatehouse-packaging");
         assert!(packaging.exists(), "{} is missing; `cargo xtask test` builds it", packaging.display());
@@ -51,7 +47,6 @@ impl Packages {
         must(command.arg("--out").arg(self.place.path(folder)).args(formats));
     }
 
-    /// Returns the only package with this ending.
     fn file(&self, ending: &str) -> PathBuf {
         let found = self.all().into_iter().filter(|path| path.to_string_lossy().ends_with(ending));
         let found: Vec<PathBuf> = found.collect();
@@ -59,7 +54,6 @@ impl Packages {
         found[0].clone()
     }
 
-    /// Returns all packages, sorted.
     fn all(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.place.path("packages")).expect("packages");
         let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -122,14 +116,12 @@ impl Packages {
     }
 }
 
-/// Runs a command that must succeed, and returns its output.
 fn must(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", said(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Returns standard output and standard error.
 fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text)).concat()
 }

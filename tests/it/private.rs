@@ -19,7 +19,6 @@ fn place() -> Place {
     Place::with(PRESETS, &["keeper"])
 }
 
-/// Runs the command with umask 022.
 fn open_to_all(command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
@@ -33,7 +32,6 @@ fn mode(path: &Path) -> u32 {
         & 0o777
 }
 
-/// Checks that the data folder and its files are private, and that it contains `wanted`.
 fn check(place: &Place, what: &str, wanted: &[&str]) {
     let state = place.path("state");
     assert_eq!(mode(&state), 0o700, "{what}");

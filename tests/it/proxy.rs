@@ -72,7 +72,6 @@ fn a_copy_of_a_servers_tools_is_shown_with_the_original_and_after_it() {
     assert!(first.starts_with("zeta: echo(") && first.ends_with(" [same on alpha: echo]"), "{found}");
     let recommended = client.text("recommend_tools", json!({"task_description": "say what it is told"}));
     assert!(recommended.starts_with("zeta: echo(") && recommended.contains("alpha: echo]"), "{recommended}");
-    // Tools that failed before come last.
     let broken = json!({"server": "zeta", "tool": "fails"});
     (0..3).for_each(|_| drop(client.call("call_tool", broken.clone())));
     let found = client.text("search_tools", json!({"query": "fails"}));

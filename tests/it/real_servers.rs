@@ -15,16 +15,13 @@ use crate::{
     support::{Client, Place, Ran, installed},
 };
 
-/// Time from the start of the client to the last tool.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Servers in addition to the reference servers: name, tool, arguments, and part of the reply.
 const OTHERS: [(&str, &str, &str, &str); 2] = [
     ("calculator", "calculate", r#"{"expression": "6 * 7"}"#, "42"),
     ("budget", "get-budget-data", "{}", "ategories"),
 ];
 
-/// Prefixes of variables that configure access to the registries.
 const NETWORK: [&str; 10] = [
     "SSL_CERT_",
     "NODE_EXTRA_CA_CERTS",

@@ -89,7 +89,6 @@ fn place() -> Option<Place> {
     Some(place)
 }
 
-/// Creates a repository with one commit in the place's folder `repository`.
 pub(crate) fn repository(place: &Place) {
     let folder = place.path("repository");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -112,7 +111,6 @@ pub(crate) fn repository(place: &Place) {
     }
 }
 
-/// Returns the text of a successful reply.
 fn said(reply: &Value) -> String {
     assert_ne!(reply["isError"], true, "{reply}");
     reply["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {reply}")).to_owned()
@@ -125,7 +123,6 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
     let shown = client.request("tools/list", json!({}))["result"]["tools"].to_string().len();
     let listed = said(&client.call("list_mcp_servers", json!({})));
     assert!(ASKED.iter().all(|(server, ..)| listed.contains(server)), "{listed}");
-    // Waits for all servers, which the host is listing already.
     said(&client.call("refresh_mcp_server", json!({})));
     for (server, question, tool, arguments, expected) in ASKED {
         let found = said(&client.call("search_tools", json!({"query": question})));

@@ -27,7 +27,6 @@ gates.echo = {}   # from a registry
 # the end
 ";
 
-/// Runs a command and checks its exit code.
 fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
     run_with(place, code, arguments, &[])
 }
@@ -40,7 +39,6 @@ fn run_with(place: &Place, code: i32, arguments: &[&str], environment: &[(&str, 
     ran
 }
 
-/// Checks that the text contains each part.
 fn says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "'{part}' is not in: {text}");
@@ -51,13 +49,11 @@ fn presets(place: &Place) -> String {
     fs::read_to_string(place.path("presets.toml")).expect("presets.toml")
 }
 
-/// Names of installed components.
 fn components(place: &Place) -> Vec<String> {
     let entries = fs::read_dir(place.path("state/components")).into_iter().flatten();
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Publishes a gate and returns its reference with the digest.
 fn publish(registry: &Registry, gate: &str, to: &str) -> String {
     let author = Place::with("", &[gate]);
     let reference = format!("oci://{}/{to}", registry.address);
@@ -72,7 +68,6 @@ fn tools(place: &Place) -> Vec<String> {
     client.tools()
 }
 
-/// Returns the error of a host that must not start.
 fn refused(place: &Place) -> String {
     run(place, 2, &["serve"]).stderr()
 }

@@ -24,7 +24,6 @@ fn running_host() -> (Place, Client) {
     (place, client)
 }
 
-/// The log message for a version that was rolled back.
 fn rolled_back(unfit: &[u8], served: &[u8]) -> String {
     let [unfit, served] = [unfit, served].map(|bytes| {
         Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect::<String>()

@@ -39,7 +39,6 @@ fn one_tool_runs_every_other() {
         told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("wiki_idea_search")),
         "{told}"
     );
-    // The tool's own schema checks the arguments.
     let told = requested(
         &mut client,
         json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"qury": "x"}}),
@@ -120,7 +119,6 @@ fn a_tool_that_takes_too_long_is_a_timeout() {
         json!({"intent": "EXECUTE", "action": "vice_sleep", "params": {}, "constraints": {"timeout_ms": 50}});
     let told = requested(&mut client, sent);
     assert_eq!(told["error"]["type"], "TIMEOUT", "{told}");
-    // The sandbox stops a busy loop at the gate's own limit.
     let sent =
         json!({"intent": "EXECUTE", "action": "vice_loop", "params": {}, "constraints": {"timeout_ms": 300}});
     let told = requested(&mut client, sent);
@@ -128,7 +126,6 @@ fn a_tool_that_takes_too_long_is_a_timeout() {
     assert!(message.contains("stopped after 0."), "{told}");
 }
 
-/// Runs `gatehouse request` with this standard input. Returns the exit code and output.
 fn from_stdin(place: &Place, text: &str, more: &[&str]) -> (i32, Value) {
     let mut command = place.command(&[&["request"], more].concat());
     let mut running = command

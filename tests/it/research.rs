@@ -13,12 +13,10 @@ use crate::support::{
     structured, text_of,
 };
 
-/// An item as a model writes it.
 fn item(title: &str, url: &str) -> String {
     json!({"title": title, "url": url, "description": format!("About {title}.")}).to_string()
 }
 
-/// Starts a host that uses this provider, and a client of a preset with the gate.
 fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     let presets = format!(
         "{}[gates.research]\ngrants = [\"models\"]\nlimits = {{ time = \"{time}\", concurrency = 1 }}\n\
@@ -31,7 +29,6 @@ fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     (place, client)
 }
 
-/// Makes a call that must fail, and returns the error's type and text.
 fn fails(client: &mut Client) -> (String, String) {
     let result = client.call("research_idea", json!({"query": "retries"}));
     assert_eq!(result["isError"], true, "{result}");
@@ -156,7 +153,6 @@ fn an_answer_that_is_none_is_an_error() {
     assert!(text.contains("OpenAI") && !text.contains("Found"), "{text}");
 }
 
-/// A complete item and half of a second.
 fn half() -> String {
     format!("{{\"items\":[{},{{\"title\":\"Half\",\"url\":\"https://exam", item("Backoff", PAGE))
 }
@@ -186,11 +182,9 @@ fn a_provider_that_is_slow_costs_the_calls_time_and_no_more() {
     let (kind, text) = fails(&mut client);
     assert!(kind == "TIMEOUT" && text.contains("OpenAI"), "{kind}: {text}");
     provider.left();
-    // Items that arrived in time are returned in time.
     let text = client.text("research_idea", json!({"query": "retries"}));
     assert!(text.contains("Found **1** ideas:\n\nThe answer was cut short: "), "{text}");
     provider.left();
-    // The only slot was released.
     assert!(
         client
             .text("research_idea", json!({"query": "retries"}))

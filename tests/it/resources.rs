@@ -134,7 +134,6 @@ fn clients_are_told_when_a_reload_changes_what_there_is() {
     assert_eq!(read(&mut client, "test://poetry/0")["error"]["code"], -32002);
 }
 
-/// Returns the URI of the next update notification.
 fn updated(client: &mut Client) -> String {
     loop {
         let message = client.next_message();

@@ -50,7 +50,6 @@ fn python(packages: &Path, version: &str) {
     goes_on(&place(), client, version);
 }
 
-/// Runs a test if the packages are installed.
 fn with(variable: &str, run: impl Fn(&Path)) {
     if let Some(packages) = installed(variable) {
         run(&packages);

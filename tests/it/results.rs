@@ -25,12 +25,10 @@ gates.summarizer = {}
 summarizer = ["echo"]
 "#;
 
-/// A host that summarizes the results of `echo`.
 fn place() -> Place {
     Place::with(&format!("[models]\nllm = \"off\"\n{PRESETS}"), &["echo", "summarizer"])
 }
 
-/// A server log of 1,500 lines; a single one shows the cause of a failure.
 fn log() -> String {
     let mut out = String::new();
     for n in 0..1_500 {

@@ -34,7 +34,6 @@ fn a_call_that_does_not_return_takes_its_instance_with_it() {
     assert_eq!(counts(&mut client, 2), ["1", "2"]);
     assert!(client.fails("trap", json!({})).contains("on purpose"));
     assert_eq!(counts(&mut client, 2), ["1", "2"]);
-    // The error contains only the output of its own call.
     client.text("mutter", json!({}));
     let text = client.fails("trap", json!({}));
     assert!(text.contains("on purpose") && !text.contains("muttered"), "{text}");
@@ -70,7 +69,6 @@ fn the_deadline_is_each_calls_own() {
     let place = Place::with(presets, &["vices"]);
     let mut client = Client::start(&place, "p");
     for _ in 0..2 {
-        // Together longer than the limit of one call.
         for _ in 0..20 {
             assert_eq!(client.text("nap", json!({})), "rested");
         }

@@ -9,7 +9,6 @@ const PRESETS: &str = "[gates.script]\ngrants = [\"catalog\"]\nlimits = { time =
     [gates.kg]\ngrants = [\"knowledge\"]\n[gates.proxy]\ngrants = [\"servers\"]\n\
     [gates.caller]\ngrants = [\"catalog\"]\n[gates.summarizer]\ngrants = [\"artifacts\", \"kv\"]\n";
 
-/// Starts a host whose preset `p` has these lines.
 fn host(preset: &str) -> (Place, Client) {
     let place = Place::with(&format!("{PRESETS}[presets.p]\n{preset}"), &["script", "echo", "kg", "caller"]);
     let client = Client::start(&place, "p");
@@ -154,7 +153,6 @@ proptest! {
         ] {
             let direct = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
             let direct_ran = direct["result"]["isError"] != Value::Bool(true) && direct.get("error").is_none();
-            // Directly, and through a tool that calls tools.
             let nested = format!("await callMCPTool('caller', 'run', {{tool: '{tool}', arguments: {arguments}}})");
             for code in [format!("await callMCPTool('{source}', '{tool}', {arguments})"), nested] {
                 let scripted = client.call("run_code", json!({"code": code}));
@@ -179,13 +177,11 @@ fn scripts_are_kept_for_who_saved_them_and_outlive_the_host() {
     let ran = client.text("run_script", json!({"name": "shout", "args": {"word": "hey"}}));
     assert_eq!(ran, "\"hey!\"");
     assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once, last today)");
-    // Another preset has no scripts, and a preset without `store` has no script tools.
     let mut other = Client::start(&place, "q");
     assert!(other.fails("run_script", json!({"name": "shout"})).contains("You have no saved scripts."));
     assert_eq!(Client::start(&place, "r").tools(), ["run_code", "tool_types"]);
 }
 
-/// A host whose preset stores scripts.
 fn keeping(more: &str) -> Place {
     let presets = format!(
         "{PRESETS}[presets.p]\ngates.script = {{ store = true, scripts = [{more}] }}\ngates.echo = {{}}\n"

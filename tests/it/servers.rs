@@ -23,7 +23,6 @@ use std::{
 
 use crate::support::Place;
 
-/// Path of the fixture server.
 fn vices() -> &'static str {
     env!("CARGO_BIN_EXE_server-of-vices")
 }
@@ -34,12 +33,10 @@ fn child(name: &str, options: &[&str], more: &str) -> String {
     format!("[servers.{name}]\ncommand = {:?}\nargs = {arguments:?}\n{more}\n", vices())
 }
 
-/// A place whose preset exposes the tools of these servers.
 fn showing(names: &[&str], blocks: &str) -> Place {
     Place::with(&format!("{blocks}[presets.all]\nservers = {names:?}\n"), &[])
 }
 
-/// A fixture server that listens on a port and ends with the test.
 struct Listening {
     child: Child,
     base: String,
@@ -55,7 +52,6 @@ impl Listening {
         Self { child, base: base.trim_end().to_owned() }
     }
 
-    /// Returns the server's block.
     fn block(&self, name: &str, transport: &str) -> String {
         let path = if transport == "sse" { "sse" } else { "mcp" };
         format!("[servers.{name}]\nurl = \"{}/{path}\"\ntransport = \"{transport}\"\n", self.base)
@@ -69,13 +65,11 @@ impl Drop for Listening {
     }
 }
 
-/// Counts a line in the server's record.
 fn recorded(place: &Place, line: &str) -> usize {
     let record = fs::read_to_string(place.path("record")).unwrap_or_default();
     record.lines().filter(|each| *each == line).count()
 }
 
-/// A place with a server that records requests in the place's folder.
 fn recording(options: &[&str]) -> Place {
     let place = showing(&["s"], "");
     let record = format!("record={}", place.path("record").display());

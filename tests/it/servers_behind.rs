@@ -9,12 +9,10 @@ use crate::support::{
     place::{Ran, binary},
 };
 
-/// The host that acts as the server; it serves the gate `echo`.
 fn inner() -> Place {
     Place::with("[presets.one]\ngates.echo = {}\n", &["echo"])
 }
 
-/// Returns the block of that server.
 fn server(name: &str, inner: &Place) -> String {
     let config = inner.path("presets.toml");
     let (command, state) = (binary(), inner.path("state"));

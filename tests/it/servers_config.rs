@@ -64,7 +64,6 @@ fn secrets_among_arguments_are_shown_by_no_command_and_doctor_warns_of_them() {
     assert_eq!(presets(&place), block);
     let hint = "Set WEB_AUTHORIZATION in the environment of the host: its value is args[3] (Authorization) of the command line, without 'Bearer '.";
     assert!(added.stderr().contains(hint), "{}", added.stderr());
-    // The same by hand, with the values in the file.
     place.write(
         "presets.toml",
         block.replace("${WEB_API_KEY}", "url-12345678").replace("${WEB_AUTHORIZATION}", "live-12345678"),
@@ -121,7 +120,6 @@ fn without_a_file_imported_servers_are_written_where_added_ones_are() {
         "{}",
         again.stderr()
     );
-    // A host with the shipped presets serves it.
     let tools = run(&place, 0, &["tools", "search", "anything", "--preset", "proxy", "--config", "built-in"]);
     assert!(tools.stdout().contains("local"), "{}", tools.stdout());
 }

@@ -8,7 +8,6 @@ use crate::support::{
     place::{binary, built},
 };
 
-/// The host that acts as the server; it has books and a prompt.
 fn inner() -> Place {
     let place = Place::with("[presets.one]\ngates.poetry = { shelf = \"poetry\", books = 2 }\n", &[]);
     place.write("gates/poetry.wasm", built("shelf"));
@@ -52,7 +51,6 @@ fn what_a_server_has_to_read_stands_behind_its_name() {
     assert_eq!(error["error"]["code"], -32002, "{error}");
     assert!(error.to_string().contains("server 'far' answered"), "{error}");
     assert_eq!(client.close(), Some(0));
-    // A new client gets the known resources without starting the server.
     let mut client = Client::start(&place, "all");
     assert_eq!(uris(&mut client), listed);
     let hosts = place.run(&["servers", "status", "--json"]).json()["hosts"].clone();
@@ -91,7 +89,6 @@ fn a_prompt_of_a_server_is_made_under_its_prefixed_name() {
     assert_eq!(here[0]["content"]["text"], there[0]["content"]["text"]);
 }
 
-/// Returns the URI of the next update notification.
 fn updated(client: &mut Client) -> String {
     loop {
         let message = client.next_message();
@@ -109,7 +106,6 @@ fn who_watches_a_resource_of_a_server_is_told_when_it_changes() {
     let far = format!("[servers.far]\nurl = \"{}/mcp\"\n[presets.all]\nservers = [\"far\"]\n", host.base);
     for place in [outer(&inner), Place::with(&far, &[])] {
         let mut client = Client::start(&place, "all");
-        // The first book changes constantly.
         let uri = "gatehouse://server/far/test://poetry/0";
         let nowhere = client.request("resources/subscribe", json!({"uri": uri.replace("/0", "/99")}));
         let why = nowhere["error"]["message"].as_str().unwrap_or_default();

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Place, place::binary, text_of};
 
-/// The shipped presets and gates, with a server that has the tools `search` and `read_file`.
 fn place() -> Place {
     let place = Place::shipped();
     let tool = |name: &str, does: &str| {

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use crate::support::{Client, Place};
 
-/// Limits the command's address space to `bytes`.
 fn limited(command: &Command, bytes: u64) -> Command {
     let kib = (bytes >> 10).to_string();
     let mut shell = Command::new("sh");

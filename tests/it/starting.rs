@@ -13,7 +13,6 @@ fn slow() -> Place {
     Place::with("[presets.p]\n[presets.p.gates.liar]\nlie = \"sleep\"\n", &["liar"])
 }
 
-/// Log message once the gate's time is over.
 const REFUSED: &str = "was stopped after 5 s";
 
 #[test]

@@ -18,7 +18,6 @@ fn a_value_outlives_the_host_even_one_that_is_killed() {
     let mut client = Client::start(&place, "p");
     assert_eq!(client.text("recall", json!({"name": "k"})), "first");
     assert_eq!(client.text("keep", json!({"key": "k", "value": "second"})), "kept");
-    // SIGKILL: acknowledged writes survive.
     drop(client);
 
     let mut client = Client::start(&place, "p");

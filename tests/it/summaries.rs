@@ -13,7 +13,6 @@ fn client() -> (Place, Client) {
     (place, client)
 }
 
-/// Orders of different shapes, which no table holds without loss.
 fn orders() -> String {
     let order = |n: u64| match n % 7 {
         0 => {
@@ -51,7 +50,6 @@ fn a_large_result_is_short_and_the_whole_of_it_is_within_reach() {
         head.contains(&format!("full result stored: get_workspace_file {{\\\"path\\\":\\\"{id}\\\"}}")),
         "{head}"
     );
-    // The same call returns the same bytes.
     assert_eq!(client.call("echo", json!({"text": text})), short);
 
     let count = json!({"path": id, "jq": "[.orders[] | select(.state == \"late\")] | length"});

@@ -28,7 +28,6 @@ fn files(folder: &str, ending: &str) -> Vec<(String, String)> {
         .filter_map(|path| {
             let name =
                 path.strip_prefix(&root).expect("inside the repository").to_string_lossy().into_owned();
-            // Skip binary files such as built components.
             Some((name, fs::read_to_string(&path).ok()?))
         })
         .collect()
@@ -48,7 +47,6 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns all Rust files of the repository.
 fn rust() -> Vec<(String, String)> {
     ["host", "gates", "fuzz", "packaging", "xtask", "tests"]
         .into_iter()
@@ -56,18 +54,15 @@ fn rust() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Reads one file.
 fn read(path: &str) -> String {
     fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns the text between two marks, which must exist.
 fn between<'a>(path: &str, text: &'a str, start: &str, end: &str) -> &'a str {
     let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("{path}: '{start}' is not there"));
     rest.split_once(end).unwrap_or_else(|| panic!("{path}: no '{end}' after '{start}'")).0
 }
 
-/// Fails with a list of everything that breaks a rule.
 fn none(rule: &str, broken: impl IntoIterator<Item = String>) {
     let broken: Vec<String> = broken.into_iter().collect();
     assert!(broken.is_empty(), "{rule}:\n  {}\n", broken.join("\n  "));
@@ -85,7 +80,6 @@ fn snake(name: &str) -> String {
     snake
 }
 
-/// Returns the names of modules in a folder, sorted.
 fn modules(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(repository().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
     let stems = entries.filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()));

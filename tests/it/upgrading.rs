@@ -13,7 +13,6 @@ use crate::support::{
 const PRESETS: &str = "[gates.keeper]\ngrants = [\"kv\"]\n[gates.keeper.folders]\n\"/own\" = { private = true }\n\
                        [presets.p]\ngates.keeper = {}\n";
 
-/// A place with the data folder of a host from before 0.1.0; its README describes how it was made.
 fn old() -> Place {
     let place = Place::with(PRESETS, &["keeper"]);
     copy_folder(&repository().join("tests/fixtures/state-0"), &place.path("state"));
@@ -74,7 +73,6 @@ fn pages_of_an_older_host_are_all_there_and_can_be_searched_and_edited() {
     assert!(found.contains("Repeat_Only_What_May_Be_Repeated"), "{found}");
     assert!(version(&place, "knowledge.db") > 2, "it was brought up to date");
 
-    // Indexing continues as with the host's own pages, here from another folder.
     let wiki = place.sample_wiki().display().to_string();
     let moved = run(&place, &["kg", "index", &wiki]).stdout();
     let same = "0 added, 28 updated, 0 unchanged, 0 removed; 100 links, 0 of them unresolved";

@@ -13,7 +13,6 @@ use crate::support::{Client, Place, binary};
 fn a_terminal_shows_calls_as_they_come_until_ctrl_c() {
     let place = Place::with("[presets.p]\ngates.echo = {}\n", &["echo"]);
     let mut client = Client::start(&place, "p");
-    // `script` provides the terminal.
     let mut command = Command::new("script");
     command
         .args(["-qefc", &format!("{} status --watch 1", binary().display()), "/dev/null"])

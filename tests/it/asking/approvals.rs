@@ -19,7 +19,6 @@ fn place(approve: &str) -> Place {
     Place::with(&presets, &["caller", "echo"])
 }
 
-/// Starts a client that can show forms.
 fn client(place: &Place) -> Client {
     let mut client = Client::raw(place, &["serve", "--preset", "all"], &[]);
     client.initialize_with("2025-11-25", json!({"elicitation": {}}));

@@ -8,7 +8,6 @@ use crate::{
     support::{Http, installed, place::binary},
 };
 
-/// Checks the answers of a user and a model in each transport and protocol era of the client.
 fn answers(variable: &'static str, program: Program) {
     let kind = Kind { variable, program };
     let Some(packages) = installed(variable) else { return };

@@ -79,7 +79,6 @@ fn a_client_that_cannot_be_asked_is_told_why() {
     }
 }
 
-/// Adds the `_meta` of MCP 2026-07-28 to parameters.
 fn since_2026(mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -43,12 +43,10 @@ fn a_hostile_archive_writes_nowhere_else() {
         assert!(command.arg("-f").arg(&archive).args(arguments).status().expect("tar").success());
     };
     let folder = |name: &str| place.path(name).display().to_string();
-    // A symlink, then a file whose path goes through it.
     tar(&["-c", "-C", &folder("made"), "gates"]);
     tar(&["-r", "-C", &folder("through"), "gates/a/x"]);
     run(&place, 1, &["restore", &archive.display().to_string()]);
     assert!(!outside.join("x").exists());
-    // A path that leaves the data folder.
     tar(&["-c", "-P", "-C", &folder("through"), "--transform", "s,^gates/a/x,../escaped,", "gates/a/x"]);
     let said = run(&place, 1, &["restore", &archive.display().to_string()]).stderr();
     assert!(said.contains("unexpected path '../escaped'"), "{said}");

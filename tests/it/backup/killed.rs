@@ -10,7 +10,6 @@ use std::{
 use super::{Ends, empty, full, is_full, run};
 use crate::support::Place;
 
-/// Lists Gatehouse's temporary files in a folder.
 fn temporary(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -19,7 +18,6 @@ fn temporary(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Starts a command and returns once `is_so_far` holds.
 fn started(place: &Place, arguments: &[&str], is_so_far: impl Fn() -> bool) -> Ends {
     let mut command = place.command(arguments);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("start gatehouse");

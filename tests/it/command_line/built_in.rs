@@ -13,7 +13,6 @@ use crate::support::{
     place::{binary, built},
 };
 
-/// Puts the binary into an empty folder with an empty home.
 fn alone() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("gatehouse");

@@ -8,7 +8,6 @@ use crate::support::{Place, place::SHIPPED, repository};
 const PRESETS: &str = "[presets.full]\ngates.kg = { include_content = false }\ndeny = [\"kg_*\"]\n\
                        aliases = { ask = \"search_knowledge\" }\n[presets.ideas]\ngates.idea = {}\n";
 
-/// Explains a tool of preset `full`, and checks that the text and JSON outputs agree.
 fn explain(tool: &str) -> (bool, String) {
     let place = Place::with(PRESETS, &["kg", "idea"]);
     let told = run(&place, 0, &["explain", tool, "--preset", "full", "--json"]).json();
@@ -75,7 +74,6 @@ fn an_unknown_preset_is_wrong_usage() {
     assert!(said.contains("--preset: unknown preset 'idea'. Did you mean 'ideas'?"), "{said}");
 }
 
-/// The shipped presets and three servers: one that works, one that needs a variable, one that is disabled.
 fn with_servers() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     let server = env!("CARGO_BIN_EXE_server-of-vices");

@@ -12,7 +12,6 @@ use crate::support::{Place, terminal};
 
 const BEGIN: &str = "<!-- gatehouse:begin ";
 
-/// A place with an empty project folder.
 fn project() -> Place {
     let place = Place::shipped();
     fs::create_dir(place.path("project")).expect("a folder");

@@ -16,7 +16,6 @@ const CLIENTS: [(&str, &str, bool); 5] = [
     ("gemini", "mcpServers", false),
 ];
 
-/// Reads one server's entry as the client would.
 fn entry(place: &Place, client: &str, servers: &str, server: &str, more: &[&str]) -> Value {
     let ran = run(place, 0, &[&["mcp-config", "full", "--client", client], more].concat());
     let parsed: Value = match client {
@@ -69,7 +68,6 @@ fn a_token_is_named_and_never_printed() {
     }
 }
 
-/// Starts a host as a client would: from another folder, with only the state in its environment.
 fn started(place: &Place, entry: &Value) -> Client {
     let arguments = entry["args"].as_array().expect("arguments").iter();
     let mut command = Command::new(entry["command"].as_str().expect("a command"));

@@ -5,13 +5,11 @@ use std::fs;
 use super::run;
 use crate::support::{Client, Place, place::SHIPPED, repository};
 
-/// A place with the shipped presets and `more`.
 fn place(more: &str) -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     Place::with(&format!("{shipped}\n{more}"), &SHIPPED)
 }
 
-/// Returns the warnings of `presets check` for a preset.
 fn warnings(place: &Place, preset: &str) -> Vec<String> {
     let told = run(place, 0, &["presets", "check", "--json"]).json();
     let all = told.as_array().expect("presets").iter();

@@ -5,7 +5,6 @@ use std::process::Stdio;
 use super::run;
 use crate::support::Place;
 
-/// Every command that takes `--json`, with required arguments.
 const JSON: [&[&str]; 13] = [
     &["gates", "list"],
     &["gates", "inspect", "kg"],
@@ -123,7 +122,6 @@ fn a_shell_is_told_commands_presets_gates_and_servers() {
         let script = run(&place, 0, &["completions", shell]).stdout();
         assert!(script.contains("GATEHOUSE_COMPLETE") && script.contains("gatehouse"), "{shell}: {script}");
     }
-    // The request that the bash completion script sends.
     let completed = |line: &[&str]| {
         let mut command = place.command(&[&["--", "gatehouse"], line].concat());
         command.env("GATEHOUSE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", line.len().to_string());

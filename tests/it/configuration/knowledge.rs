@@ -8,7 +8,6 @@ use serde_json::json;
 use super::{refused, says, served};
 use crate::support::{Client, Place};
 
-/// Presets with `kg` and with a gate that needs no graph.
 const TWO: &str = "[gates.kg]\ngrants = [\"knowledge\"]\n[presets.full]\ngates.kg = {}\ngates.echo = {}\n[presets.echo]\ngates.echo = {}\n";
 
 /// Checks that a call that needs the graph fails while another gate's call works.
@@ -135,7 +134,6 @@ fn an_index_file_whose_database_vanished_says_so_until_it_is_back() {
     let again = format!("`gatehouse kg index {wiki} --save-to {index}`");
     fails(&mut client, &[&index, "names the database", &shown, "does not exist. Restore it", &again]);
     assert!(!database.exists(), "an empty one in its place would look like an empty wiki");
-    // The host checks the path again without a restart.
     fs::rename(&aside, &database).expect("put it back");
     says(&client.text("search_knowledge", json!({"query": "retries"})), &["Retry"]);
     drop(client);

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{refused, says, served};
 use crate::support::{Place, http::Http, place::built};
 
-/// Lists the presets that are served by name.
 fn presets(place: &Place) -> Vec<String> {
     let told = place.run(&["presets", "check", "--json"]).json();
     told.as_array().expect("presets").iter().map(|preset| preset["preset"].clone()).map(text).collect()
@@ -63,7 +62,6 @@ fn a_shipped_preset_is_extended_by_its_name_with_its_gates_and_their_grants() {
     let (status, _, body) = host.post("/mcp/p/merger", &ping, &[]);
     assert_eq!(status, 404, "{body}");
     says(&body, &["There are: work."]);
-    // The default is the shipped `full`, and doctor reports that.
     assert_eq!(served(&place, &[], &[]).tools().len(), 13);
     let doctor = place.run(&["doctor"]).stdout();
     says(&doctor, &["the default preset is the shipped 'full'", "its own presets are: work"]);

@@ -12,7 +12,6 @@ fn place(models: &str) -> Place {
     Place::with(&format!("{models}{RESEARCH}"), &["research"])
 }
 
-/// Runs a research call that fails. Returns its error and the host's log.
 fn advice(models: &str, environment: &[(&str, &str)]) -> (String, String) {
     let place = place(models);
     let mut client = served(&place, &[], environment);
@@ -29,7 +28,6 @@ fn a_gate_that_asks_a_model_where_none_is_set_up_is_said_at_once() {
     says(&place.run(&["doctor"]).stdout(), &[&format!("warn  gates: {any}")]);
     says(&place.run(&["status"]).stdout(), &[any]);
     assert_eq!(place.run(&["status", "--json"]).json()["lacks"], json!([any]));
-    // A preset without gates that use models logs no warning.
     let quiet = Place::with("[presets.full]\ngates.echo = {}\n", &["echo"]);
     assert_eq!(quiet.run(&["status", "--json"]).json()["lacks"], json!([]));
 }

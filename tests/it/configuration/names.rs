@@ -88,7 +88,6 @@ fn what_a_collision_says_to_write_keeps_both_tools() {
 
 #[test]
 fn an_alias_stands_for_the_tool_of_the_gate_that_it_names() {
-    // Two gates with the same component but different grants.
     let gates = "[gates.reader]\ncomponent = \"gates/kg.wasm\"\ngrants = [\"knowledge:read\"]\n\
                  [gates.stranger]\ncomponent = \"gates/kg.wasm\"\n[presets.full]\n\
                  gates.stranger = {}\ngates.reader = {}\ndeny = [\"kg_*\", \"get_*\", \"search_*\"]\n";

@@ -55,7 +55,6 @@ fn parameters_reach_the_tools_description_and_defaults() {
     assert!(tool["description"].as_str().is_some_and(|text| text.contains("13")), "{tool}");
 }
 
-/// Returns the resolved preset.
 fn shown(presets: &str, preset: &str) -> serde_json::Value {
     let place = Place::with(presets, &["kg", "idea", "code"]);
     place.run(&["presets", "show", preset, "--json"]).json()

@@ -80,7 +80,6 @@ fn no_command_uses_it_and_each_says_so() {
     }
     assert_eq!(run(&place, 0, &["status", "--json"]).json()["config_passed_over"], json!(local(&place)));
     says(&run(&place, 0, &["doctor"]).stdout(), &["warn  configuration: ", "is not used: it is not trusted"]);
-    // Installing a gate changes the operator's file, not the untrusted one.
     run(&place, 0, &["gates", "add", "gates/idea.wasm"]);
     assert_eq!(fs::read_to_string(place.path("presets.toml")).expect("the file"), STRANGE);
 }
@@ -140,7 +139,6 @@ fn trust_is_for_the_path_and_lies_where_no_repository_can_put_it() {
     let mut command = place.nameless(&["serve"]);
     command.current_dir(other.parent().expect("a folder"));
     assert_eq!(served(command).tools(), ["wiki_code_search"]);
-    // A damaged list trusts no file.
     place.write(".local/share/gatehouse/trust/trusted.json", "{}}");
     let mut client = served(place.nameless(&["serve"]));
     assert_eq!(client.tools(), ["wiki_code_search"]);

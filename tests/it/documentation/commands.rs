@@ -102,7 +102,6 @@ fn commands(fence: &Fence) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     for line in joined.lines() {
         let prompted = line.strip_prefix("$ ");
-        // An open quote continues on the next line.
         let open = commands.last().is_some_and(|last| last.matches('\'').count() % 2 == 1);
         match (fence.info.as_str(), prompted) {
             _ if open => {
@@ -133,7 +132,6 @@ fn machine() -> Place {
     let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"xtask run --\" ] || exit 97\nshift 3\nexec gatehouse \"$@\"\n";
     let cargo = place.write("bin/cargo", cargo);
     fs::set_permissions(cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
-    // Backups need stored data.
     assert_eq!(place.run(&["kg", "index", "docs/sample-wiki"]).code(), 0);
     place
 }

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::all_fences;
 use crate::support::{Client, Place};
 
-/// Returns JSON blocks of the page that have this member.
 fn examples(member: &str) -> Vec<(String, Value)> {
     let on_page = all_fences().into_iter().filter(|fence| fence.place.starts_with("docs/requests.md:"));
     let parsed = on_page.filter(|fence| fence.info == "json").map(|fence| {

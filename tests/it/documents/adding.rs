@@ -9,7 +9,6 @@ fn counts(report: &serde_json::Value) -> [u64; 4] {
     ["added", "updated", "unchanged", "removed"].map(|name| report["report"][name].as_u64().expect(name))
 }
 
-/// Writes a hundred documents.
 fn filled(place: &Place) {
     for number in 0..100 {
         place.write(

@@ -65,7 +65,6 @@ fn a_large_document_is_shortened_to_its_budget_with_the_answer_in_it_and_every_g
     }
 }
 
-/// Parses the line numbers in a gap mark.
 fn gap(line: &str) -> Option<(u64, u64)> {
     let lines = line.strip_prefix("[… lines ")?.split_once(':')?.0;
     let (first, last) = lines.split_once('-').unwrap_or((lines, lines));

@@ -19,12 +19,10 @@ const QUESTION: &str = "how is the pressure sensor calibrated?";
 const WRITTEN: &str = "# Manual of the Brewing Machine\n\nTurn the brass screw until the gauge shows 2.75 bar. \
                        Then wait for ninety seconds. It takes 4711 minutes in all. Call Ferdinand if it drifts.\n";
 
-/// The gate's note after the provider failed.
 fn failed(why: &str) -> Value {
     json!([format!("The language model did not shorten it ({why}); the extractor did.")])
 }
 
-/// Starts a host that has the manual and uses this provider, and a client of a preset with the gate.
 fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     let presets = format!(
         "{}[gates.document-retrieval]\ngrants = [\"documents\", \"models\"]\nlimits = {{ time = \"{time}\" }}\n\
@@ -40,7 +38,6 @@ fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
     (place, client)
 }
 
-/// Retrieves the manual, and checks that the result fits the budget and contains the answer.
 fn retrieved(client: &mut Client) -> Value {
     let data =
         client.call("mfai_document_retrieval", question(QUESTION, "text"))["structuredContent"].clone();
@@ -96,7 +93,6 @@ fn a_provider_that_fails_costs_the_model_and_not_the_answer() {
             ("cut at once", wire.breaks_off(&[], End::Cut)),
             ("cut in a sentence", wire.breaks_off(&[&WRITTEN[..60]], End::Cut)),
         ];
-        // These do not depend on the wire format.
         if matches!(wire, Wire::OpenAi) {
             answers.extend([
                 ("busy", busy.clone()),

@@ -93,7 +93,6 @@ fn calls_are_logged_only_where_that_is_wanted() {
     client.call("no_such_tool", json!({}));
     let log = client.log_with("unknown tool called");
     assert!(!log.contains("tools/call"), "{log}");
-    // Flags take precedence over the environment.
     for (flag, filter) in [("--log-calls", ""), ("--verbose", "error"), ("-v", "error")] {
         let environment = [("GATEHOUSE_LOG", filter)];
         let mut client = Client::raw(&place, &["serve", "--preset", "one", flag], &environment);

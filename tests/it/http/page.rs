@@ -5,10 +5,8 @@ use crate::support::{Http, Place};
 
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
 
-/// A preset that works and one that does not.
 const PRESETS: &str = "[presets.one]\ngates.echo = {}\n[presets.broken]\ngates.missing = {}\n";
 
-/// Sends a browser's request.
 fn open(host: &Http, method: &str, path: &str) -> crate::support::http::Came {
     let (name, value) = BROWSER;
     host.say(format!(

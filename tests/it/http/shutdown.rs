@@ -17,10 +17,8 @@ use crate::support::{
     server::read,
 };
 
-/// Presets with a gate whose calls end when the test's web server answers.
 const HELD: &str = "[presets.one]\ngates.fetch = {}\n[gates.fetch.http]\n";
 
-/// Presets whose calls never end, with a drain time of 500 ms.
 const CUT: &str = "[http]\ndrain = \"500 ms\"\n[gates.vices]\nlimits = { time = \"2 min\" }\n[presets.one]\ngates.vices = {}\n";
 
 /// Well above the time that a shutdown takes, and below the drain time.
@@ -64,7 +62,6 @@ fn asked(host: &Http, message: &Value, headers: &str) -> std::net::TcpStream {
     stream
 }
 
-/// Sends SIGTERM and waits for the exit.
 fn ends(host: Http) -> (Option<i32>, Duration) {
     let start = Instant::now();
     signal(host.pid(), "TERM");
@@ -89,7 +86,6 @@ fn a_host_over_http_ends_at_once_where_nothing_is_asked() {
     drop((agent, listening));
 }
 
-/// Web server that answers when the test releases the request.
 struct Held(TcpListener);
 
 impl Held {
@@ -104,7 +100,6 @@ impl Held {
         json!({"url": format!("http://{}/", self.0.local_addr().expect("an address"))})
     }
 
-    /// Waits for the request of a call.
     fn request(&self) -> TcpStream {
         let (stream, _) = self.0.accept().expect("a request");
         read(&mut BufReader::new(&stream)).expect("a whole request");
@@ -117,7 +112,6 @@ fn release(mut held: TcpStream) {
         .expect("an answer");
 }
 
-/// Polls `/readyz` until it fails.
 fn not_ready(host: &Http) -> Came {
     loop {
         let ready = host.send("GET", "/readyz", &[], "");

@@ -22,7 +22,6 @@ fn bearer() -> String {
     format!("Bearer {TOKEN}")
 }
 
-/// Start of a request, without the blank line that ends its headers.
 fn head(host: &Http, method: &str, length: usize) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
@@ -37,7 +36,6 @@ fn served(host: &Http) {
     assert_eq!(status, 200, "{body}");
 }
 
-/// Reads one answer and leaves the connection open.
 fn one_answer(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut byte = [0];
@@ -197,7 +195,6 @@ fn unfinished_bodies_take_bounded_memory_and_hold_up_nobody() {
                 .expect("a head");
             stream.set_nonblocking(true).expect("nonblocking");
             let mut left = sent.as_slice();
-            // Write until the host and the network accept no more.
             while let Ok(taken @ 1..) = stream.write(left) {
                 left = &left[taken..];
             }

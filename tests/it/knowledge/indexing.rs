@@ -87,7 +87,6 @@ fn kill_during_indexing_leaves_a_database_that_indexes_on() {
     for _ in 0..5 {
         let mut child =
             place.command(&["kg", "index", &folder]).stderr(Stdio::piped()).spawn().expect("start");
-        // The database appears when writing begins.
         while !database.exists() && child.try_wait().expect("wait").is_none() {
             std::thread::yield_now();
         }

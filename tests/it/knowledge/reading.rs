@@ -11,7 +11,6 @@ fn long_page() -> String {
     format!("# Principle: Long\n\n== Overview ==\nA long page.\n\n{}", (0..600).map(line).collect::<String>())
 }
 
-/// Returns the text of a reply's code block.
 fn fenced(text: &str) -> &str {
     let from = text.find("\n```\n").expect("a fence") + "\n```\n".len();
     let to = text[from..].find("\n```\n").expect("the end of the fence");

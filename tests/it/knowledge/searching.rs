@@ -12,7 +12,6 @@ fn sample() -> Place {
     place
 }
 
-/// Returns one hit's part of the reply.
 fn hit(text: &str, number: usize) -> &str {
     let from = text.find(&format!("\n## [{number}] ")).expect("a hit");
     let rest = &text[from + 1..];
@@ -71,7 +70,6 @@ fn the_best_pages_come_whole_from_idea_and_code() {
     assert!(best.find("pub async fn") < best.find("Runs an attempt under its own timeout"), "{best}");
     let pointer = "Full page: `wiki_code_search` with page `Implementation/";
     assert_eq!(text.matches("### Content Preview").count(), text.matches(pointer).count(), "{text}");
-    // About 2,500 tokens of content and the text around it.
     assert!(text.len() < 20_000, "{} bytes", text.len());
 }
 

@@ -7,7 +7,6 @@ use serde_json::json;
 use super::Author;
 use crate::support::{Client, text_of};
 
-/// Argument that makes the example ask.
 const ASKS: f64 = 451.0;
 
 impl Author {
@@ -28,7 +27,6 @@ impl Author {
         }
     }
 
-    /// Checks that the built gate asks the user and gets the answer.
     pub(super) fn asks_a_person(&self) {
         self.place.write(
             "presets.toml",

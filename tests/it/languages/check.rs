@@ -45,7 +45,6 @@ fn a_gate_that_dies_of_what_its_schema_allows_fails_with_the_call() {
     assert!(ran.stderr().contains("gates/echo.wasm: 2 of 10 checks failed"), "{}", ran.stderr());
 }
 
-/// Returns the gate `liar` with another input schema.
 fn with_schema(schema: &str) -> Vec<u8> {
     let mut component = built("liar");
     let plain = br#"{"type":"object"}     "#;

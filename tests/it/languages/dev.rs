@@ -13,7 +13,6 @@ use serde_json::json;
 use super::Author;
 use crate::support::{Client, installed};
 
-/// Longer than any build in these tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Dev {
@@ -57,7 +56,6 @@ impl Drop for Dev {
     }
 }
 
-/// Returns the usage error of `gates dev` in a folder.
 fn refused(author: &Author, folder: &str) -> String {
     let mut command = author.place.nameless(&["gates", "dev"]);
     let output = command.current_dir(author.place.path(folder)).output().expect("run gatehouse");
@@ -93,7 +91,6 @@ fn a_shipped_gate_is_never_replaced() {
     let author = Author::new("c");
     let ran = author.place.run(&["gates", "new", "kg", "--lang", "c"]);
     assert!(ran.code() == 2 && ran.stderr().contains("a shipped gate has this name"), "{}", ran.stderr());
-    // A project that was renamed by hand.
     let world = fs::read_to_string(author.path("wit/world.wit")).expect("a world");
     fs::write(author.path("wit/world.wit"), world.replace("weather", "kg")).expect("renamed");
     let presets = "[host]\ngates = [\"gates\", \"built-in\"]\n";
@@ -186,7 +183,6 @@ fn a_host_that_serves_an_older_version_again_is_shown() {
     dev.says(&format!(
         "host of process {process}: gate 'weather': version {second} trapped three times in a row; version {first} is served again\n"
     ));
-    // The cache that speeds up the next session.
     assert!(author.place.path(".cache/gatehouse/functions").exists());
     assert_eq!(author.place.run(&["cache", "clean"]).code(), 0);
     assert!(!author.place.path(".cache/gatehouse/functions").exists());

@@ -11,7 +11,6 @@ use std::{
 use super::Author;
 use crate::support::{Place, repository};
 
-/// Longer than a signal takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]

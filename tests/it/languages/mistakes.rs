@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::{Author, kind};
 use crate::support::{Client, text_of};
 
-/// Argument that makes `convert` fail.
 const MISTAKE: f64 = 666.0;
 
 impl Author {
@@ -17,7 +16,6 @@ impl Author {
         self.add(file, after, code);
     }
 
-    /// Checks that the client gets an error with these words, and that the next call works.
     pub(super) fn tells_its_mistake(&self, words: &[&str]) {
         let mut client = Client::raw(&self.place, &["serve", "--preset", "weather"], &[]);
         client.initialize("2025-11-25");

@@ -15,7 +15,6 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// Starts the service on loopback.
     pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -34,7 +33,6 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// Returns the head of each request so far.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("memory").clone()
     }

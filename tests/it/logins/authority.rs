@@ -42,7 +42,6 @@ impl Authority {
         Self { address, seen }
     }
 
-    /// Returns the bodies of requests to a path.
     pub(super) fn bodies(&self, path: &str) -> Vec<String> {
         let seen = self.seen.lock().expect("memory");
         let to = seen.iter().filter(|seen| seen.target == path);
@@ -101,7 +100,6 @@ fn answer(mut stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>, odd: Odd
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// Sends a GET request and returns the answer.
 fn get(url: &str) -> String {
     let (address, target) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
     let mut stream = TcpStream::connect(address).expect("somebody listens");

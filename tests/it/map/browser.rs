@@ -48,7 +48,6 @@ told.textContent = JSON.stringify({maps, title: document.title, back: style.back
 document.body.append(told);
 </script></body>";
 
-/// Returns the document after a browser rendered the page.
 fn shown(browser: &Path, page: &Path, home: &Path, more: &[&str]) -> String {
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]);
@@ -64,7 +63,6 @@ fn measured(document: &str) -> Value {
     serde_json::from_str(&plain).expect("JSON")
 }
 
-/// Returns the relative luminance of `rgb(r, g, b)` by WCAG 2.2.
 fn luminance(colour: &Value) -> f64 {
     let text = colour.as_str().expect("a colour");
     let numbers = text.trim_start_matches("rgb(").trim_end_matches(')').split(", ");
@@ -88,7 +86,6 @@ fn a_browser_shows_every_word_in_its_box() {
     worked(&place.run(&["map", "--html", "map.html", "--wiki"]));
     let page = fs::read_to_string(place.path("map.html")).expect("a page");
 
-    // The unmodified page: no script ran.
     let document = shown(&browser, &place.path("map.html"), &place.path(""), &[]);
     assert!(document.contains("<title>Gatehouse: presets and their access</title>"));
     assert!(!document.contains("<img") && !document.contains("<script"));

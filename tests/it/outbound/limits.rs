@@ -21,7 +21,6 @@ fn large_answers_are_cut_off() {
         let text = fails(&mut client, "MCP_ERROR", &server.url(path));
         assert!(text.contains("answered with more than 8 MiB"), "{path}: {text}");
     }
-    // Nine lines of 8,000 bytes exceed 64 KiB.
     let text = fails(&mut client, "MCP_ERROR", &server.url("/headers?lines=9"));
     assert!(text.contains("bytes of headers; the limit is 65536"), "{text}");
     assert!(fetch(&mut client, &server.url("/")).ends_with("ok"));

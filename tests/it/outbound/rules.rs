@@ -144,7 +144,6 @@ fn inspect_shows_what_is_asked_and_whom_it_may_reach() {
     assert_eq!((&told["granted"], &told["http"]), (&json!(["http"]), &json!(["*.example.com"])), "{told}");
     let text = place.run(&["gates", "inspect", "fetch"]).stdout();
     assert!(text.contains("http         *.example.com"), "{text}");
-    // `wasi:http` requests the same capability.
     let told = place.run(&["gates", "inspect", "wasi-fetch", "--json"]).json();
     assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["http"]), &json!(["http"])), "{told}");
     let text = place.run(&["gates", "inspect", "wasi-fetch"]).stdout();

@@ -24,7 +24,6 @@ fn a_secret_reaches_its_server_and_nobody_else() {
     assert_eq!(seen.headers.iter().filter(|line| line.starts_with("authorization:")).count(), 1);
     assert!(text.contains("x-echo: Bearer [redacted]"), "{text}");
     assert!(text.contains("authorization: Bearer [redacted]") && text.contains("x-own: 1"), "{text}");
-    // The server puts the secret into a redirect URL.
     let led = fetch(&mut client, &server.url("/tell"));
     assert!(led.starts_with(&format!("200 {}\n", server.url("/ok?token=[redacted]"))), "{led}");
     let log = client.log_with("request of a gate");

@@ -58,7 +58,6 @@ fn a_first_start_maps_the_machine_code_that_came_along() {
     assert!(!compiled.exists(), "{}", client.log());
     drop(client);
 
-    // Code that does not match is compiled instead.
     let files: Vec<_> = fs::read_dir(folder.join("machine-code")).expect("code").flatten().collect();
     assert_eq!(files.len(), SHIPPED.len());
     for file in files {

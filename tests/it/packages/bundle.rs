@@ -22,7 +22,6 @@ fn the_bundle_is_valid_and_runs_as_its_manifest_says() {
     assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
     assert!(folder.join("docs/presets.md").is_file());
 
-    // Fill in the defaults, as a client does.
     let fill = |text: &Value| {
         let mut text = text.as_str().expect("text").replace("${__dirname}", &folder.display().to_string());
         for (name, about) in manifest["user_config"].as_object().expect("settings") {

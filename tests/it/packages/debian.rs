@@ -31,7 +31,6 @@ fn dpkg_installs_it_and_takes_it_away() {
     assert!(!machine.join("usr").exists(), "nothing of it is left");
 }
 
-/// Checks the package's services with systemd-analyze.
 fn verify_services(packages: &Packages) {
     let machine = packages.place.path("machine");
     for kind in ["system", "user"] {

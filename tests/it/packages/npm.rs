@@ -11,7 +11,6 @@ fn npm(packages: &Packages, arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns the package with the program, as opposed to the launcher.
 fn native(packages: &Packages) -> std::path::PathBuf {
     let found = packages.all().into_iter().find(|path| path.to_string_lossy().contains("-linux-"));
     found.expect("a package with the program")

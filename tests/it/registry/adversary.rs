@@ -9,7 +9,6 @@ use super::{
 };
 use crate::support::Place;
 
-/// Returns the error of a failed installation; no file may remain, and `presets.toml` must be unchanged.
 fn refuses(fake: &Fake, reference: &str, more: &[&str]) -> String {
     let place = Place::with(PRESETS, &[]);
     let ran = run(&place, 1, &[&["gates", "add", reference], more].concat());
@@ -19,7 +18,6 @@ fn refuses(fake: &Fake, reference: &str, more: &[&str]) -> String {
     ran.stderr()
 }
 
-/// Returns the error for a manifest; its blob must not be requested.
 fn refuses_manifest(manifest: impl Into<Vec<u8>>, kind: &'static str) -> String {
     let manifest = manifest.into();
     let fake = Fake::start(move |_| Answer::new(200, manifest.clone()).header("content-type", kind));
@@ -28,7 +26,6 @@ fn refuses_manifest(manifest: impl Into<Vec<u8>>, kind: &'static str) -> String 
     said
 }
 
-/// Returns the error for a blob of an honest manifest.
 fn refuses_blob(answer: impl Fn(Vec<u8>) -> Answer + Send + 'static) -> String {
     let gate = echo();
     let manifest = manifest(&[layer(WASM, &gate)]).to_string();

@@ -76,7 +76,6 @@ fn nobody_else_gets_it() {
     assert_eq!(store.seen().len(), 2);
     assert!(store.seen().iter().all(|request| !request.headers.contains_key("authorization")));
 
-    // A token service without TLS is not used.
     let fake = Fake::start(guarded(r#"Bearer realm="http://192.0.2.1/token""#, "Bearer t0ken", None));
     let ran = run_with(&Place::with(PRESETS, &[]), 1, &["gates", "add", &fake.reference()], &ALI);
     says(&ran.stderr(), &["192.0.2.1", "without TLS"]);
@@ -95,7 +94,6 @@ fn a_token_service_on_another_port_does_not_get_it() {
     let ran = run_with(&Place::with(PRESETS, &[]), 1, &["gates", "add", &fake.reference()], &ALI);
     says(&ran.stderr(), &[&format!("asks for credentials at http://{}", service.address), "were not sent"]);
     assert!(!ran.stderr().contains("sesame"), "{}", ran.stderr());
-    // An anonymous token suffices here, so no credentials are sent.
     let open = Fake::start(guarded(challenge, "Bearer an0nymous", None));
     run_with(&Place::with(PRESETS, &[]), 0, &["gates", "add", &open.reference()], &ALI);
     assert_eq!(service.seen().len(), 2);

@@ -16,16 +16,13 @@ use crate::support::Place;
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const WASM: &str = "application/wasm";
 
-/// Received request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
-    /// Path with its query.
     pub(super) path: String,
     /// Headers, with names in lower case.
     pub(super) headers: HashMap<String, String>,
 }
 
-/// Answer to send.
 pub(super) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
@@ -51,7 +48,6 @@ impl Answer {
     }
 }
 
-/// Running fake registry.
 pub(super) struct Fake {
     /// `127.0.0.1:port`
     pub(super) address: String,
@@ -113,12 +109,10 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{digits}")
 }
 
-/// Returns the component of the gate `echo`.
 pub(super) fn echo() -> Vec<u8> {
     std::fs::read(Place::with("", &["echo"]).path("gates/echo.wasm")).expect("a gate")
 }
 
-/// Returns a manifest's entry for a layer.
 pub(super) fn layer(kind: &str, bytes: &[u8]) -> Value {
     json!({"mediaType": kind, "digest": digest(bytes), "size": bytes.len()})
 }
@@ -129,7 +123,6 @@ pub(super) fn manifest(layers: &[Value]) -> Value {
     json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers})
 }
 
-/// Answers as an honest registry with one gate.
 pub(super) fn honest(manifest: &Value, blob: Vec<u8>) -> impl Fn(&Request) -> Answer + Send + 'static {
     let manifest = manifest.to_string();
     move |request| match request.path.contains("/manifests/") {

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::support::Place;
 
-/// Starts a registry in which every name is the gate `echo`.
 fn registry() -> Fake {
     let wasm = echo();
     Fake::start(honest(&manifest(&[layer(WASM, &wasm)]), wasm))
@@ -120,7 +119,6 @@ fn a_file_from_elsewhere_is_copied_and_writes_over_nothing_of_others() {
     says(&presets(&place), &["component = \"gates/echo.wasm\""]);
     assert!(tools(&place).contains(&"echo".to_owned()));
 
-    // A new build of the same source updates the copy.
     fs::copy(from("idea"), from("echo")).expect("a new build");
     says(&run(&place, 0, &["gates", "add", &from("echo")]).stdout(), &["updated gate 'echo'", " -> "]);
     assert_eq!(tools(&place), ["wiki_idea_search"]);

@@ -9,7 +9,6 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Running registry.
 pub(super) struct Registry {
     child: Child,
     /// `127.0.0.1:port`

@@ -62,7 +62,6 @@ fn a_gate_is_removed_with_its_file_and_every_line_that_names_it() {
     assert_eq!(presets(&place), PRESETS.replace("gates.echo = {}   # from a registry\n", ""));
     assert!(components(&place).is_empty());
 
-    // A gate without a line in `presets.toml`.
     let told = run(&place, 0, &["gates", "remove", "vices", "--yes", "--json"]).json();
     assert_eq!((&told["taken_out"], told["deleted"].is_string()), (&json!([]), true), "{told}");
     assert!(!place.path("gates/vices.wasm").exists());

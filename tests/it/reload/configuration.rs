@@ -10,7 +10,6 @@ use crate::support::{Client, Place};
 #[test]
 fn an_edit_is_in_force_at_once_and_loses_no_call() {
     let (place, mut client) = running_host();
-    // Sixteen calls are in flight at any time.
     let ask = |client: &mut Client| {
         client.ask("tools/call", json!({"name": "echo", "arguments": {"text": "x".repeat(10_000)}}))
     };

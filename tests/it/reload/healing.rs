@@ -28,7 +28,6 @@ fn a_former_version_comes_back_with_what_is_granted_now() {
     }
     client.log_with(" is served again");
     assert!(client.fails("vice_ungranted", json!({})).contains("has no grant"));
-    // An unrelated edit does not restore the version that trapped.
     place.write("presets.toml", format!("{KEPT}deny = [\"vice_loop\"]\n"));
     client.told(1);
     let log = client.log();

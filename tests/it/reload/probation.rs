@@ -43,7 +43,6 @@ fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
     client.told(2);
     assert_eq!(client.tools(), ["big", "echo"]);
     client.log_with(&rolled_back(&bad, &place.gate_bytes("echo")));
-    // Copied again, it is still the version that was rolled back.
     put(&gate, &bad);
     look(&place, &client, 3);
     client.log_with("trapped three times in a row before; build another version");

@@ -11,7 +11,6 @@ use super::running_host;
 use crate::support::variant;
 
 const RELOADS: usize = 500;
-/// Interval of log checks and of new files.
 const EVERY: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 8;
 

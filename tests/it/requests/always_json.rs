@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Place, place::SHIPPED, place::repository};
 
-/// The shipped presets with `from` replaced by `to`, and more lines.
 fn shipped(from: &str, to: &str, more: &str) -> Place {
     let presets = std::fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
     assert!(presets.contains(from), "presets.toml has no {from}");
@@ -57,7 +56,6 @@ fn a_gate_out_of_memory_is_json() {
     );
     assert_eq!((&told["ok"], &told["request"]["intent"]), (&json!(false), &json!("QUERY")), "{told}");
     assert!(told["error"]["message"].to_string().contains("memory"), "{told}");
-    // The next request runs in a fresh sandbox.
     let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "nothing"})));
     assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
 }

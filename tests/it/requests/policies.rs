@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::from_stdin;
 use crate::support::{Client, Place, place::SHIPPED, place::repository, text_of};
 
-/// The shipped presets with a server that has these additional tools.
 fn place(tools: &Value, more: &str) -> Place {
     let place = Place::with("", &SHIPPED);
     let file = place.write("tools.json", tools.to_string());

@@ -8,7 +8,6 @@ use tempfile::TempDir;
 use super::{from_stdin, requested};
 use crate::support::{Client, Place, place::SHIPPED, place::repository};
 
-/// A project, and the shipped presets with a server and a workflow.
 struct Work {
     place: Place,
     folder: TempDir,
@@ -88,7 +87,6 @@ fn no_way_to_a_tool_leads_around_a_step() {
 fn the_project_is_the_only_root_of_the_client_or_where_it_works() {
     let work = Work::new("");
     let analyze = || json!({"intent": "ANALYZE", "action": "list_mcp_servers"});
-    // The place's folder is not a root of the workflow.
     let mut client = Client::start(&work.place, "work");
     let told = requested(&mut client, analyze());
     assert!(

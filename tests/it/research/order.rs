@@ -11,7 +11,6 @@ use crate::support::{
     structured, text_of,
 };
 
-/// Starts a host with the sample wiki and this provider as model; `time` limits calls of `idea`.
 fn host(provider: &Provider, time: &str) -> (Place, Client) {
     let wire = Wire::OpenAi;
     let presets = format!(
@@ -39,7 +38,6 @@ fn ids(result: &Value) -> Vec<String> {
     hits.map(|hit| hit["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Returns the engine's own order.
 fn engines(place: &Place) -> Vec<String> {
     ids(&search(&mut Client::start(place, "plain")))
 }

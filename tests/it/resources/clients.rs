@@ -8,7 +8,6 @@ use crate::{
     support::{Http, installed, place::binary},
 };
 
-/// Checks one client over both transports.
 fn lists_reads_and_prompts(variable: &'static str, program: Program) {
     let kind = Kind { variable, program };
     let Some(packages) = installed(variable) else { return };

@@ -10,7 +10,6 @@ fn a_result_outlives_the_host_that_kept_it_even_if_that_is_killed() {
     let place = place();
     let mut client = Client::start(&place, "work");
     let (short, id) = shortened(&mut client, &log());
-    // Dropping a client kills its host.
     drop(client);
     let mut client = Client::start(&place, "work");
     let read = client.request("resources/read", json!({"uri": format!("gatehouse://artifact/{id}")}));

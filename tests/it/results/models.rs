@@ -11,7 +11,6 @@ use crate::support::{
     },
 };
 
-/// Starts a host that uses this provider for summaries.
 fn host(wire: Wire, provider: &Provider) -> (Place, Client) {
     let presets = format!("{}{PRESETS}", wire.configuration(provider.address));
     let place = Place::with(&presets, &["echo", "summarizer"]);

@@ -9,7 +9,6 @@ use crate::support::{Client, Http, Place};
 const TOKEN: &str = "0123456789abcdef-token";
 const AUTHORIZATION: (&str, &str) = ("authorization", "Bearer 0123456789abcdef-token");
 
-/// A client over HTTP with the token.
 struct Bearer {
     host: Http,
     session: String,
@@ -67,7 +66,6 @@ fn ways(id: &str, mut request: impl FnMut(&str, Value) -> Value) -> Vec<(String,
     ways
 }
 
-/// Returns the answer without the requested id.
 fn without(id: &str, answer: &Value) -> String {
     answer.to_string().replace(id, "ID")
 }

@@ -34,7 +34,6 @@ fn what_is_past_its_time_is_in_no_reply() {
         page["structuredContent"]["content"].as_str().is_some_and(|page| page.contains("quokka")),
         "{page}"
     );
-    // Subscribers are notified.
     let told = loop {
         let message = client.next_message();
         if message["method"] == "notifications/resources/updated" {
@@ -144,7 +143,6 @@ fn a_disk_that_is_full_costs_no_result() {
         line["structuredContent"]["content"].as_str().is_some_and(|line| line.contains("INFO http")),
         "{line}"
     );
-    // Results that fit are stored again.
     assert!(client.text("echo", json!({"text": noise(20_000, 2)})).contains("full result stored"));
 }
 
@@ -156,7 +154,6 @@ fn a_host_that_is_killed_while_it_keeps_loses_nothing_that_it_told() {
         let mut client = Client::start(&place, "work");
         let text = format!("{round}\n{}", noise(600_000, round));
         told.push((shortened(&mut client, &text).1, text));
-        // Killed while several results are being written.
         for other in 0..4 {
             let arguments = json!({"text": format!("{round} {other}\n{}", noise(400_000, other))});
             client.ask("tools/call", json!({"name": "echo", "arguments": arguments}));

@@ -10,7 +10,6 @@ use crate::support::{
     processes::{below, end_all},
 };
 
-/// A host whose gate `proxy` has the tool `request`, with a server that records requests.
 fn place(options: &[&str]) -> Place {
     let place = Place::with("[presets.p]\ngates.proxy = {}\n", &["proxy"]);
     let record = format!("record={}", place.path("record").display());
@@ -44,7 +43,6 @@ fn a_server_is_started_for_one_request_and_leaves_nothing() {
         (&json!(true), &json!("hi"), &json!("subprocess")),
         "{told}"
     );
-    // Once for the first listing, and once for the call.
     assert_eq!(recorded(&place, "start"), 2);
     end_all(&below(client.pid()));
     let told = requested(&mut client, sent("spawn", "subprocess"));
@@ -54,7 +52,6 @@ fn a_server_is_started_for_one_request_and_leaves_nothing() {
     let told = requested(&mut client, sent("die", "subprocess"));
     assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("did not answer: ")), "{told}");
     end_all(&below(client.pid()));
-    // A denied tool is unknown with any isolation.
     let told = requested(&mut client, sent("fails", "subprocess"));
     assert_eq!((&told["ok"], recorded(&place, "start")), (&json!(false), 4), "{told}");
 

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{child, showing};
 use crate::support::{Client, Place, text_of};
 
-/// A client with a user and a model, and a server that asks.
 fn client() -> (Place, Client) {
     let place = showing(&["nosy"], &child("nosy", &[], ""));
     let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
@@ -42,7 +41,6 @@ fn a_model_is_asked_so_often_in_a_call_and_told_by_whom() {
                   You are Gatehouse, the host.";
     assert_eq!((&params["systemPrompt"], &params["includeContext"]), (&json!(system), &json!("none")));
     assert_eq!(params["messages"][0]["content"]["text"], "Which secrets[2J are there?");
-    // The limit is per call.
     assert_eq!(asked(&mut client, json!({"times": 1, "model": true}), &answer).0.len(), 1);
 }
 

@@ -16,7 +16,6 @@ fn hostile() -> Place {
     showing(&["good", "bad"], &format!("{good}{bad}"))
 }
 
-/// Runs a test with the hostile server over each transport.
 fn everywhere(each: impl Fn(&Place)) {
     each(&hostile());
     for transport in ["http", "sse"] {

@@ -11,7 +11,6 @@ use crate::support::{
     processes::{below, end_all},
 };
 
-/// Starts a host with a server that left processes behind.
 fn with_leavings(place: &Place) -> Client {
     let mut client = Client::start(place, "all");
     assert_eq!(client.text("s__spawn", json!({})), "left behind");

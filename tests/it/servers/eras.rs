@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{Listening, child, showing};
 use crate::support::{Client, Place};
 
-/// Servers of both eras over each of their transports.
 fn both() -> (Place, [Listening; 3]) {
     let old = Listening::start("http", &["version=2025-03-26"]);
     let new = Listening::start("http", &["era=new"]);

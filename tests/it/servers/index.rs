@@ -7,7 +7,6 @@ use serde_json::json;
 use super::child;
 use crate::support::{Client, Place};
 
-/// A quarantined server and another one, both listed before.
 fn used() -> Place {
     let blocks = child("s", &[], "") + &child("strict", &[], "on_change = \"quarantine\"");
     let place = Place::with(&format!("{blocks}[presets.all]\nservers = [\"s\", \"strict\"]\n"), &[]);

@@ -7,7 +7,6 @@ use crate::support::{Client, Place};
 
 const SECRETS: [&str; 4] = ["s3cret-of-env", "s3cret-of-args", "s3cret-of-var", "s3cret-of-url"];
 
-/// Runs a host whose environment has the variables, and returns the reply of `environment` as text.
 fn seen(block: &str) -> String {
     let place = Place::with(&format!("{block}[presets.all]\nservers = [\"s\"]\n"), &[]);
     let home = place.path("").display().to_string();

@@ -8,7 +8,6 @@ use crate::{
     support::{Client, Place, fault_of, text_of},
 };
 
-/// A place whose preset `all` exposes the gate `echo` and a server with these additional tools.
 fn listing(tools: &[Value], more: &str) -> Place {
     let place = Place::with("", &["echo"]);
     let file = place.write("tools.json", serde_json::to_vec(tools).expect("JSON"));

@@ -19,7 +19,6 @@ use crate::support::{
     text_of,
 };
 
-/// The shipped presets and gates with more blocks.
 fn shipped_with(blocks: &str) -> Place {
     let place = Place::shipped();
     add(&place, blocks);
@@ -31,12 +30,10 @@ fn add(place: &Place, blocks: &str) {
     place.write("presets.toml", format!("{presets}\n{blocks}"));
 }
 
-/// A server that runs a shell script.
 fn shell(name: &str, script: &str, more: &str) -> String {
     format!("[servers.{name}]\ncommand = \"sh\"\nargs = [\"-c\", {script:?}]\n{more}\n")
 }
 
-/// Creates a named pipe in a place.
 fn pipe(place: &Place) -> PathBuf {
     let pipe = place.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -50,7 +47,6 @@ fn release(pipe: PathBuf) {
     is_open.recv_timeout(PATIENCE).expect("a server that waits").expect("open the pipe");
 }
 
-/// Waits until a process has written a file.
 fn file(place: &Place, name: &str) -> String {
     let start = Instant::now();
     loop {
@@ -62,7 +58,6 @@ fn file(place: &Place, name: &str) -> String {
     }
 }
 
-/// A server that waits for a pipe and records requests, and three others: one hangs, one exits, one works.
 fn slow_and_others(place: &Place, pipe: &Path) -> String {
     let slow = [format!("after={}", pipe.display()), format!("record={}", place.path("record").display())];
     let slow: Vec<_> = slow.iter().map(String::as_str).collect();
@@ -70,7 +65,6 @@ fn slow_and_others(place: &Place, pipe: &Path) -> String {
     child("slow", &slow, "") + &others.map(|(name, options)| child(name, options, "")).concat()
 }
 
-/// Calls a tool through the gate `proxy`.
 fn called(client: &mut Client, server: &str, text: &str) -> Value {
     let call = json!({"server": server, "tool": "echo", "arguments": {"text": text}});
     client.call("call_tool", call)

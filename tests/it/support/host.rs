@@ -21,35 +21,29 @@ use super::{
 /// Maximum wait for any event; a longer wait fails the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A host over stdio and its client.
 pub(crate) struct Client {
     pub(super) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
-    /// Answers that arrived while the test waited for another.
     early: HashMap<u64, Value>,
-    /// Messages that are not answers, in order.
     pub(crate) notifications: Vec<Value>,
     next: u64,
     stderr: Arc<Mutex<String>>,
 }
 
 impl Client {
-    /// Starts a host with a preset and initializes a session.
     pub(crate) fn start(place: &Place, preset: &str) -> Self {
         let mut client = Self::raw(place, &["serve", "--preset", preset], &[]);
         client.initialize("2025-11-25");
         client
     }
 
-    /// Starts a host without sending anything.
     pub(crate) fn raw(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = place.command(arguments);
         command.envs(environment.iter().copied());
         Self::spawn(command)
     }
 
-    /// Starts a command as host without sending anything.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -84,7 +78,6 @@ impl Client {
         self.initialize_with(version, json!({}))
     }
 
-    /// Initializes a session with these capabilities.
     pub(crate) fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let info = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
@@ -93,18 +86,15 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Sends one message as a line.
     pub(crate) fn send(&mut self, message: &Value) {
         self.send_line(message.to_string());
     }
 
-    /// Sends raw bytes and a line end.
     pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().expect("the host listens");
         stdin.write_all(line.as_ref()).and_then(|()| stdin.write_all(b"\n")).expect("write to the host");
     }
 
-    /// Sends a request and returns its id.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -112,7 +102,6 @@ impl Client {
         id
     }
 
-    /// Waits for the answer to a request.
     pub(crate) fn answer(&mut self, id: u64) -> Value {
         if let Some(answer) = self.early.remove(&id) {
             return answer;
@@ -126,7 +115,6 @@ impl Client {
         }
     }
 
-    /// Stores a message that the caller does not wait for.
     pub(crate) fn keep(&mut self, message: Value) {
         match message["id"].as_u64() {
             Some(id) => drop(self.early.insert(id, message)),
@@ -134,7 +122,6 @@ impl Client {
         }
     }
 
-    /// Returns the next message of the host.
     pub(crate) fn next_message(&mut self) -> Value {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(message) => message,
@@ -152,7 +139,6 @@ impl Client {
         self.answer(id)
     }
 
-    /// Calls a tool and returns its result, or the protocol error.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         answer.get("result").or_else(|| answer.get("error")).cloned().expect("a result or an error")
@@ -172,19 +158,16 @@ impl Client {
         text_of(&result)
     }
 
-    /// Returns the names of listed tools.
     pub(crate) fn tools(&mut self) -> Vec<String> {
         let listed = self.request("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().expect("tools");
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// Returns the host's standard error so far.
     pub(crate) fn log(&self) -> String {
         self.stderr.lock().expect("stderr").clone()
     }
 
-    /// Waits until standard error contains `needle`, and returns it.
     pub(crate) fn log_with(&self, needle: &str) -> String {
         let start = Instant::now();
         loop {

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::{host::PATIENCE, place::Place};
 
-/// A host over HTTP.
 pub(crate) struct Http {
     child: Child,
     /// `http://127.0.0.1:port`
@@ -21,7 +20,6 @@ pub(crate) struct Http {
     stderr: Arc<Mutex<String>>,
 }
 
-/// Response on a raw connection, possibly incomplete.
 #[derive(Debug)]
 pub(crate) struct Came {
     pub(crate) status: u16,
@@ -31,19 +29,16 @@ pub(crate) struct Came {
 }
 
 impl Http {
-    /// Starts a host on a free port and waits until it listens.
     pub(crate) fn start(place: &Place, preset: &str, environment: &[(&str, &str)]) -> Self {
         Self::with(place, &["--preset", preset], environment)
     }
 
-    /// Starts a host with these arguments of `serve`.
     pub(crate) fn with(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = place.command(&[&["serve", "--http", "127.0.0.1:0"], arguments].concat());
         command.envs(environment.iter().copied());
         Self::spawn(command)
     }
 
-    /// Starts a command as host, and waits until it listens.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("start gatehouse");
         let mut pipe = BufReader::new(child.stderr.take().expect("stderr"));
@@ -80,12 +75,10 @@ impl Http {
         self.child.id()
     }
 
-    /// Returns the host's standard error so far.
     pub(crate) fn log(&self) -> String {
         self.stderr.lock().expect("stderr").clone()
     }
 
-    /// Waits until standard error contains `needle`, and returns it.
     pub(crate) fn log_with(&self, needle: &str) -> String {
         let start = Instant::now();
         loop {
@@ -98,12 +91,10 @@ impl Http {
         }
     }
 
-    /// Waits for the host to exit, and returns the exit code.
     pub(crate) fn ended(mut self) -> Option<i32> {
         self.child.wait().expect("wait for the host").code()
     }
 
-    /// Opens a connection.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address()).expect("a connection");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -118,7 +109,6 @@ impl Http {
         came(stream)
     }
 
-    /// Posts one message, and returns status, headers and body.
     pub(crate) fn post(
         &self,
         path: &str,
@@ -161,7 +151,6 @@ impl Http {
         session
     }
 
-    /// Sends a request in a session, and returns the answer from the event stream.
     pub(crate) fn request(&self, path: &str, session: &str, method: &str, params: Value) -> Value {
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let (status, _, body) = self.post(path, &message, &[("mcp-session-id", session)]);
@@ -175,7 +164,6 @@ impl Http {
 /// Reads until the other side closes.
 pub(crate) fn came(mut stream: TcpStream) -> Came {
     let mut bytes = Vec::new();
-    // A reset counts as the end.
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "the host neither answers nor closes");
     }

@@ -19,20 +19,17 @@ pub(crate) fn variant(component: &[u8], number: u8) -> Vec<u8> {
     [component, &section].concat()
 }
 
-/// Replaces a file atomically, as build tools do.
 pub(crate) fn put(path: &Path, bytes: &[u8]) {
     let beside = path.with_extension("new");
     fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path)).expect("put a file");
 }
 
 impl Place {
-    /// Returns the bytes of a built gate.
     pub(crate) fn gate_bytes(&self, name: &str) -> Vec<u8> {
         let known = Place::with("", &[name]);
         fs::read(known.path("gates").join(format!("{name}.wasm"))).expect("a built gate")
     }
 
-    /// Replaces a gate's file atomically.
     pub(crate) fn replace_gate(&self, name: &str, bytes: &[u8]) {
         put(&self.path("gates").join(format!("{name}.wasm")), bytes);
     }
@@ -99,18 +96,15 @@ impl Client {
     }
 }
 
-/// An event stream of a host over HTTP.
 pub(crate) struct Events(Receiver<Value>);
 
 impl Events {
-    /// Returns the next message of the host.
     pub(crate) fn next(&self) -> Value {
         self.0.recv_timeout(Duration::from_secs(60)).expect("an event")
     }
 }
 
 impl Http {
-    /// Reads a streamed response on a thread.
     pub(crate) fn follow(response: ureq::http::Response<ureq::Body>) -> Events {
         let (sender, events) = channel();
         std::thread::spawn(move || {
@@ -125,7 +119,6 @@ impl Http {
         Events(events)
     }
 
-    /// Opens a session's stream of notifications.
     pub(crate) fn events(&self, path: &str, session: &str) -> Events {
         let request = ureq::get(format!("{}{path}", self.base)).header("accept", "text/event-stream");
         Self::follow(request.header("mcp-session-id", session).call().expect("an event stream"))

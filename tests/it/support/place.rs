@@ -8,7 +8,6 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Returns the root of the checkout.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_path_buf()
 }
@@ -22,7 +21,6 @@ pub(crate) fn binary() -> PathBuf {
     binary
 }
 
-/// Returns the bytes of a built gate, shipped or fixture.
 pub(crate) fn built(gate: &str) -> Vec<u8> {
     let file = format!("{gate}.wasm");
     let built = ["gates", "target/fixture-gates"].map(|folder| repository().join(folder).join(&file));
@@ -32,29 +30,24 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
     fs::read(found).expect("read a gate")
 }
 
-/// Names of the shipped gates.
 pub(crate) const SHIPPED: [&str; 8] =
     ["kg", "idea", "code", "research", "document-retrieval", "proxy", "script", "summarizer"];
 
-/// A temporary folder with gates, configuration and state.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
 }
 
 impl Place {
-    /// With the shipped presets and gates.
     pub(crate) fn shipped() -> Self {
         let presets = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
         Self::with(&presets, &SHIPPED)
     }
 
-    /// With the shipped presets and gates, and structured results.
     pub(crate) fn structured() -> Self {
         let presets = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
         Self::with(&super::structured(&presets), &SHIPPED)
     }
 
-    /// With these presets, and these gates in the folder `gates`.
     pub(crate) fn with(presets: &str, gates: &[&str]) -> Self {
         let place = Self { folder: tempfile::tempdir().expect("a temporary folder") };
         fs::create_dir(place.path("gates")).expect("gates folder");
@@ -85,7 +78,6 @@ impl Place {
         self
     }
 
-    /// Copies a built gate, shipped or fixture, into the folder `gates`.
     pub(crate) fn add_gate(&self, name: &str) {
         fs::write(self.path("gates").join(format!("{name}.wasm")), built(name)).expect("copy a gate");
     }
@@ -101,7 +93,6 @@ impl Place {
         path
     }
 
-    /// Copies the sample wiki into the place, where tests can index and edit it.
     pub(crate) fn sample_wiki(&self) -> PathBuf {
         let target = self.path("wiki");
         copy_folder(&repository().join("docs/sample-wiki"), &target);
@@ -132,13 +123,11 @@ impl Place {
         command
     }
 
-    /// Runs a command to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         Ran(self.command(arguments).output().expect("run gatehouse"))
     }
 }
 
-/// Output and exit code of a command.
 pub(crate) struct Ran(pub(crate) Output);
 
 impl Ran {

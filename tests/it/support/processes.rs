@@ -34,7 +34,6 @@ pub(crate) fn below(pid: u32) -> BTreeMap<u32, String> {
     found
 }
 
-/// Waits until all of these processes have ended.
 pub(crate) fn end_all(processes: &BTreeMap<u32, String>) {
     let end = Instant::now() + Duration::from_secs(20);
     for (pid, line) in processes {

@@ -17,7 +17,6 @@ use serde_json::Value;
 
 use super::server::{Seen, read};
 
-/// Answer to one request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     /// Status, header lines that each end in CRLF, and body.
@@ -26,18 +25,14 @@ pub(crate) enum Answer {
     Stream(Vec<Value>, End),
 }
 
-/// How a stream ends.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// Normally.
     Done,
-    /// The connection breaks.
     Cut,
     /// Not before the client disconnects.
     Stuck,
 }
 
-/// A provider that serves until the test is over.
 pub(crate) struct Provider {
     pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -45,7 +40,6 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Starts a provider with these answers; the last one repeats.
     pub(crate) fn saying(script: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -62,12 +56,10 @@ impl Provider {
         Self { address, seen, gone }
     }
 
-    /// Returns all requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("memory").clone()
     }
 
-    /// Returns the only request, and its body.
     pub(crate) fn only(&self) -> (Seen, Value) {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
@@ -76,7 +68,6 @@ impl Provider {
         (request, body)
     }
 
-    /// Waits for the first request.
     pub(crate) fn asked(&self) {
         while self.seen.lock().expect("memory").is_empty() {
             std::thread::yield_now();

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// Returns the text of a result.
 pub(crate) fn text_of(result: &Value) -> String {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}")).to_owned()
 }

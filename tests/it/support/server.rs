@@ -6,7 +6,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// One received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -34,7 +33,6 @@ struct Memory {
     connections: usize,
 }
 
-/// A server that listens until the test is over.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     memory: Arc<Mutex<Memory>>,
@@ -65,12 +63,10 @@ impl Server {
         format!("http://{}{target}", self.address)
     }
 
-    /// Returns all requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.memory.lock().expect("memory").seen.clone()
     }
 
-    /// Returns the only request.
     pub(crate) fn only(&self) -> Seen {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
@@ -81,7 +77,6 @@ impl Server {
         self.memory.lock().expect("memory").connections
     }
 
-    /// Checks that nothing has connected.
     pub(crate) fn saw_nothing(&self) {
         assert_eq!(self.connections(), 0, "{:?}", self.seen());
     }
@@ -190,13 +185,11 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
             whole("200 OK", &line.repeat(request.parameter("lines").parse().unwrap_or(0)), b"")
         }
         "/status" => whole(&format!("{} Said", request.parameter("code")), "", b"as asked"),
-        // Starts an answer and waits for the client to disconnect.
         "/stuck" => {
             write!(writer, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nx")?;
             writer.flush()?;
             reader.read(&mut [0]).map(drop)
         }
-        // Never ends.
         "/flood" => {
             write!(writer, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
             let chunk = [b'x'; 65_536];

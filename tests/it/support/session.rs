@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::http::{Came, Http};
 
-/// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
@@ -20,7 +19,6 @@ impl Event {
     }
 }
 
-/// Parses the events of a body.
 pub(crate) fn events(body: &str) -> Vec<Event> {
     let mut events = Vec::new();
     let mut event = Event::default();
@@ -40,7 +38,6 @@ pub(crate) fn events(body: &str) -> Vec<Event> {
     events
 }
 
-/// Returns a request message.
 pub(crate) fn message(id: u64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
@@ -57,7 +54,6 @@ impl Http {
         )
     }
 
-    /// Sends any request and returns the response.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Came {
         self.say(self.bare(method, path, headers, body))
     }
@@ -96,7 +92,6 @@ impl Http {
         events(&response.body_mut().read_to_string().expect("events"))
     }
 
-    /// Kills the host and starts another one at its address.
     pub(crate) fn killed_and_restarted(self, place: &super::Place, preset: &str) -> Self {
         let address = self.address().to_owned();
         drop(self);

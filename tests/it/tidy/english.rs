@@ -148,19 +148,16 @@ fn is_test(path: &str) -> bool {
     }) || path.ends_with("/tests.rs")
 }
 
-/// Removes the tests at a file's end.
 fn shipped(text: &str) -> &str {
     text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
-/// A paragraph, with the file and line of its start.
 struct Paragraph {
     file: String,
     line: usize,
     text: String,
 }
 
-/// Adds the paragraphs of Markdown lines, without code blocks.
 fn markdown<'a>(file: &str, lines: impl Iterator<Item = (usize, &'a str)>, out: &mut Vec<Paragraph>) {
     let mut open: Option<Paragraph> = None;
     let mut fenced = false;
@@ -263,7 +260,6 @@ fn phrases_of_the_guide_are_rare() {
     }
 }
 
-/// Returns the names of types that a file declares.
 fn declared(text: &str) -> Vec<&str> {
     let declaration =
         Regex::new(r"(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?(?:struct|enum|trait|union)\s+([A-Z]\w*)")

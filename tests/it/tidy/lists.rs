@@ -2,7 +2,6 @@
 
 use super::{between, modules, none, read, snake};
 
-/// Returns names that are only in `wanted` or only in `given`.
 fn differences(list: &str, given: &[String], folder: &str, wanted: &[String]) -> Vec<String> {
     let missing = wanted.iter().filter(|name| !given.contains(name));
     let missing = missing.map(|name| format!("'{name}' is in {folder} and not in {list}"));
@@ -10,7 +9,6 @@ fn differences(list: &str, given: &[String], folder: &str, wanted: &[String]) ->
     missing.chain(orphans.map(|name| format!("'{name}' is in {list} and not in {folder}"))).collect()
 }
 
-/// Returns the word after each `prefix`.
 fn words_after(text: &str, prefix: &str) -> Vec<String> {
     let words = text.split(prefix).skip(1);
     let words = words.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next());
@@ -22,7 +20,6 @@ fn every_capability_has_a_file_and_an_interface() {
     let path = "host/core/src/policy/capability.rs";
     let all = words_after(between(path, &read(path), "pub const ALL", ";\n"), "Self::");
     let folder = "host/sandbox/src/abi/v0_1";
-    // Exports of gates, which are not capabilities.
     let exports = ["exports", "optional", "tools"];
     let files =
         modules(folder).into_iter().filter(|name| !exports.contains(&name.as_str())).collect::<Vec<_>>();

@@ -5,7 +5,6 @@ use crate::support::repository;
 
 const MAP: &str = "docs/architecture.md";
 
-/// Returns everything in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
     spans.collect()
@@ -29,7 +28,6 @@ fn shown(map: &str) -> Vec<String> {
 fn the_map_shows_every_room() {
     let shown = shown(&read(MAP));
     let crates: Vec<String> = modules("host").into_iter().map(|name| format!("host/{name}")).collect();
-    // Folders directly below a crate's sources; their files describe the rest.
     let folders = files("host", ".rs").into_iter().filter_map(|(path, _)| {
         let (source, rest) = path.split_once("/src/")?;
         let (folder, file) = rest.split_once('/')?;
@@ -51,7 +49,6 @@ fn the_map_shows_no_room_that_is_gone() {
     let paths = quoted(&map)
         .into_iter()
         .filter(|span| span.split_once('/').is_some_and(|(top, _)| rooms.contains(&top)));
-    // A path with a placeholder is a pattern.
     let paths = paths.filter(|span| !span.contains(['<', '*', '{', '…', ' ']));
     let gone = paths.filter(|path| !repository().join(path).exists());
     none("paths in docs/architecture.md exist (a placeholder is written <so>)", gone.map(str::to_owned));
@@ -77,7 +74,6 @@ fn one_idea_has_one_word() {
     none("no type is named with a word that the glossary replaces", used);
 }
 
-/// Returns the names of types that a text declares.
 fn types(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let line = line.trim_start();

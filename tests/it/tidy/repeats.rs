@@ -4,13 +4,10 @@ use std::collections::HashMap;
 
 use super::{none, rust};
 
-/// Length of a block in lines of code.
 const BLOCK: usize = 6;
 
-/// Occurrences of a block that are too many.
 const TOO_MANY: usize = 3;
 
-/// Line number and text.
 type Line<'a> = (usize, &'a str);
 
 /// Returns the lines that count. Imports, comments, lone brackets, and parameters and fields of a declaration (`name:

@@ -23,7 +23,6 @@ fn with_module(component: &[u8], module: &[u8]) -> Vec<u8> {
     bomb
 }
 
-/// Returns a core module with these sections.
 fn module(sections: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let header = [0, b'a', b's', b'm', 1, 0, 0, 0];
     let sections = sections.iter().flat_map(|(id, content)| section(*id, content));
@@ -71,7 +70,6 @@ fn functions(functions: usize, body: &[u8]) -> [(u8, Vec<u8>); 2] {
 /// One type: no parameters, no results.
 const TYPES: [u8; 4] = [1, 0x60, 0, 0];
 
-/// A place whose preset `bad` has the gate `echo` with this module.
 fn place(module: &[u8], limits: &str) -> Place {
     let place = Place::with(
         &format!("[gates.bomb]\nlimits = {{ {limits} }}\n[presets.bad]\ngates.bomb = {{}}\n"),
@@ -81,7 +79,6 @@ fn place(module: &[u8], limits: &str) -> Place {
     place
 }
 
-/// Returns the error of `presets check`.
 fn refusal(module: &[u8]) -> String {
     let ran = place(module, "").run(&["presets", "check"]);
     assert_ne!(ran.code(), 0, "{}", ran.stdout());
@@ -156,7 +153,6 @@ fn a_function_that_takes_the_compiler_minutes_is_refused() {
     // loop  local.get 0  local.get 1  i32.add  local.set 0  local.get 2  br_if 0  end
     let one = [0x03, 0x40, 0x20, 0x00, 0x20, 0x01, 0x6a, 0x21, 0x00, 0x20, 0x02, 0x0d, 0x00, 0x0b];
     let large = |loops: usize| {
-        // Ten variables.
         let code = [&[1, 10, 0x7f][..], &one.repeat(loops), &[0x0b]].concat();
         let bodies = [&[1][..], &leb(code.len()), &code].concat();
         module(&[(1, TYPES.to_vec()), (3, vec![1, 0]), (10, bodies)])

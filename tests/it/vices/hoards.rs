@@ -7,7 +7,6 @@ use crate::support::{Client, Place};
 /// Above the memory budget of one call plus the work on it, and far below the demand of these tools.
 const MOST: u64 = 150 << 20;
 
-/// Returns the peak memory of the process, in bytes.
 fn peak(client: &Client) -> u64 {
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", client.pid())).expect("a running process");

@@ -14,7 +14,6 @@ fn a_greedy_gate_does_not_keep_another_from_the_extractor() {
     assert!(client.text("shorten", shorten["arguments"].clone()).contains("needle"));
     let greedy = json!({"name": "vice_long_text", "arguments": {}});
     let asked: Vec<u64> = (0..60).map(|_| client.ask("tools/call", greedy.clone())).collect();
-    // After the first answer, the other calls wait in the queue.
     let first = client.next_message();
     assert!(asked.iter().any(|id| first["id"] == *id), "{first}");
     client.keep(first);

@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Answer, End};
 
-/// API key of every host in these tests.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
-/// A page that the model cites.
 pub(crate) const PAGE: &str = "https://example.org/backoff";
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +20,6 @@ pub(crate) enum Wire {
 pub(crate) const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Gemini, Wire::Anthropic];
 
 impl Wire {
-    /// Returns the lines of `presets.toml` that select this provider.
     pub(crate) fn configuration(self, address: SocketAddr) -> String {
         // A key is only sent to a configured server if the file names the key.
         format!("{}api_key = \"${{{}}}\"\n", self.blocks(address), self.variable())
@@ -45,7 +42,6 @@ impl Wire {
         }
     }
 
-    /// Returns the variable with the key.
     pub(crate) fn variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
@@ -54,7 +50,6 @@ impl Wire {
         }
     }
 
-    /// Returns the header with the key, and its value.
     pub(crate) fn credential(self) -> (&'static str, String) {
         match self {
             Self::OpenAi => ("authorization", format!("Bearer {KEY}")),
@@ -156,7 +151,6 @@ impl Wire {
         }
     }
 
-    /// Status and body for an invalid key.
     pub(crate) fn wrong_key(self) -> Answer {
         let body = match self {
             Self::OpenAi => json!({"error": {"message": format!("Incorrect API key provided: {KEY}."),
@@ -172,7 +166,6 @@ impl Wire {
     }
 }
 
-/// True if an event is about a web search.
 fn searches(event: &Value) -> bool {
     let kind = event.pointer("/item/type").or_else(|| event.pointer("/content_block/type"));
     let search = ["web_search_call", "server_tool_use", "web_search_tool_result"];
