@@ -165,7 +165,7 @@ fn nothing_is_overwritten_unless_that_is_asked_for() {
     assert_eq!(fs::read_to_string(&file).expect("the file"), "mine");
     run(&place, 0, &["backup", &file, "--force"]);
     let said = run(&place, 1, &["restore", &file]).stderr();
-    assert!(said.contains("holds knowledge.db, kv.db, ledger.db, components, gates already"), "{said}");
+    assert!(said.contains("already contains knowledge.db, kv.db, ledger.db, components, gates"), "{said}");
     let mut client = Client::start(&place, "p");
     client.text("keep", json!({"key": "k", "value": "newer"}));
     client.text("write_file", json!({"path": "/own/newer", "text": "x"}));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Params, ask,
     items::{self, ResearchItem},
-    params::{ListArgs, MAX_TOP_K, ResearchRequest},
+    params::{FindingListArgs, MAX_TOP_K, ResearchRequest},
     parse, render,
     run::{self, ResearchRun},
     sections::{SectionSpec, SectionTable},
@@ -40,9 +40,9 @@ struct ResearchFindings<S> {
 }
 
 impl ListTool {
-    fn declare(&self) -> ToolBuilder<Params, ListArgs> {
+    fn declare(&self) -> ToolBuilder<Params, FindingListArgs> {
         let description = self.description;
-        gatehouse_sdk::tool::<Params, ListArgs>(self.name)
+        gatehouse_sdk::tool::<Params, FindingListArgs>(self.name)
             .title(self.title)
             .description(move |params| {
                 description.replace("{top_k}", &params.default_top_k.at_most(MAX_TOP_K).to_string())
@@ -56,7 +56,7 @@ impl ListTool {
     fn research<S: SectionTable>(
         &self,
         call: &Call<Params>,
-        args: ListArgs,
+        args: FindingListArgs,
     ) -> Result<ResearchFindings<S>, Fault> {
         let top_k = args.top_k.unwrap_or(call.params.default_top_k).at_most(MAX_TOP_K) as usize;
         let request = ResearchRequest::new(call, args.query, args.depth);

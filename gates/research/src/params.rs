@@ -42,7 +42,7 @@ pub(crate) const MAX_TOP_K: u32 = 20;
 /// Arguments of the tools that return a list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListArgs {
+pub(crate) struct FindingListArgs {
     /// Your question, in your own words, with its purpose.
     #[schemars(length(min = 1, max = 8192))]
     pub(crate) query: String,

@@ -34,7 +34,7 @@ fn a_wrong_value_has_its_line_and_column() {
         ),
         ("[knowledge]\nengine = \"sqlit\"\n", ":2:10: 'sqlit' is not allowed here. Did you mean 'sqlite'?"),
         ("[gates.kg]\ngrants = [\"knowlege\"]\n", ":2:11: unknown grant 'knowlege'"),
-        ("[gates.kg]\nlimits = { memory = \"lots\" }\n", ":2:21: 'lots'"),
+        ("[gates.kg]\nlimits = { memory = \"lots\" }\n", ":2:21: invalid size 'lots'"),
         ("[gates.kg]\nlimits = { memory = \"64 GiB\" }\n", ":2:21: "),
         ("[gates.kg]\nlimits = { time = \"soon\" }\n", ":2:19: invalid duration 'soon'"),
         ("[gates.kg]\nlimits = { concurrency = 0 }\n", ":2:26: "),

@@ -66,7 +66,7 @@ fn the_log_can_be_json_with_a_line_for_each_call() {
         (&good["level"], &good["tool"], &good["preset"]),
         (&json!("INFO"), &json!("echo"), &json!("one"))
     );
-    assert_eq!((&good["outcome"], &good["bytes"]), (&json!("ok"), &json!(24)), "{good}");
+    assert_eq!((&good["outcome"], &good["bytes"]), (&json!("ok"), &json!(13)), "{good}");
     assert!(good["ms"].as_f64().is_some_and(|ms| ms > 0.0), "{good}");
     assert_eq!(bad["outcome"], "invalid-arguments", "{bad}");
     assert!(!log.contains("secret"), "{log}");

@@ -76,7 +76,7 @@ fn the_same_limits_hold() {
     large["body_bytes"] = json!((4 << 20) + 1);
     let before = server.seen().len();
     let (_, text) = error(&mut client, "wasi_fetch", large);
-    assert!(text.contains("more than 4194304 bytes"), "{text}");
+    assert!(text.contains("larger than 4194304 bytes"), "{text}");
     assert_eq!(server.seen().len(), before, "it was not sent");
     let mut often = to(&server, "/");
     often["times"] = json!(65);

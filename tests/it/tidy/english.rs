@@ -146,6 +146,7 @@ fn is_test(path: &str) -> bool {
     folders.iter().any(|part| {
         path.starts_with(part.trim_start_matches('/')) && !part.starts_with('/') || path.contains(part)
     }) || path.ends_with("/tests.rs")
+        || path.ends_with("/testing.rs")
 }
 
 fn shipped(text: &str) -> &str {
@@ -296,6 +297,8 @@ fn few_types_share_a_name() {
         "Kind",
         "Options",
         "Params",
+        "Request",
+        "Response",
         "Settings",
         "State",
     ];

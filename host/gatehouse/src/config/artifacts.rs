@@ -17,6 +17,7 @@ const TTL_HOURS: u64 = 3;
 /// Results that are too large to show, stored in full for a limited time. Takes effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Artifacts")]
 pub(crate) struct RawArtifacts {
     /// Storage engine.
     pub(crate) engine: ArtifactsEngine,

@@ -12,6 +12,7 @@ use super::{ConfigError, Env};
 /// Document repositories.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Documents")]
 pub(crate) struct RawDocuments {
     /// Storage engine.
     pub(crate) engine: DocumentsEngine,

@@ -15,6 +15,7 @@ const MAX_RETENTION_DAYS: u32 = 3_650;
 /// Call statistics: counts and times, never arguments or replies. Takes effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Ledger")]
 pub(crate) struct RawLedger {
     /// Whether calls are recorded, true by default.
     pub(crate) enabled: Option<bool>,

@@ -63,6 +63,7 @@ impl RawConfig {
 /// Settings of the host itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Host")]
 pub(crate) struct RawHost {
     /// Directories with gates (*.wasm), relative to this file. "built-in" means the gates in the binary. If names
     /// clash, the first gate wins. Default: ["gates", "built-in"].
@@ -112,6 +113,7 @@ pub(crate) struct HttpServer {
 /// Models. Keys come from the environment; this file only names variables.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Models")]
 pub(crate) struct RawModels {
     /// Embedding provider: "local" (the default, in the binary), "openai", "gemini" or "ollama", optionally with a
     /// model: "openai/text-embedding-3-large".
@@ -167,6 +169,7 @@ pub(crate) enum ModelApi {
 /// The knowledge graph.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Knowledge")]
 pub(crate) struct RawKnowledge {
     /// Storage engine for the pages.
     pub(crate) engine: KnowledgeEngine,
@@ -190,6 +193,7 @@ pub(crate) enum KnowledgeEngine {
 /// Grants and limits of one gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Gate")]
 pub(crate) struct RawGate {
     /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" together with sha256, as
     /// `gatehouse gates add` writes it. Default: <name>.wasm in the gate directories.
@@ -242,6 +246,7 @@ pub(crate) enum InstancePolicy {
 /// One directory that a gate sees: either a path, or private.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "GateFolder")]
 pub(crate) struct RawGateFolder {
     /// A directory on this machine, relative to this file, read-only.
     pub(crate) path: Option<String>,
@@ -252,6 +257,7 @@ pub(crate) struct RawGateFolder {
 /// Resource limits: per call, or, for kv and folder, per gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "GateLimits")]
 pub(crate) struct RawGateLimits {
     /// Memory, "64 MiB" by default, at most "256 MiB".
     #[schemars(with = "Option<String>")]

@@ -17,6 +17,7 @@ use super::{raw_servers::RawToolOverride, workflow};
 /// Tools and rules for one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Preset")]
 pub(crate) struct RawPreset {
     /// Purpose of the preset. Clients get it in the server's instructions, after those of the gates.
     pub(crate) description: Option<String>,
@@ -100,6 +101,7 @@ impl JsonSchema for RawStructured {
 /// Calls that a user has to approve.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Approval")]
 pub(crate) struct RawApproval {
     /// Globs over tools: a tool's name, "gate.tool", or "server:server.tool".
     pub(crate) tools: Vec<String>,

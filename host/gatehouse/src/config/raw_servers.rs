@@ -11,6 +11,7 @@ use toml::Spanned;
 /// in command, args, env, cwd, url and headers. Secrets must be written this way.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Server")]
 pub(crate) struct RawServer {
     /// Program; with a slash, the path is relative to this file.
     #[schemars(with = "Option<String>")]
@@ -86,6 +87,7 @@ pub(crate) struct ToolRule {
 /// itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "OAuth")]
 pub(crate) struct RawOAuth {
     /// The client that you registered for Gatehouse, or the https URL of its metadata document. Needs `issuer`.
     #[schemars(with = "Option<String>")]
@@ -151,6 +153,7 @@ pub(crate) enum DurationSchema {
 /// Connections to the servers behind this host.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Proxy")]
 pub(crate) struct RawProxy {
     /// True to connect a server on its first call (the default), false to connect all when the host starts.
     pub(crate) lazy_connect: Option<bool>,
@@ -172,6 +175,7 @@ pub(crate) struct RawProxy {
 /// Changes to one tool in a preset.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "ToolOverride")]
 pub(crate) struct RawToolOverride {
     /// The name that clients see instead.
     #[schemars(with = "Option<String>")]

@@ -18,6 +18,7 @@ use super::{ConfigError, error::ConfigText};
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Step")]
 pub(crate) struct RawStep {
     /// Intents of the calls in this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
     #[schemars(with = "Vec<String>")]

@@ -25,7 +25,7 @@ pub(super) struct ServerBreaker {
 
 /// Reason that an attempt is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rejected {
+pub(super) enum CircuitRejection {
     /// Time until the next attempt.
     Open(Duration),
     /// Another attempt decides.
@@ -34,11 +34,11 @@ pub(super) enum Rejected {
 
 impl ServerBreaker {
     /// Admits an attempt. After the recovery time, the first attempt is the probe.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<(), Rejected> {
+    pub(super) fn admit(&mut self, now: Instant) -> Result<(), CircuitRejection> {
         match self.open_until {
             None => Ok(()),
-            Some(until) if until > now => Err(Rejected::Open(until - now)),
-            Some(_) if self.probing => Err(Rejected::Probing),
+            Some(until) if until > now => Err(CircuitRejection::Open(until - now)),
+            Some(_) if self.probing => Err(CircuitRejection::Probing),
             Some(_) => {
                 self.probing = true;
                 Ok(())
@@ -95,15 +95,15 @@ mod tests {
             assert!(breaker.admit(after(0)).is_ok());
         }
         breaker.connection_failed(after(0));
-        assert_eq!(breaker.admit(after(18)), Err(Rejected::Open(Duration::from_secs(12))));
+        assert_eq!(breaker.admit(after(18)), Err(CircuitRejection::Open(Duration::from_secs(12))));
         assert_eq!(breaker.status(after(18)), (CircuitState::Open, Some(Duration::from_secs(12))));
         assert_eq!(breaker.admit(after(30)), Ok(()));
-        assert_eq!(breaker.admit(after(30)), Err(Rejected::Probing), "exactly one");
+        assert_eq!(breaker.admit(after(30)), Err(CircuitRejection::Probing), "exactly one");
         assert_eq!(breaker.status(after(30)).0, CircuitState::HalfOpen);
         breaker.connection_failed(after(30));
         assert_eq!(
             breaker.admit(after(59)),
-            Err(Rejected::Open(Duration::from_secs(1))),
+            Err(CircuitRejection::Open(Duration::from_secs(1))),
             "and open again for as long"
         );
         assert_eq!(breaker.admit(after(60)), Ok(()));

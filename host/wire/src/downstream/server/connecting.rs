@@ -17,7 +17,7 @@ use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
 use super::{DownstreamServer, ListFailure, shutdown_fault};
 use crate::downstream::{
-    breaker::Rejected,
+    breaker::CircuitRejection,
     connection::{ConnectFailure, ConnectionContext, ListChanged, ServerConnection},
 };
 
@@ -64,8 +64,8 @@ impl<'a> ConnectAttempt<'a> {
             let last =
                 inner.last_error.as_deref().map(|why| format!(" Last error: {why}")).unwrap_or_default();
             let next = match rejected {
-                Rejected::Open(left) => format!("next attempt in {:.1} s", left.as_secs_f64()),
-                Rejected::Probing => "another call is trying to connect".to_owned(),
+                CircuitRejection::Open(left) => format!("next attempt in {:.1} s", left.as_secs_f64()),
+                CircuitRejection::Probing => "another call is trying to connect".to_owned(),
             };
             Fault::unavailable(format!("circuit breaker open for '{name}'; {next}.{last}"))
         })?;
