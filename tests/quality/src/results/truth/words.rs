@@ -11,7 +11,7 @@ pub(super) const OWN: &str = "\
     files findings first for from function functions g go group has header heading headings hold hunks in \
     index indexes info into is it its keys kind largest last least left level line lines links list lists \
     long longest marks match max median message method missing modules more most named names next no none \
-    null number object occurs of off once one only or other others outliers page panic present query \
+    null number object occurs of off on once one only or other others outliers page panic present query \
     quote ranges rarely removed report reports row rows sample schemas section sections settings several \
     severe single start starting string sum table tables tags takes template templates text that the \
     their them there these those times title to together tokens total trigger triggers true truncated \
