@@ -24,7 +24,8 @@ pub(crate) fn build(what: &str, command: &mut Command) -> Result<Vec<Value>> {
     let output = BufReader::new(child.stdout.take().context("cargo has no output")?);
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        for message in output.lines().map_while(|line| serde_json::from_str(&line.ok()?).ok()) {
+        let lines = output.lines().map_while(Result::ok);
+        for message in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
             if sender.send(message).is_err() {
                 return;
             }
