@@ -24,8 +24,8 @@ pub(crate) fn build(what: &str, command: &mut Command) -> Result<Vec<Value>> {
     let output = BufReader::new(child.stdout.take().context("cargo has no output")?);
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let lines = output.lines().map_while(Result::ok);
-        for message in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
+        let lines = output.split(b'\n').map_while(Result::ok);
+        for message in lines.filter_map(|line| serde_json::from_slice(&line).ok()) {
             if sender.send(message).is_err() {
                 return;
             }

@@ -45,11 +45,12 @@ const GATE_LAYOUTS: &[GateLayout] = &[
 pub(crate) const FIXTURES: &str = "target/fixture-gates";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let arguments = arguments.iter().map(String::as_str).filter(|argument| *argument != tools::YES);
-    let selection = match arguments.collect::<Vec<_>>()[..] {
+    let selection = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => GateSelection::Shipped,
         ["--fixtures"] => GateSelection::All,
-        [unexpected, ..] => return Err(UsageError(format!("unexpected argument: {unexpected}")).into()),
+        ["--fixtures", unexpected, ..] | [unexpected, ..] => {
+            return Err(UsageError(format!("unexpected argument: {unexpected}")).into());
+        }
     };
     build(&Workspace::load()?, selection, &snapshot::WORKSPACE)
 }

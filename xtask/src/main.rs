@@ -32,13 +32,13 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "run",
-        usage: "run [--yes] [-- ARGS…]",
+        usage: "run [-- ARGS…]",
         summary: "build all, index the sample wiki, serve over HTTP; with ARGS: run the gateway with them",
         run: run::run,
     },
     Command {
         name: "gates",
-        usage: "gates [--fixtures] [--yes]",
+        usage: "gates [--fixtures]",
         summary: "build the gates into gates/*.wasm (and the test gates into target/fixture-gates/)",
         run: gates::run,
     },
@@ -100,7 +100,12 @@ fn seconds(arguments: &[String], default: u64) -> Result<u64, UsageError> {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    // Each command can install packages, so each accepts the flag. What follows `--` is not ours.
+    let own = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let forwarded = arguments.split_off(own);
+    arguments.retain(|argument| argument != tools::YES);
+    arguments.extend(forwarded);
     let name = arguments.first().map_or("help", String::as_str);
     if matches!(name, "help" | "--help" | "-h") {
         print!("{}", help());
@@ -126,5 +131,8 @@ fn main() -> ExitCode {
 fn help() -> String {
     let width = COMMANDS.iter().map(|command| command.usage.len()).max().unwrap_or_default();
     let lines = COMMANDS.iter().map(|command| format!("  {:width$}  {}\n", command.usage, command.summary));
-    format!("usage: cargo xtask <command>\n\n{}", lines.collect::<String>())
+    format!(
+        "usage: cargo xtask <command> [--yes]\n\n{}\n--yes installs missing Debian packages without asking.\n",
+        lines.collect::<String>()
+    )
 }

@@ -12,13 +12,11 @@ use crate::build;
 use crate::gates::{self, GateSelection};
 use crate::process;
 use crate::snapshot::QUICK;
-use crate::tools;
 use crate::workspace::Workspace;
 
 const PORT: u16 = 8642;
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let arguments = arguments.strip_prefix(&[tools::YES.to_owned()]).unwrap_or(arguments);
     let arguments = arguments.strip_prefix(&["--".to_owned()]).unwrap_or(arguments);
     let serving = arguments.is_empty();
     if serving {

@@ -111,8 +111,9 @@ fn may_install(packages: &str) -> Result<bool> {
     }
     eprint!("install {packages} with apt-get? [Y/n] ");
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
-    Ok(matches!(answer.trim(), "" | "y" | "Y" | "yes"))
+    let bytes = std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
+    // The end of input is not an answer.
+    Ok(bytes > 0 && matches!(answer.trim(), "" | "y" | "Y" | "yes"))
 }
 
 fn has_clang() -> bool {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// Vocabulary for counting the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs, reason = "a variant with a description is a schema of its own, without a type")]
 pub enum BudgetEncoding {
     #[serde(rename = "o200k_base")]
     O200k,

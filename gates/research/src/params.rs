@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// Research effort. `light`: a few pages, seconds. `deep`: many pages, minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "a variant with a description is a schema of its own, without a type")]
 pub enum Depth {
     Light,
     Deep,

@@ -69,7 +69,8 @@ pub(crate) struct VectorModel {
 
 #[async_trait]
 pub(crate) trait VectorStore: Send + Sync {
-    /// Returns up to `limit` items after `after` that have no vector of this model or one of another dimension.
+    /// Returns up to `limit` items after `after` that have no vector of this model or one of another dimension. All
+    /// items are of the corpus that the store's text source reads.
     async fn waiting(
         &self,
         model: &VectorModel,

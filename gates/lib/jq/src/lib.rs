@@ -129,14 +129,21 @@ fn truncate(text: &str) -> String {
 }
 
 /// Returns true if JSON is nested too deeply to parse.
+///
+/// Skips comments as the parser does (`#` to the end of the line): a bracket or a quote in one is not read.
 fn json_nests_too_deep(text: &str) -> bool {
-    let (mut in_string, mut escaped) = (false, false);
+    let (mut in_string, mut escaped, mut in_comment) = (false, false, false);
     let outside_strings = text.bytes().filter(|byte| {
+        if in_comment {
+            in_comment = *byte != b'\n';
+            return false;
+        }
         if in_string {
             (in_string, escaped) = (escaped || *byte != b'"', !escaped && *byte == b'\\');
             return false;
         }
         in_string = *byte == b'"';
+        in_comment = *byte == b'#';
         true
     });
     nests_too_deep(outside_strings)
@@ -156,7 +163,7 @@ fn nests_too_deep(mut bytes: impl Iterator<Item = u8>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, json_nests_too_deep};
 
     #[test]
     fn a_filter_nested_too_deep_is_rejected() {
@@ -165,5 +172,14 @@ mod tests {
             assert_eq!(fault.message, "the filter is nested deeper than 256 levels");
         }
         assert!(check(&format!("{}1{}", "(".repeat(50), ")".repeat(50))).is_ok());
+    }
+
+    #[test]
+    fn comments_hide_no_nesting() {
+        for hostile in ["[#]\n".repeat(20_000), format!("#\"\n{}", "[".repeat(20_000))] {
+            assert!(json_nests_too_deep(&hostile));
+        }
+        assert!(!json_nests_too_deep(&format!("[ # {}\n1]", "[".repeat(20_000))));
+        assert!(!json_nests_too_deep(&format!("\"#{}\"", "[".repeat(20_000))));
     }
 }

@@ -17,6 +17,8 @@ const MAX_STORED: usize = 1_500;
 
 const FINDING_PREFIX: &str = "- ";
 const UNVERIFIED_PREFIX: &str = "~ ";
+/// Next steps by a model, which earlier versions stored.
+const INSIGHT_PREFIX: &str = "> ";
 const METHOD_PREFIX: &str = "method: ";
 const ASKED_PREFIX: &str = "asked: ";
 
@@ -50,7 +52,8 @@ impl StoredSummary {
                 (Some(finding), ..) => summary.key_findings.push(finding.to_owned()),
                 (_, Some(sentence), _) => summary.unverified.push(sentence.to_owned()),
                 (.., Some(method)) => summary.method = Some(method.to_owned()),
-                _ if line.starts_with(ASKED_PREFIX) && summary != Self::default() => {}
+                _ if (line.starts_with(ASKED_PREFIX) || line.starts_with(INSIGHT_PREFIX))
+                    && summary != Self::default() => {}
                 _ => return Self { key_findings: vec![text.to_owned()], ..Self::default() },
             }
         }

@@ -13,7 +13,6 @@ use crate::{
 /// Severity of a log message to the client, as in RFC 5424.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "the words are those of the RFC")]
 pub enum MessageLevel {
     Debug,
     Info,

@@ -1,5 +1,5 @@
 //! Tests every provider against a local server that responds in its format.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod composed;
 mod embeddings;

@@ -92,21 +92,24 @@ impl ExistingTables {
         Ok(facts)
     }
 
-    /// Runs `work` in a transaction. An error clears the caches, because the tables can have changed.
+    /// Runs `work` in a transaction. An error of a query clears the caches, because the tables can have changed; a
+    /// server that is down or busy does not.
     async fn read_with<T>(
         &self,
         work: impl AsyncFnOnce(&PostgresSession, &ExistingLayout) -> Result<T, StoreError>,
     ) -> Result<T, Fault> {
         let work = async |db: &_| {
-            let layout = self.layout(db).await?;
-            work(db, &layout).await
+            let result = match self.layout(db).await {
+                Ok(layout) => work(db, &layout).await,
+                Err(error) => Err(error),
+            };
+            if result.is_err() {
+                *lock(&self.layout) = None;
+                lock(&self.facts).clear();
+            }
+            result
         };
-        let result = self.server.read_with(work).await;
-        if result.is_err() {
-            *lock(&self.layout) = None;
-            lock(&self.facts).clear();
-        }
-        result
+        self.server.read_with(work).await
     }
 
     fn read_only<T>(&self) -> Result<T, Fault> {
