@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         command
     };
     process::run(&mut gatehouse(&["kg", "index", "docs/sample-wiki"]))?;
-    println!("{}", next_steps());
+    println!("in this checkout, `cargo xtask run --` runs the command `gatehouse`");
     let address = format!("127.0.0.1:{PORT}");
     become_command(&mut serve(&binary, &workspace, &address))
 }
@@ -75,21 +75,6 @@ fn check_port() -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn next_steps() -> String {
-    let url = format!("http://127.0.0.1:{PORT}");
-    let run = "cargo xtask run --";
-    format!(
-        "
-Serving {url}/mcp with the preset 'full' (press ctrl-c to stop). In another terminal:
-
-  claude mcp add --transport http gatehouse {url}/mcp             connects Claude Code
-  {run} mcp-config full --client cursor --http {url}   prints the entry for Cursor (or vscode, codex, …)
-  {run} kg search \"when should a call be retried\"                 asks the sample wiki
-  {run} presets cost                                               lists what each preset costs in tokens
-"
-    )
 }
 
 #[cfg(unix)]
