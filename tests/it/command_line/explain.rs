@@ -52,9 +52,12 @@ fn a_tool_of_another_preset_is_told_with_that_preset() {
 }
 
 #[test]
-fn an_unknown_tool_is_told_with_the_nearest() {
+fn an_unknown_tool_is_reported_with_the_nearest_of_any_preset() {
     let (exposed, why) = explain("serch_knowledge");
     assert!(!exposed && why.ends_with("Did you mean 'search_knowledge'?"), "{why}");
+    // Only the preset 'ideas' exposes it.
+    let (exposed, why) = explain("wiki_idea_serch");
+    assert!(!exposed && why.ends_with("Did you mean 'wiki_idea_search'?"), "{why}");
 }
 
 #[test]

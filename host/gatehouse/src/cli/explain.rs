@@ -156,7 +156,9 @@ async fn explain(
             "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {elsewhere}"
         )));
     }
-    let near = names::did_you_mean(tool, catalog.names());
+    // The preset's own names come first, because the user asked about this preset.
+    let others = presets.iter().filter_map(|(_, catalog)| catalog.as_ref().ok()).flat_map(Catalog::names);
+    let near = names::did_you_mean(tool, catalog.names().chain(others));
     Ok(Explanation::not_exposed(format!(
         "no gate or server of any preset has a tool '{tool}'.{near}{unasked}"
     )))
