@@ -7,10 +7,13 @@ use rusqlite::{Connection, backup::Backup};
 
 use super::{
     db::{create::private_file, open_reader},
-    error::StoreError,
+    error::{Result, StoreError},
     lock::DatabaseLock,
     migrations::{self, MigrationSteps},
+    statements::CachedStatements as _,
+    tools::TOOLS,
 };
+use crate::{artifacts::engine::ARTIFACTS, documents::engine::CHUNKS, engine::PAGES};
 
 /// Maximum time that the checkpoint waits for other processes.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -33,37 +36,32 @@ impl DataFile {
     pub const ALL: [Self; 6] =
         [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts, Self::Tools, Self::Ledger];
 
-    pub const fn file(self) -> &'static str {
+    /// Returns the file name, the name for faults, the corpus of its items to embed, and the schema.
+    const fn facts(self) -> (&'static str, &'static str, &'static str, MigrationSteps) {
         match self {
-            Self::Knowledge => "knowledge.db",
-            Self::Kv => "kv.db",
-            Self::Documents => "documents.db",
-            Self::Artifacts => "artifacts.db",
-            Self::Tools => "tools.db",
-            Self::Ledger => "ledger.db",
+            Self::Knowledge => ("knowledge.db", "knowledge engine 'sqlite'", PAGES, migrations::KNOWLEDGE),
+            Self::Kv => ("kv.db", "key-value store of the gates", "", migrations::KV),
+            Self::Documents => ("documents.db", "document store 'sqlite'", CHUNKS, migrations::DOCUMENTS),
+            Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, migrations::ARTIFACTS),
+            Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
+            Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),
         }
+    }
+
+    pub const fn file(self) -> &'static str {
+        self.facts().0
     }
 
     pub(super) const fn subject(self) -> &'static str {
-        match self {
-            Self::Knowledge => "knowledge engine 'sqlite'",
-            Self::Kv => "key-value store of the gates",
-            Self::Documents => "document store 'sqlite'",
-            Self::Artifacts => "artifact store 'sqlite'",
-            Self::Tools => "the tool catalog",
-            Self::Ledger => "the ledger",
-        }
+        self.facts().1
+    }
+
+    pub(super) const fn corpus(self) -> &'static str {
+        self.facts().2
     }
 
     pub(super) const fn steps(self) -> MigrationSteps {
-        match self {
-            Self::Knowledge => migrations::KNOWLEDGE,
-            Self::Kv => migrations::KV,
-            Self::Documents => migrations::DOCUMENTS,
-            Self::Artifacts => migrations::ARTIFACTS,
-            Self::Tools => migrations::TOOLS,
-            Self::Ledger => migrations::LEDGER,
-        }
+        self.facts().3
     }
 }
 
@@ -90,14 +88,14 @@ pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
 }
 
 /// Opens a connection whose snapshot is the current state of the database.
-fn begin(file: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), StoreError> {
+fn begin(file: DataFile, path: &Path) -> Result<(Connection, DatabaseLock)> {
     let lock = DatabaseLock::try_shared(path)?;
     let source = open_reader(path, file.steps())?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
     Ok((source, lock))
 }
 
-fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
+fn copy_one(source: &Connection, to: &Path) -> Result<()> {
     private_file(to).map_err(StoreError::File)?;
     let mut target = Connection::open(to)?;
     Backup::new(source, &mut target)?.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
@@ -133,7 +131,7 @@ fn checked(file: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
     checked().map_err(|error| error.into_fault(file.subject(), path))
 }
 
-pub(super) fn check_integrity(db: &Connection, pragma: &str) -> Result<(), StoreError> {
+pub(super) fn check_integrity(db: &Connection, pragma: &str) -> Result<()> {
     let result: String = db.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))?;
     if result == "ok" {
         return Ok(());
@@ -155,12 +153,10 @@ pub(super) fn checkpoint(connection: &Connection) {
 }
 
 /// Returns some free pages to the file system. Returns true if more remain.
-pub(super) fn free_some_pages(db: &Connection) -> Result<bool, StoreError> {
-    let free = |db: &Connection| db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
-    let before = free(db)?;
-    let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({FREED_PAGES})"))?;
-    let mut rows = statement.query([])?;
-    while rows.next()?.is_some() {}
-    let after = free(db)?;
+pub(super) fn free_some_pages(db: &Connection) -> Result<bool> {
+    let free = || db.value::<i64>("PRAGMA freelist_count", []);
+    let before = free()?;
+    db.all::<_, Vec<()>>(&format!("PRAGMA incremental_vacuum({FREED_PAGES})"), [], |_| Ok(()))?;
+    let after = free()?;
     Ok(after > 0 && after < before)
 }

@@ -25,10 +25,12 @@ use self::writer::{BUSY_TIMEOUT, WriteJob, WriterThread, in_transaction};
 pub(super) use self::writer::{DatabaseProfile, open_writer};
 use super::{
     copy::{DataFile, checkpoint, free_some_pages},
-    error::StoreError,
+    error::{Result, StoreError},
     lock::DatabaseLock,
     migrations::{self, MigrationSteps},
+    vectors,
 };
+use crate::{embedding::VectorModel, engine::StoreHealth};
 
 const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
 
@@ -87,10 +89,14 @@ impl Database {
         &self.shared.path
     }
 
+    pub(super) fn corpus(&self) -> &'static str {
+        self.shared.file.corpus()
+    }
+
     /// Runs a read on a consistent snapshot of the database.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
         self.try_read(work).await?.map_err(|error| self.shared.fault(error))
     }
@@ -98,8 +104,8 @@ impl Database {
     /// Like [`Self::read`], but returns errors of `work` unconverted.
     pub(super) async fn try_read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Result<T, StoreError>, Fault> {
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
         if self.shared.profile == DatabaseProfile::Memory {
             return self.run_on_writer(|connection| work(connection)).await;
         }
@@ -116,7 +122,7 @@ impl Database {
     /// Runs a write in one transaction, which commits only if `work` succeeds.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
         self.try_write(work).await?.map_err(|error| self.shared.fault(error))
     }
@@ -124,15 +130,15 @@ impl Database {
     /// Like [`Self::write`], but returns errors of `work` unconverted.
     pub(super) async fn try_write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Result<T, StoreError>, Fault> {
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
         self.run_on_writer(|connection| in_transaction(connection, work)).await
     }
 
     /// Like [`Self::write`], but a full disk is `exhausted`, because the caller can free space.
     pub(super) async fn write_or_exhausted<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
         self.try_write(work).await?.map_err(|error| {
             let full = error.is_full();
@@ -154,8 +160,8 @@ impl Database {
     /// Runs `work` on the writer connection. Returns errors of `work` and of opening unconverted.
     pub(super) async fn run_on_writer<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Result<T, StoreError>, Fault> {
+        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
         let (answer, answered) = oneshot::channel();
         let job: WriteJob = Box::new(move |connection| {
             let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
@@ -178,22 +184,35 @@ impl Database {
         tokio::fs::try_exists(self.path()).await.unwrap_or(true)
     }
 
-    /// Runs `work` with the schema version of the file and the newest version, without migrating it. `None` if the file
-    /// does not exist.
-    pub(super) async fn inspect<T: Send + 'static>(
+    /// Returns the health of the store in this file, without creating or migrating the file. `count` counts the items.
+    pub(super) async fn health(
         &self,
-        work: impl FnOnce(&Connection, (i64, i64)) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<Option<T>, Fault> {
+        model: Option<&VectorModel>,
+        count: impl FnOnce(&Connection, &mut StoreHealth) -> Result<()> + Send + 'static,
+    ) -> Result<StoreHealth, Fault> {
+        let address = self.path().display().to_string();
+        let mut health = StoreHealth { engine: "sqlite", address, ..StoreHealth::default() };
         if !self.exists().await {
-            return Ok(None);
+            return Ok(health);
         }
-        let (path, steps) = (self.path().to_owned(), self.shared.file.steps());
+        let (path, file, model) = (self.path().to_owned(), self.shared.file, model.cloned());
         let run = move || {
-            let db = open_reader(&path, steps)?;
-            work(&db, (migrations::version(&db)?, migrations::latest(steps)))
+            let db = open_reader(&path, file.steps())?;
+            let (found, latest) = (migrations::version(&db)?, migrations::latest(file.steps()));
+            health.schema = Some((found, latest));
+            if found > 0 {
+                count(&db, &mut health)?;
+            }
+            health.without_vector = match model {
+                None => 0,
+                Some(model) if found == latest => vectors::count_waiting(&db, file.corpus(), &model)?,
+                // The first write or read migrates an older schema.
+                Some(_) => health.items,
+            };
+            Ok(health)
         };
         let done = tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())?;
-        done.map(Some).map_err(|error| self.shared.fault(error))
+        done.map_err(|error| self.shared.fault(error))
     }
 
     /// Closes the database permanently, after running reads and accepted writes.
@@ -220,12 +239,12 @@ impl SharedDatabase {
         error.into_fault(self.file.subject(), &self.path)
     }
 
-    fn get_or_open(&self) -> Result<Arc<OpenDatabase>, StoreError> {
+    fn get_or_open(&self) -> Result<Arc<OpenDatabase>> {
         self.with_open(Arc::clone)
     }
 
     /// Runs short work on the open database, which cannot close during it.
-    fn with_open<T>(&self, work: impl FnOnce(&Arc<OpenDatabase>) -> T) -> Result<T, StoreError> {
+    fn with_open<T>(&self, work: impl FnOnce(&Arc<OpenDatabase>) -> T) -> Result<T> {
         let mut slot = lock(&self.open);
         if let DatabaseState::Unopened = *slot {
             let steps = self.file.steps();
@@ -247,11 +266,7 @@ impl SharedDatabase {
 }
 
 impl OpenDatabase {
-    fn read<T>(
-        &self,
-        shared: &SharedDatabase,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn read<T>(&self, shared: &SharedDatabase, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = lock(&self.idle).pop();
         let connection = match idle {
             Some(connection) => connection,
@@ -268,7 +283,7 @@ impl OpenDatabase {
 }
 
 /// Opens a connection that cannot write. The file must exist.
-pub(super) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection, StoreError> {
+pub(super) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection> {
     create::not_empty(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

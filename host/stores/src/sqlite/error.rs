@@ -41,7 +41,13 @@ pub(super) enum StoreError {
     Fault(#[from] Fault),
 }
 
+pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 impl StoreError {
+    pub(super) fn invalid(error: impl ToString) -> Self {
+        Self::InvalidValue(error.to_string())
+    }
+
     pub(super) fn is_full(&self) -> bool {
         match self {
             Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),

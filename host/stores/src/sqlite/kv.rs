@@ -13,9 +13,9 @@ use gatehouse_core::{
         kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
-use super::{copy::DataFile, db::Database, error::StoreError};
+use super::{copy::DataFile, db::Database, error::Result, statements::CachedStatements as _};
 
 pub struct SqliteKv {
     db: Database,
@@ -42,14 +42,9 @@ impl KvStore for SqliteKv {
     async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault> {
         check_key(key)?;
         let (gate, key, now) = (gate.to_owned(), key.to_owned(), self.now());
-        let work = move |db: &Connection| {
-            let mut statement = db.prepare_cached(
-                "SELECT value FROM entry
-                 WHERE gate = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)",
-            )?;
-            Ok(statement.query_row(params![gate, key, now], |row| row.get(0)).optional()?)
-        };
-        self.db.read(work).await
+        let sql = "SELECT value FROM entry
+             WHERE gate = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
+        self.db.read(move |db| db.find(sql, params![gate, key, now])).await
     }
 
     async fn set(
@@ -89,8 +84,8 @@ impl KvStore for SqliteKv {
         let (now, gate, key) = (self.now(), gate.to_owned(), key.to_owned());
         let write = move |db: &rusqlite::Transaction<'_>| {
             sweep(db, now)?;
-            let mut statement = db.prepare_cached("SELECT value FROM entry WHERE gate = ?1 AND key = ?2")?;
-            let value: Option<Vec<u8>> = statement.query_row([&gate, &key], |row| row.get(0)).optional()?;
+            let value: Option<Vec<u8>> =
+                db.find("SELECT value FROM entry WHERE gate = ?1 AND key = ?2", [&gate, &key])?;
             let sum = sum(&key, value.as_deref(), delta)?;
             put(db, (&gate, &key), sum.to_string().as_bytes(), expiry(now, ttl_ms), quota)?;
             Ok(sum)
@@ -103,8 +98,7 @@ impl KvStore for SqliteKv {
         let (gate, key, now) = (gate.to_owned(), key.to_owned(), self.now());
         let write = move |db: &rusqlite::Transaction<'_>| {
             sweep(db, now)?;
-            let mut statement = db.prepare_cached("DELETE FROM entry WHERE gate = ?1 AND key = ?2")?;
-            Ok(statement.execute([gate, key])? > 0)
+            Ok(db.run("DELETE FROM entry WHERE gate = ?1 AND key = ?2", [gate, key])? > 0)
         };
         self.db.write(write).await
     }
@@ -143,13 +137,11 @@ fn put(
     value: &[u8],
     expires_at: Option<i64>,
     quota: u64,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let size = key.len() as u64 + value.len() as u64;
     within_quota(db, gate, key, size, quota)?;
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?
-    .execute(params![gate, key, size as i64, expires_at, value])?;
+    let sql = "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value) VALUES (?1, ?2, ?3, ?4, ?5)";
+    db.run(sql, params![gate, key, size as i64, expires_at, value])?;
     Ok(())
 }
 
@@ -172,20 +164,17 @@ fn sum(key: &str, value: Option<&[u8]>, delta: i64) -> Result<i64, Fault> {
     })
 }
 
-fn sweep(db: &Connection, now: i64) -> Result<(), StoreError> {
-    db.prepare_cached("DELETE FROM entry WHERE expires_at IS NOT NULL AND expires_at <= ?1")?
-        .execute([now])?;
+fn sweep(db: &Connection, now: i64) -> Result<()> {
+    db.run("DELETE FROM entry WHERE expires_at IS NOT NULL AND expires_at <= ?1", [now])?;
     Ok(())
 }
 
 /// Checks that the gate may store `size` bytes under `key` in addition to its other keys.
-fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -> Result<(), StoreError> {
+fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -> Result<()> {
     let all = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1";
-    let (keys, bytes): (i64, i64) =
-        db.prepare_cached(all)?.query_row([gate], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (keys, bytes): (i64, i64) = db.first(all, [gate], |row| row.try_into())?.unwrap_or_default();
     let one = "SELECT size FROM entry WHERE gate = ?1 AND key = ?2";
-    let replaced: Option<i64> =
-        db.prepare_cached(one)?.query_row([gate, key], |row| row.get(0)).optional()?;
+    let replaced: Option<i64> = db.find(one, [gate, key])?;
     let keys = keys as u64 + u64::from(replaced.is_none());
     let bytes = (bytes - replaced.unwrap_or(0)) as u64 + size;
     if bytes > quota {

@@ -8,7 +8,10 @@ use std::{
 
 use gatehouse_core::outcome::Fault;
 
-use super::{copy::DataFile, error::StoreError};
+use super::{
+    copy::DataFile,
+    error::{Result, StoreError},
+};
 
 /// Right to use or replace a database file, held until dropped.
 #[derive(Debug)]
@@ -17,11 +20,11 @@ pub struct DatabaseLock {
 }
 
 impl DatabaseLock {
-    pub(super) fn try_shared(database: &Path) -> Result<Self, StoreError> {
+    pub(super) fn try_shared(database: &Path) -> Result<Self> {
         Self::acquire(database, File::try_lock_shared, StoreError::Restoring)
     }
 
-    pub(super) fn try_exclusive(database: &Path) -> Result<Self, StoreError> {
+    pub(super) fn try_exclusive(database: &Path) -> Result<Self> {
         Self::acquire(database, File::try_lock, StoreError::InUse)
     }
 
@@ -29,7 +32,7 @@ impl DatabaseLock {
         database: &Path,
         lock: fn(&File) -> Result<(), TryLockError>,
         blocked: StoreError,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let file = lock_file(database)?;
         match lock(&file) {
             Ok(()) => Ok(Self { _lock: file }),
@@ -50,7 +53,7 @@ impl DatabaseLock {
 }
 
 /// Opens a separate lock file, because opening and closing the database itself would drop SQLite's own locks.
-fn lock_file(database: &Path) -> Result<File, StoreError> {
+fn lock_file(database: &Path) -> Result<File> {
     let mut name = database.file_name().unwrap_or_default().to_owned();
     name.push("-lock");
     let mut options = OpenOptions::new();

@@ -22,14 +22,35 @@ macro_rules! vector_tables {
     };
 }
 
+/// Table of the state that tells caches whether vectors changed. Never edit it.
+macro_rules! vector_state {
+    () => {
+        "
+    CREATE TABLE vector_state (
+        one        INTEGER PRIMARY KEY CHECK (one = 1),
+        generation INTEGER NOT NULL,
+        removed    INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO vector_state VALUES (1, 0, 0);
+    CREATE TRIGGER vector_removed AFTER DELETE ON vector BEGIN
+        UPDATE vector_state SET generation = generation + 1, removed = generation + 1;
+    END;
+    "
+    };
+}
+
 mod artifacts;
 mod documents;
 mod ledger;
 mod tools;
 
-use rusqlite::{Connection, TransactionBehavior};
+use gatehouse_core::{
+    definition::Definition,
+    search::{name::name_key, script, variants},
+};
+use rusqlite::{Connection, TransactionBehavior, functions::FunctionFlags};
 
-use super::error::StoreError;
+use super::error::{Result, StoreError};
 pub(super) use artifacts::ARTIFACTS;
 pub(super) use documents::DOCUMENTS;
 pub(super) use ledger::LEDGER;
@@ -40,7 +61,7 @@ pub(super) type MigrationSteps = &'static [&'static str];
 
 pub(super) const KNOWLEDGE: MigrationSteps = &[
     include_str!("migrations/knowledge-1.sql"),
-    // Search by name, by meaning and in other scripts, with the functions of `functions.rs`.
+    // Search by name, by meaning and in other scripts, with the functions below.
     include_str!("migrations/knowledge-2.sql"),
     // Vectors by corpus and key. An item has the number of its page. Until the page changes, its hash is the item's
     // version.
@@ -68,18 +89,18 @@ pub(super) const fn latest(steps: MigrationSteps) -> i64 {
     steps.len() as i64
 }
 
-pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn version(connection: &Connection) -> Result<i64> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<(), StoreError> {
+pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<()> {
     match version(connection)? {
         found if found > latest(steps) => Err(StoreError::NewerSchema { found, known: latest(steps) }),
         _ => Ok(()),
     }
 }
 
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<()> {
     let known = steps.len() as i64;
     loop {
         // Read inside the transaction, because another process may be migrating too.
@@ -95,6 +116,46 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(),
         transaction.pragma_update(None, "user_version", found + 1)?;
         transaction.commit()?;
     }
+}
+
+/// Registers SQL functions for the steps, which convert stored rows to the form of new ones. They must be pure, and their
+/// results must not change once a step that uses them is released.
+pub(super) fn register_functions(connection: &Connection) -> Result<()> {
+    for (name, function) in [
+        ("name_key", name_key as fn(&str) -> String),
+        ("grams", script::grams),
+        ("separated", separated),
+        ("with_variants", with_variants),
+        ("tool_definition", tool_definition),
+        ("tool_digest", tool_digest),
+    ] {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        connection.create_scalar_function(name, 1, flags, move |call| {
+            let text =
+                call.get_raw(0).as_str().map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
+            Ok(function(text))
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the text for the word index.
+pub(super) fn separated(text: &str) -> String {
+    script::separate_scripts(text).into_owned()
+}
+
+/// Returns the text for the word index, plus the parts of names and identifiers in it.
+pub(super) fn with_variants(text: &str) -> String {
+    format!("{} {}", script::separate_scripts(text), variants(text))
+}
+
+/// Returns the definition of a stored tool. Empty if the tool is unreadable, which then counts as changed.
+fn tool_definition(spec: &str) -> String {
+    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::from_tool(&tool).text)
+}
+
+fn tool_digest(spec: &str) -> String {
+    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| Definition::from_tool(&tool).digest)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ pub(crate) mod copy;
 mod db;
 pub(crate) mod documents;
 mod error;
-mod functions;
 pub(crate) mod knowledge;
 pub(crate) mod kv;
 pub(crate) mod ledger;
@@ -14,6 +13,7 @@ mod migrations;
 mod query;
 #[cfg(any(test, fuzzing))]
 pub(crate) use query::fuzz_question;
+mod statements;
 pub(crate) mod tools;
 mod vector_cache;
 mod vectors;

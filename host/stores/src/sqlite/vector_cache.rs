@@ -13,9 +13,13 @@ use gatehouse_core::{
     lock,
     search::{RowSet, VectorBlock},
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
-use super::{error::StoreError, vectors};
+use super::{
+    error::{Result, StoreError},
+    statements::CachedStatements as _,
+    vectors,
+};
 use crate::engine::QueryVector;
 
 pub(super) struct VectorCache {
@@ -43,17 +47,12 @@ impl VectorCache {
 
     /// Returns the vectors that compare with a question, as current as the snapshot of `db`. `None` if its model has no
     /// vectors yet.
-    pub(super) fn load(
-        &self,
-        db: &Connection,
-        question: &QueryVector,
-    ) -> Result<Option<Arc<CachedVectors>>, StoreError> {
+    pub(super) fn load(&self, db: &Connection, question: &QueryVector) -> Result<Option<Arc<CachedVectors>>> {
         let Some(model) = vectors::model(db, &question.model)? else { return Ok(None) };
         let dimension = question.values.len();
-        let state = db
-            .prepare_cached("SELECT generation, removed FROM vector_state")?
-            .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-        let Some((generation, removed)) = state.optional()? else { return Ok(None) };
+        let state = "SELECT generation, removed FROM vector_state";
+        let state: Option<(i64, i64)> = db.first(state, [], |row| row.try_into())?;
+        let Some((generation, removed)) = state else { return Ok(None) };
         // Locked during loading, so that concurrent searches load once.
         let mut cached = lock(&self.cached);
         let fits = cached.take_if(|cached| cached.model == model && cached.block.dimension() == dimension);
@@ -88,7 +87,7 @@ impl CachedVectors {
     }
 
     /// Loads vectors stored since the cached generation. Skips those of another dimension, which wait to be recomputed.
-    fn read(&mut self, db: &Connection, generation: i64) -> Result<(), StoreError> {
+    fn read(&mut self, db: &Connection, generation: i64) -> Result<()> {
         let mut statement = db.prepare_cached(
             "SELECT v.item, v.value FROM vector v JOIN item ON item.number = v.item
              WHERE v.model = ?1 AND v.changed > ?2 AND item.corpus = ?3 ORDER BY v.changed, v.item",
@@ -96,11 +95,7 @@ impl CachedVectors {
         let mut rows = statement.query(params![self.model, self.generation, self.corpus])?;
         while let Some(row) = rows.next()? {
             let item: i64 = row.get(0)?;
-            match row
-                .get_ref(1)?
-                .as_blob_or_null()
-                .map_err(|error| StoreError::InvalidValue(error.to_string()))?
-            {
+            match row.get_ref(1)?.as_blob_or_null().map_err(StoreError::invalid)? {
                 None => {
                     self.empty_items.insert(item);
                 }

@@ -8,10 +8,10 @@ use gatehouse_core::{
     outcome::Fault,
     search::{dense, near_enough},
 };
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, params};
 
-use super::{db::Database, error::StoreError};
-use crate::embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem};
+use super::{db::Database, error::Result, statements::CachedStatements as _};
+use crate::embedding::{NewVector, VectorItem, VectorModel, VectorStore};
 
 /// Age at which vectors of an unused model are deleted: 30 days. Until then, switching back costs nothing, and hosts
 /// with different models can share a database.
@@ -26,36 +26,25 @@ const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = it
 
 #[async_trait]
 impl VectorStore for Database {
-    async fn waiting(
-        &self,
-        model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
-        let (model, after) = (model.clone(), after.cloned());
-        self.read(move |db| waiting(db, &model, after.as_ref(), limit)).await
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
+        let (corpus, model, after) = (self.corpus(), model.clone(), after.to_owned());
+        self.read(move |db| waiting(db, corpus, &model, &after, max)).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let name = model.name.clone();
-        self.write(move |db| store(db, &name, &vectors)).await
+        let (corpus, name) = (self.corpus(), model.name.clone());
+        self.write(move |db| store(db, corpus, &name, &vectors)).await
     }
 }
 
-pub(super) fn model(db: &Connection, name: &str) -> Result<Option<i64>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT number FROM model WHERE name = ?1")?;
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+pub(super) fn model(db: &Connection, name: &str) -> Result<Option<i64>> {
+    db.find("SELECT number FROM model WHERE name = ?1", [name])
 }
 
 /// Returns the similarity of a stored vector to a question. `None` if the item has no vector.
-pub(super) fn cosine(
-    db: &Connection,
-    model: i64,
-    item: i64,
-    question: &[f32],
-) -> Result<Option<f32>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT value FROM vector WHERE item = ?1 AND model = ?2")?;
-    let value: Option<Option<Vec<u8>>> = statement.query_row([item, model], |row| row.get(0)).optional()?;
+pub(super) fn cosine(db: &Connection, model: i64, item: i64, question: &[f32]) -> Result<Option<f32>> {
+    let sql = "SELECT value FROM vector WHERE item = ?1 AND model = ?2";
+    let value: Option<Option<Vec<u8>>> = db.find(sql, [item, model])?;
     Ok(value.flatten().and_then(|bytes| dense::cosine(&floats(&bytes), question)))
 }
 
@@ -65,87 +54,79 @@ pub(super) fn may_be_near(quantized: f32, has_words: bool) -> bool {
     near_enough(quantized + QUANTIZATION_ERROR, has_words)
 }
 
-pub(super) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> Result<u32, StoreError> {
+pub(super) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> Result<u32> {
     let sql = format!("SELECT count(*) FROM item WHERE corpus = ?3 AND {NEEDS_VECTOR}");
-    Ok(db.query_row(&sql, params![model(db, &of.name)?, bytes(of), corpus], |row| row.get(0))?)
+    db.value(&sql, params![model(db, &of.name)?, bytes(of), corpus])
 }
 
 pub(super) fn waiting(
     db: &Connection,
+    corpus: &str,
     of: &VectorModel,
-    after: Option<&VectorItem>,
-    limit: usize,
-) -> Result<Vec<WaitingItem>, StoreError> {
+    after: &str,
+    max: usize,
+) -> Result<Vec<VectorItem>> {
     let sql = format!(
-        "SELECT corpus, key, version FROM item WHERE (corpus, key) > (?3, ?4) AND {NEEDS_VECTOR} ORDER BY corpus, key LIMIT ?5"
+        "SELECT key, version FROM item WHERE corpus = ?3 AND key > ?4 AND {NEEDS_VECTOR} ORDER BY key LIMIT ?5"
     );
-    let (corpus, key) = after.map_or(("", ""), |after| (&after.corpus, &after.key));
-    let mut statement = db.prepare_cached(&sql)?;
-    let values = params![model(db, &of.name)?, bytes(of), corpus, key, limit as i64];
-    let item = |row: &Row<'_>| {
-        Ok(WaitingItem { item: VectorItem { corpus: row.get(0)?, key: row.get(1)? }, version: row.get(2)? })
-    };
-    Ok(statement.query_map(values, item)?.collect::<Result<_, _>>()?)
+    let values = params![model(db, &of.name)?, bytes(of), corpus, after, max as i64];
+    db.all(&sql, values, |row| Ok(VectorItem { key: row.get(0)?, version: row.get(1)? }))
 }
 
 /// Stores vectors of items whose version is unchanged. Storing them twice is harmless.
-pub(super) fn store(db: &Connection, name: &str, vectors: &[NewVector]) -> Result<(), StoreError> {
+pub(super) fn store(db: &Connection, corpus: &str, name: &str, vectors: &[NewVector]) -> Result<()> {
     let model = touch_model(db, name)?;
-    let generation: i64 = db.query_row(
-        "UPDATE vector_state SET generation = generation + 1 RETURNING generation",
-        [],
-        |row| row.get(0),
-    )?;
+    let sql = "UPDATE vector_state SET generation = generation + 1 RETURNING generation";
+    let generation: i64 = db.value(sql, [])?;
     let mut statement = db.prepare_cached(
         "INSERT INTO vector (item, model, changed, value)
          SELECT number, ?3, ?4, ?5 FROM item WHERE corpus = ?1 AND key = ?2 AND version = ?6
          ON CONFLICT (item, model) DO UPDATE SET changed = excluded.changed, value = excluded.value",
     )?;
-    for NewVector { item, version, vector } in vectors {
+    for NewVector { item: VectorItem { key, version }, vector } in vectors {
         let value: Option<Vec<u8>> =
             vector.as_ref().map(|vector| vector.iter().flat_map(|value| value.to_le_bytes()).collect());
-        statement.execute(params![item.corpus, item.key, model, generation, value, version])?;
+        statement.execute(params![corpus, key, model, generation, value, version])?;
     }
     Ok(())
 }
 
 /// Marks a model as used, deletes models unused for too long, and returns the model's number.
-fn touch_model(db: &Connection, name: &str) -> Result<i64, StoreError> {
-    db.prepare_cached("DELETE FROM model WHERE used < unixepoch() - ?1 AND name <> ?2")?
-        .execute(params![UNUSED_MODEL_SECONDS, name])?;
-    let mut statement = db.prepare_cached(
+fn touch_model(db: &Connection, name: &str) -> Result<i64> {
+    let unused = "DELETE FROM model WHERE used < unixepoch() - ?1 AND name <> ?2";
+    db.run(unused, params![UNUSED_MODEL_SECONDS, name])?;
+    db.value(
         "INSERT INTO model (name, used) VALUES (?1, unixepoch())
          ON CONFLICT (name) DO UPDATE SET used = excluded.used RETURNING number",
-    )?;
-    Ok(statement.query_row([name], |row| row.get(0))?)
+        [name],
+    )
 }
 
 /// Stores an item, deletes its vectors if its version changed, and returns its number.
-pub(super) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) -> Result<i64, StoreError> {
-    db.prepare_cached(
-        "DELETE FROM vector WHERE item IN (SELECT number FROM item WHERE corpus = ?1 AND key = ?2 AND version <> ?3)",
-    )?
-    .execute([corpus, key, version])?;
-    let mut statement = db.prepare_cached(
+pub(super) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) -> Result<i64> {
+    let old = "DELETE FROM vector
+         WHERE item IN (SELECT number FROM item WHERE corpus = ?1 AND key = ?2 AND version <> ?3)";
+    db.run(old, [corpus, key, version])?;
+    db.value(
         "INSERT INTO item (corpus, key, version) VALUES (?1, ?2, ?3)
          ON CONFLICT (corpus, key) DO UPDATE SET version = excluded.version RETURNING number",
-    )?;
-    Ok(statement.query_row([corpus, key, version], |row| row.get(0))?)
+        [corpus, key, version],
+    )
 }
 
 /// Copies the vectors of an older item with the same version, so that a moved text is not embedded again. Versions must
 /// depend on the text only and have an index.
-pub(super) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Result<(), StoreError> {
-    db.prepare_cached(
+pub(super) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Result<()> {
+    db.run(
         "INSERT INTO vector (item, model, changed, value) SELECT ?1, model, changed, value FROM vector
          WHERE item = (SELECT min(number) FROM item WHERE version = ?2 AND number <> ?1)",
-    )?
-    .execute(params![item, version])?;
+        params![item, version],
+    )?;
     Ok(())
 }
 
-pub(super) fn remove_item(db: &Connection, number: i64) -> Result<(), StoreError> {
-    db.prepare_cached("DELETE FROM item WHERE number = ?1")?.execute([number])?;
+pub(super) fn remove_item(db: &Connection, number: i64) -> Result<()> {
+    db.run("DELETE FROM item WHERE number = ?1", [number])?;
     Ok(())
 }
 

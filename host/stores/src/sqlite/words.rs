@@ -3,11 +3,12 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use gatehouse_core::search::{SearchQuery, script::ScriptRun};
-use rusqlite::{Connection, types::Value};
+use rusqlite::{Connection, params_from_iter, types::Value};
 
 use super::{
-    error::StoreError,
+    error::Result,
     query::{any_of, any_piece, any_prefix, occurs, quote},
+    statements::CachedStatements as _,
 };
 use crate::documents::PrefixQuery;
 
@@ -29,7 +30,7 @@ impl WordIndex {
         }
     }
 
-    pub(super) fn create(&self, db: &Connection, columns: &str) -> Result<(), StoreError> {
+    pub(super) fn create(&self, db: &Connection, columns: &str) -> Result<()> {
         let Self { words, pieces, .. } = self;
         let columns = format!("{columns}, content = '', contentless_delete = 1");
         db.execute_batch(&format!(
@@ -39,15 +40,15 @@ impl WordIndex {
         Ok(())
     }
 
-    pub(super) fn drop_tables(&self, db: &Connection) -> Result<(), StoreError> {
+    pub(super) fn drop_tables(&self, db: &Connection) -> Result<()> {
         let Self { words, pieces, .. } = self;
         db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
         Ok(())
     }
 
-    pub(super) fn remove(&self, db: &Connection, row: i64) -> Result<(), StoreError> {
+    pub(super) fn remove(&self, db: &Connection, row: i64) -> Result<()> {
         for table in [&self.words, &self.pieces] {
-            db.prepare_cached(&format!("DELETE FROM {table} WHERE rowid = ?1"))?.execute([row])?;
+            db.run(&format!("DELETE FROM {table} WHERE rowid = ?1"), [row])?;
         }
         Ok(())
     }
@@ -80,7 +81,7 @@ pub(super) fn search(
     filter: &RowFilter,
     total: i64,
     min_rows: usize,
-) -> Result<WordMatches, StoreError> {
+) -> Result<WordMatches> {
     let SearchQuery { words, joined, stretches } = query;
     let words = words.iter().map(|text| count_word(db, index, text)).collect::<Result<Vec<_>, _>>()?;
     let significant = significant_terms(&words, joined, total);
@@ -114,7 +115,7 @@ pub(super) fn search_prefixes(
     index: &WordIndex,
     prefixes: &[PrefixQuery],
     filter: &RowFilter,
-) -> Result<WordMatches, StoreError> {
+) -> Result<WordMatches> {
     let scores = match any_prefix(prefixes) {
         Some(expression) => matching_rows(db, &index.words, index.weights, &expression, filter)?,
         None => HashMap::new(),
@@ -122,19 +123,17 @@ pub(super) fn search_prefixes(
     Ok(WordMatches { scores, unmatched: Vec::new() })
 }
 
-fn count_word(db: &Connection, index: &WordIndex, text: &str) -> Result<CountedWord, StoreError> {
+fn count_word(db: &Connection, index: &WordIndex, text: &str) -> Result<CountedWord> {
     let index = &index.words;
-    let mut statement = db.prepare_cached(&format!("SELECT count(*) FROM {index} WHERE {index} MATCH ?1"))?;
-    let rows = statement.query_row([quote(text)], |row| row.get(0))?;
+    let rows = db.value(&format!("SELECT count(*) FROM {index} WHERE {index} MATCH ?1"), [quote(text)])?;
     Ok(CountedWord { text: text.to_owned(), rows })
 }
 
-fn stretch_occurs(db: &Connection, index: &WordIndex, stretch: &ScriptRun) -> Result<bool, StoreError> {
+fn stretch_occurs(db: &Connection, index: &WordIndex, stretch: &ScriptRun) -> Result<bool> {
     let Some(expression) = occurs(stretch) else { return Ok(false) };
     let index = &index.pieces;
-    let mut statement =
-        db.prepare_cached(&format!("SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT 1"))?;
-    Ok(statement.exists([expression])?)
+    let sql = format!("SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT 1");
+    Ok(db.find::<i64>(&sql, [expression])?.is_some())
 }
 
 fn present(words: &[CountedWord]) -> impl Iterator<Item = &CountedWord> {
@@ -173,20 +172,17 @@ fn matching_rows(
     weights: &str,
     expression: &str,
     filter: &RowFilter,
-) -> Result<HashMap<i64, f64>, StoreError> {
+) -> Result<HashMap<i64, f64>> {
     let mut values = vec![Value::from(expression.to_owned())];
     values.extend(filter.value.clone());
-    let mut statement = db.prepare_cached(&match_sql(index, weights, filter))?;
-    let rows =
-        statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    db.all(&match_sql(index, weights, filter), params_from_iter(values), |row| row.try_into())
 }
 
 pub(super) fn best(
     scores: &HashMap<i64, f64>,
     limit: usize,
-    name_of: impl Fn(i64) -> Result<Option<String>, StoreError>,
-) -> Result<Vec<i64>, StoreError> {
+    name_of: impl Fn(i64) -> Result<Option<String>>,
+) -> Result<Vec<i64>> {
     let mut rows: Vec<(i64, f64)> = scores.iter().map(|(row, score)| (*row, *score)).collect();
     if limit < rows.len() {
         // Look up names only if they can decide a tie.

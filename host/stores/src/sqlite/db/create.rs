@@ -9,11 +9,14 @@ use std::{
 use gatehouse_files::{ScratchFolder, make_private};
 
 use super::writer::{DatabaseProfile, open_writer};
-use crate::sqlite::{error::StoreError, migrations::MigrationSteps};
+use crate::sqlite::{
+    error::{Result, StoreError},
+    migrations::MigrationSteps,
+};
 
 /// Creates the database and its directory if missing, for this user only. SQLite gives the files next to the database
 /// the same mode.
-pub(super) fn ensure(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<(), StoreError> {
+pub(super) fn ensure(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_private(folder).map_err(StoreError::Directory)?;
     match fs::metadata(path) {
@@ -31,7 +34,7 @@ pub(super) fn ensure(path: &Path, steps: MigrationSteps, profile: DatabaseProfil
 }
 
 /// Refuses an empty file. It was truncated, and a new database would hide the loss.
-pub(in crate::sqlite) fn not_empty(path: &Path) -> Result<(), StoreError> {
+pub(in crate::sqlite) fn not_empty(path: &Path) -> Result<()> {
     let is_empty = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() == 0);
     if is_empty { Err(StoreError::Empty) } else { Ok(()) }
 }

@@ -1,7 +1,10 @@
 //! Tests of a database file without an engine.
 
 use super::{writer::open_writer, *};
-use crate::sqlite::migrations;
+use crate::{
+    embedding::{NewVector, VectorItem, VectorStore as _},
+    sqlite::{migrations, statements::CachedStatements as _},
+};
 
 fn database(path: PathBuf) -> Database {
     Database::new(DataFile::Knowledge, path)
@@ -11,7 +14,7 @@ async fn count(db: &Database) -> Result<i64, Fault> {
     db.read(|c| Ok(c.query_row("SELECT count(*) FROM domain", [], |row| row.get(0))?)).await
 }
 
-fn insert(page: i64) -> impl FnOnce(&Transaction<'_>) -> Result<(), StoreError> + Send + 'static {
+fn insert(page: i64) -> impl FnOnce(&Transaction<'_>) -> Result<()> + Send + 'static {
     move |t| {
         t.execute(
             "INSERT INTO page VALUES (?1, ?1, ?1, '', '', '', '', NULL, NULL, NULL, '', '')",
@@ -32,7 +35,7 @@ async fn work_that_fails_or_panics_changes_nothing_and_the_next_succeeds() {
         Err::<(), _>(StoreError::Fault(Fault::invalid("no")))
     };
     assert_eq!(db.write(failed).await.unwrap_err().message, "no");
-    let panics = |t: &Transaction<'_>| -> Result<(), StoreError> {
+    let panics = |t: &Transaction<'_>| -> Result<()> {
         insert(3)(t)?;
         panic!("a mistake")
     };
@@ -158,4 +161,31 @@ async fn a_database_cannot_be_used_and_replaced_at_once() {
     assert!(fault.message.contains("`gatehouse restore` is replacing it"), "{}", fault.message);
     drop(alone);
     assert_eq!(count(&other).await, Ok(1), "the next call tries again");
+}
+
+#[tokio::test]
+async fn items_of_another_corpus_in_the_file_neither_wait_nor_get_vectors() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path().join("k.db"));
+    let put = |db: &Transaction<'_>| {
+        for (corpus, key) in [("page", "a"), ("chunk", "b"), ("page", "c"), ("summary", "d")] {
+            vectors::put_item(db, corpus, key, "1")?;
+        }
+        Ok(())
+    };
+    db.write(put).await.unwrap();
+    let model = VectorModel { name: "test".into(), dimension: Some(1) };
+    for (after, expected) in [("", &["a", "c"][..]), ("a", &["c"]), ("c", &[])] {
+        let items = db.waiting(&model, after, 9).await.unwrap();
+        assert_eq!(items.into_iter().map(|item| item.key).collect::<Vec<_>>(), expected, "{after}");
+    }
+    let new = |key: &str| NewVector {
+        item: VectorItem { key: key.into(), version: "1".into() },
+        vector: Some(vec![1.0]),
+    };
+    db.put(&model, vec![new("a"), new("b"), new("d")]).await.unwrap();
+    let items = db.waiting(&model, "", 9).await.unwrap();
+    assert_eq!(items.into_iter().map(|item| item.key).collect::<Vec<_>>(), ["c"]);
+    let stored = db.read(|db| db.value::<i64>("SELECT count(*) FROM vector", [])).await;
+    assert_eq!(stored, Ok(1), "only the page");
 }

@@ -11,8 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::sqlite::{
     copy::checkpoint,
-    error::StoreError,
-    functions,
+    error::{Result, StoreError},
     migrations::{self, MigrationSteps},
 };
 
@@ -55,8 +54,8 @@ pub(super) struct WriterThread {
 
 pub(super) fn in_transaction<T>(
     connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+    work: impl FnOnce(&Transaction<'_>) -> Result<T>,
+) -> Result<T> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let value = work(&transaction)?;
     transaction.commit()?;
@@ -64,11 +63,7 @@ pub(super) fn in_transaction<T>(
 }
 
 impl WriterThread {
-    pub(super) fn start(
-        path: &Path,
-        steps: MigrationSteps,
-        profile: DatabaseProfile,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn start(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<Self> {
         let mut connection = open_writer(path, steps, profile)?;
         let (jobs, queue) = mpsc::channel::<WriteJob>();
         let thread = std::thread::Builder::new()
@@ -103,7 +98,7 @@ pub(in crate::sqlite) fn open_writer(
     path: &Path,
     steps: MigrationSteps,
     profile: DatabaseProfile,
-) -> Result<Connection, StoreError> {
+) -> Result<Connection> {
     let begin = Instant::now();
     loop {
         // Two processes that create the same file can collide at a point without a busy timeout.
@@ -116,7 +111,7 @@ pub(in crate::sqlite) fn open_writer(
     }
 }
 
-fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<Connection, StoreError> {
+fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<Connection> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(profile.busy_timeout())?;
     migrations::check(&connection, steps)?;
@@ -137,7 +132,7 @@ fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Res
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "cache_size", -COUNTER_CACHE_KIB)?;
     }
-    functions::register(&connection)?;
+    migrations::register_functions(&connection)?;
     migrations::migrate(&mut connection, steps)?;
     Ok(connection)
 }

@@ -74,16 +74,6 @@ pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
     ) STRICT;
 ",
         vector_tables!(),
-        "
-    CREATE TABLE vector_state (
-        one        INTEGER PRIMARY KEY CHECK (one = 1),
-        generation INTEGER NOT NULL,
-        removed    INTEGER NOT NULL
-    ) STRICT;
-    INSERT INTO vector_state VALUES (1, 0, 0);
-    CREATE TRIGGER vector_removed AFTER DELETE ON vector BEGIN
-        UPDATE vector_state SET generation = generation + 1, removed = generation + 1;
-    END;
-    "
+        vector_state!(),
     ),
 ];

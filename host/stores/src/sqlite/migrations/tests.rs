@@ -35,7 +35,7 @@ fn a_newer_database_is_refused_and_not_touched() {
 
 fn empty() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
-    crate::sqlite::functions::register(&connection).unwrap();
+    register_functions(&connection).unwrap();
     connection
 }
 

@@ -38,17 +38,7 @@ pub(in crate::sqlite) const TOOLS: MigrationSteps = &[
     INSERT INTO listing_state VALUES (1, 0);
 ",
         vector_tables!(),
-        "
-    CREATE TABLE vector_state (
-        one        INTEGER PRIMARY KEY CHECK (one = 1),
-        generation INTEGER NOT NULL,
-        removed    INTEGER NOT NULL
-    ) STRICT;
-    INSERT INTO vector_state VALUES (1, 0, 0);
-    CREATE TRIGGER vector_removed AFTER DELETE ON vector BEGIN
-        UPDATE vector_state SET generation = generation + 1, removed = generation + 1;
-    END;
-    "
+        vector_state!(),
     ),
     // 2: promises of tools when they were accepted, which outlive a temporary absence. Tools quarantined at that time
     // had been accepted with another spec, so they promise nothing.
