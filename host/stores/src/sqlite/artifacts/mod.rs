@@ -2,8 +2,6 @@
 //! because the cap applies to the file.
 
 mod read;
-mod search;
-mod words;
 mod write;
 
 use std::{path::PathBuf, sync::Arc};
@@ -18,15 +16,19 @@ use rusqlite::Connection;
 use super::{
     copy::DataFile,
     db::{Database, DatabaseProfile},
+    statements::CachedStatements as _,
     vector_cache::VectorCache,
-    vectors,
 };
 use crate::{
-    artifacts::engine::{
-        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
-        NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit,
+    artifacts::{
+        ArtifactLimits,
+        engine::{
+            ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactQuestion, ArtifactSpan, NewArtifact,
+            OwnerScope, PackedText, RowEdit,
+        },
     },
     embedding::{VectorModel, VectorStore},
+    engine::StoreHealth,
 };
 
 pub(crate) struct SqliteArtifacts {
@@ -43,20 +45,14 @@ impl SqliteArtifacts {
 
 #[async_trait]
 impl ArtifactEngine for SqliteArtifacts {
-    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
-        let cap = cap.clone();
-        self.db.write_or_exhausted(move |db| write::put(db, new, &cap)).await
+    async fn put(&self, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact, Fault> {
+        let limits = limits.clone();
+        self.db.write_or_exhausted(move |db| write::put(db, new, &limits)).await
     }
 
     async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
         let (scope, ids) = (scope.clone(), ids.to_vec());
-        let work = move |db: &_| {
-            let Some(owner) = read::owner(db, &scope.owner)? else { return Ok(vec![None; ids.len()]) };
-            let one =
-                |id: &String| Ok(read::by_id(db, owner, id, scope.now)?.map(read::StoredArtifact::artifact));
-            ids.iter().map(one).collect()
-        };
-        self.db.read(work).await
+        self.db.read(move |db| ids.iter().map(|id| read::info(db, &scope, id)).collect()).await
     }
 
     async fn read(
@@ -81,7 +77,7 @@ impl ArtifactEngine for SqliteArtifacts {
 
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
         let (question, cache) = (Arc::clone(question), Arc::clone(&self.cache));
-        self.db.read(move |db| search::candidates(db, &cache, &question)).await
+        self.db.read(move |db| read::candidates(db, &cache, &question)).await
     }
 
     async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
@@ -98,11 +94,11 @@ impl ArtifactEngine for SqliteArtifacts {
         if !self.db.exists().await {
             return Ok(0);
         }
-        self.db.write(move |db| write::sweep(db, now, write::MAX_SWEPT)).await
+        self.db.write(move |db| write::sweep(db, now)).await
     }
 
     async fn reclaim_space(&self) -> Result<(), Fault> {
-        self.db.write(words::optimize).await?;
+        self.db.write(write::optimize).await?;
         self.db.reclaim_space().await
     }
 
@@ -112,30 +108,20 @@ impl ArtifactEngine for SqliteArtifacts {
     }
 
     async fn identity(&self) -> Result<String, Fault> {
-        self.db.read(|db| Ok(db.query_row("SELECT name FROM store", [], |row| row.get(0))?)).await
+        self.db.read(|db| db.value("SELECT name FROM store", [])).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {
         Arc::clone(&self.db) as _
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
-        let address = self.db.path().display().to_string();
-        let empty = ArtifactEngineHealth { engine: "sqlite", address, ..Default::default() };
-        let (mut health, model) = (empty.clone(), model.cloned());
-        let work = move |db: &Connection, (schema, latest)| {
-            health.schema = Some((schema, latest));
-            // The first write or read migrates an older schema.
-            if schema == latest {
-                health.artifacts = db.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
-                health.bytes = read::bytes(db)?;
-                if let Some(model) = model {
-                    health.waiting = vectors::count_waiting(db, ARTIFACTS, &model)?;
-                }
-            }
-            Ok(health)
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
+        let count = |db: &Connection, health: &mut StoreHealth| {
+            health.items = db.value("SELECT count(*) FROM artifact", [])?;
+            health.bytes = read::bytes(db)?;
+            Ok(())
         };
-        Ok(self.db.inspect(work).await?.unwrap_or(empty))
+        self.db.health(model, count).await
     }
 
     async fn close(&self) {

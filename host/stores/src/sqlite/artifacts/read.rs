@@ -1,108 +1,92 @@
-//! Reads artifacts and their texts.
+//! Reads artifacts and their texts, and finds candidates of one owner by words and by vector.
 
-use gatehouse_core::ports::artifacts::{Artifact, ArtifactFilter};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use std::collections::{BTreeSet, HashMap};
 
+use gatehouse_core::{
+    ports::artifacts::{Artifact, ArtifactFilter},
+    search::{NameMatch, ScoredCandidate},
+};
+use rusqlite::{Connection, Params, Row, params};
+
+use super::write::index;
 use crate::{
     artifacts::{
         blocks::TextBlock,
-        engine::{ArtifactSpan, BlockStart, OwnerScope, PackedText, item_number},
-        row::ArtifactRow,
+        engine::{
+            ArtifactCandidates, ArtifactQuestion, ArtifactSpan, BlockStart, NearestItem, OwnerScope,
+            PackedText, item_number,
+        },
+        row::{ArtifactRow, StoredArtifact, split_tags},
     },
-    sqlite::{error::StoreError, query::list},
+    sqlite::{
+        error::Result,
+        query::list,
+        statements::CachedStatements as _,
+        vector_cache::VectorCache,
+        vectors,
+        words::{self, RowFilter},
+    },
 };
 
-const ARTIFACT_COLUMNS: &str =
-    "a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool, a.source, a.preset,
-    a.summary, a.tags, a.created, a.expires, a.ttl";
+/// Selects artifacts `a` and their texts `t` with the columns that [`from_row`] reads.
+const SELECT_ARTIFACT: &str = "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
+        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
+     FROM artifact a JOIN text t ON t.number = a.text";
 
-const NOT_EXPIRED: &str = "(a.expires IS NULL OR a.expires > ?2)";
+/// Condition: owned by the owner named `?1` and not expired at `?2`.
+const LIVE: &str =
+    "a.owner = (SELECT number FROM owner WHERE name = ?1) AND (a.expires IS NULL OR a.expires > ?2)";
 
-pub(super) struct StoredArtifact {
-    pub(super) number: i64,
-    pub(super) owner: i64,
-    pub(super) text: i64,
-    size: i64,
-    lines: i64,
-    pub(super) row: ArtifactRow,
+fn from_row(row: &Row<'_>) -> rusqlite::Result<StoredArtifact<i64>> {
+    Ok(StoredArtifact {
+        number: row.get(0)?,
+        owner: row.get(1)?,
+        text: row.get(2)?,
+        size: row.get(3)?,
+        lines: row.get(4)?,
+        row: ArtifactRow {
+            id: row.get(5)?,
+            mime_type: row.get(6)?,
+            tool: row.get(7)?,
+            source: row.get(8)?,
+            preset: row.get(9)?,
+            summary: row.get(10)?,
+            tags: split_tags(row.get_ref(11)?.as_str()?),
+            created: row.get(12)?,
+            expires: row.get(13)?,
+            ttl: row.get(14)?,
+        },
+    })
 }
 
-impl StoredArtifact {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let tags: String = row.get(11)?;
-        Ok(Self {
-            number: row.get(0)?,
-            owner: row.get(1)?,
-            text: row.get(2)?,
-            size: row.get(3)?,
-            lines: row.get(4)?,
-            row: ArtifactRow {
-                id: row.get(5)?,
-                mime_type: row.get(6)?,
-                tool: row.get(7)?,
-                source: row.get(8)?,
-                preset: row.get(9)?,
-                summary: row.get(10)?,
-                tags: tags.split('\n').filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
-                created: row.get(12)?,
-                expires: row.get(13)?,
-                ttl: row.get(14)?,
-            },
-        })
-    }
+/// Returns the artifact that meets a condition, expired or not.
+pub(super) fn one(
+    db: &Connection,
+    condition: &str,
+    values: impl Params,
+) -> Result<Option<StoredArtifact<i64>>> {
+    db.first(&format!("{SELECT_ARTIFACT} WHERE {condition}"), values, from_row)
+}
 
-    pub(super) fn artifact(self) -> Artifact {
-        self.row.artifact(self.size, self.lines)
-    }
+pub(super) fn by_number(db: &Connection, number: i64) -> Result<Option<StoredArtifact<i64>>> {
+    one(db, "a.number = ?1", [number])
+}
 
-    pub(super) fn is_expired(&self, now: i64) -> bool {
-        self.row.expires.is_some_and(|expires| expires <= now)
-    }
+pub(super) fn find_live(
+    db: &Connection,
+    scope: &OwnerScope,
+    id: &str,
+) -> Result<Option<StoredArtifact<i64>>> {
+    one(db, &format!("{LIVE} AND a.id = ?3"), params![scope.owner, scope.now, id])
+}
+
+pub(super) fn info(db: &Connection, scope: &OwnerScope, id: &str) -> Result<Option<Artifact>> {
+    Ok(find_live(db, scope, id)?.map(StoredArtifact::artifact))
 }
 
 /// Returns the number of an owner. `None` if nothing was ever stored for it.
-pub(super) fn owner(db: &Connection, name: &str) -> Result<Option<i64>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT number FROM owner WHERE name = ?1")?;
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
-}
-
-pub(super) fn by_id(
-    db: &Connection,
-    owner: i64,
-    id: &str,
-    now: i64,
-) -> Result<Option<StoredArtifact>, StoreError> {
-    let sql = format!(
-        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.id = ?3 AND {NOT_EXPIRED}"
-    );
-    Ok(db.prepare_cached(&sql)?.query_row(params![owner, now, id], StoredArtifact::from_row).optional()?)
-}
-
-pub(super) fn owner_name(db: &Connection, owner: i64) -> Result<String, StoreError> {
-    let mut statement = db.prepare_cached("SELECT name FROM owner WHERE number = ?1")?;
-    Ok(statement.query_row([owner], |row| row.get(0))?)
-}
-
-/// Returns an owner's artifact with this text, expired or not.
-pub(super) fn by_text(db: &Connection, owner: i64, text: i64) -> Result<Option<StoredArtifact>, StoreError> {
-    let sql = format!(
-        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.text = ?2"
-    );
-    Ok(db.prepare_cached(&sql)?.query_row([owner, text], StoredArtifact::from_row).optional()?)
-}
-
-pub(super) fn by_number(db: &Connection, number: i64) -> Result<Option<StoredArtifact>, StoreError> {
-    let sql = format!(
-        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.number = ?1"
-    );
-    Ok(db.prepare_cached(&sql)?.query_row([number], StoredArtifact::from_row).optional()?)
-}
-
-pub(super) fn live_numbers(db: &Connection, owner: i64, now: i64) -> Result<Vec<i64>, StoreError> {
-    let sql = format!("SELECT number FROM artifact a WHERE owner = ?1 AND {NOT_EXPIRED} ORDER BY number");
-    let mut statement = db.prepare_cached(&sql)?;
-    let numbers = statement.query_map([owner, now], |row| row.get(0))?;
-    Ok(numbers.collect::<Result<_, _>>()?)
+pub(super) fn owner(db: &Connection, name: &str) -> Result<Option<i64>> {
+    db.find("SELECT number FROM owner WHERE name = ?1", [name])
 }
 
 pub(super) fn recent(
@@ -110,21 +94,18 @@ pub(super) fn recent(
     scope: &OwnerScope,
     filter: &ArtifactFilter,
     limit: usize,
-) -> Result<Vec<Artifact>, StoreError> {
-    let Some(owner) = owner(db, &scope.owner)? else { return Ok(Vec::new()) };
+) -> Result<Vec<Artifact>> {
     // Every word must occur. Every tag must occur between line feeds.
     let sql = format!(
-        "SELECT {ARTIFACT_COLUMNS} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND {NOT_EXPIRED}
+        "{SELECT_ARTIFACT} WHERE {LIVE}
             AND NOT EXISTS (SELECT 1 FROM json_each(?3) tag WHERE instr(a.tags, tag.value) = 0)
             AND NOT EXISTS (SELECT 1 FROM json_each(?4) word WHERE instr(a.words, word.value) = 0)
          ORDER BY a.created DESC, a.number DESC LIMIT ?5"
     );
     let tags = list(filter.tags.iter().map(|tag| format!("\n{tag}\n")));
     let words = list(filter.words.split_whitespace().map(str::to_owned));
-    let mut statement = db.prepare_cached(&sql)?;
-    let found = statement
-        .query_map(params![owner, scope.now, tags, words, limit as i64], StoredArtifact::from_row)?;
-    Ok(found.map(|found| found.map(StoredArtifact::artifact)).collect::<Result<_, _>>()?)
+    let values = params![scope.owner, scope.now, tags, words, limit as i64];
+    db.all(&sql, values, |row| Ok(from_row(row)?.artifact()))
 }
 
 pub(super) fn text(
@@ -132,38 +113,86 @@ pub(super) fn text(
     scope: &OwnerScope,
     id: &str,
     span: ArtifactSpan,
-) -> Result<Option<PackedText>, StoreError> {
-    let Some(owner) = owner(db, &scope.owner)? else { return Ok(None) };
-    let Some(found) = by_id(db, owner, id, scope.now)? else { return Ok(None) };
-    let mut starts = db.prepare_cached(
-        "SELECT characters_before, feeds_before FROM text_block WHERE text = ?1 ORDER BY position",
-    )?;
+) -> Result<Option<PackedText>> {
+    let Some(found) = find_live(db, scope, id)? else { return Ok(None) };
     let start = |row: &Row<'_>| Ok(BlockStart { characters: row.get(0)?, line_feeds: row.get(1)? });
-    let starts: Vec<BlockStart> = starts.query_map([found.text], start)?.collect::<Result<_, _>>()?;
-    let wanted = span.blocks(&starts);
-    let mut blocks = db.prepare_cached(
-        "SELECT size, digest, packed, position FROM text_block WHERE text = ?1 AND position >= ?2 AND position < ?3
-         ORDER BY position",
-    )?;
+    let starts = "SELECT characters_before, feeds_before FROM text_block WHERE text = ?1 ORDER BY position";
+    let wanted = span.blocks(&db.all::<_, Vec<_>>(starts, [found.text], start)?);
     let block = |row: &Row<'_>| {
-        let position = usize::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
-        let start = starts.get(position).copied().unwrap_or(BlockStart { characters: 0, line_feeds: 0 });
-        Ok(TextBlock { start, size: row.get(0)?, digest: row.get(1)?, packed: row.get(2)? })
+        Ok(TextBlock { start: start(row)?, size: row.get(2)?, digest: row.get(3)?, packed: row.get(4)? })
     };
-    let range = params![found.text, wanted.start as i64, wanted.end as i64];
-    let blocks = blocks.query_map(range, block)?.collect::<Result<_, _>>()?;
-    let mut text = db.prepare_cached("SELECT digest, characters FROM text WHERE number = ?1")?;
-    let (digest, characters) = text.query_row([found.text], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Some(PackedText { digest, size: found.size, lines: found.lines, characters, blocks }))
+    let blocks = db.all(
+        "SELECT characters_before, feeds_before, size, digest, packed FROM text_block
+         WHERE text = ?1 AND position >= ?2 AND position < ?3 ORDER BY position",
+        params![found.text, wanted.start as i64, wanted.end as i64],
+        block,
+    )?;
+    let text = "SELECT digest, characters FROM text WHERE number = ?1";
+    let text = db.first(text, [found.text], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(text.map(|(digest, characters)| PackedText {
+        digest,
+        size: found.size,
+        lines: found.lines,
+        characters,
+        blocks,
+    }))
 }
 
-pub(super) fn text_to_embed(db: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+pub(super) fn text_to_embed(db: &Connection, key: &str) -> Result<Option<String>> {
     Ok(by_number(db, item_number(key))?.and_then(|found| found.row.text_to_embed()))
 }
 
 /// Returns the used bytes of the file, including uncommitted changes.
-pub(super) fn bytes(db: &Connection) -> Result<u64, StoreError> {
-    let number = |of: &str| db.query_row(&format!("PRAGMA {of}"), [], |row| row.get::<_, i64>(0));
+pub(super) fn bytes(db: &Connection) -> Result<u64> {
+    let number = |of: &str| db.value::<i64>(&format!("PRAGMA {of}"), []);
     let pages = number("page_count")? - number("freelist_count")?;
     Ok(u64::try_from(pages * number("page_size")?).unwrap_or(0))
+}
+
+/// Returns the best artifacts by words and by vector, each scored in both ways.
+pub(super) fn candidates(
+    db: &Connection,
+    cache: &VectorCache,
+    question: &ArtifactQuestion,
+) -> Result<ArtifactCandidates> {
+    let mut found = ArtifactCandidates::default();
+    let scope = &question.scope;
+    let Some(owner) = owner(db, &scope.owner)? else { return Ok(found) };
+    let live = format!("SELECT number FROM artifact a WHERE {LIVE} ORDER BY number");
+    let live: Vec<i64> = db.column(&live, params![scope.owner, scope.now])?;
+    // The plus makes SQLite look up the words once instead of once per artifact.
+    let condition = " AND +rowid IN (SELECT value FROM json_each(?))".to_owned();
+    let filter = RowFilter { condition, value: Some(list(live.iter().copied())) };
+    let words =
+        words::search(db, &index(owner), &question.query, &filter, live.len() as i64, question.limit)?;
+    let best = words::best(&words.scores, question.pool, |number| Ok(Some(number.to_string())))?;
+    let mut numbers: BTreeSet<i64> = best.into_iter().collect();
+    let mut cached = None;
+    if let Some(vector) = &question.vector {
+        cached = cache.load(db, vector)?.map(|cached| (cached, &vector.values));
+        let without = "SELECT count(*) FROM artifact a JOIN item i ON i.number = a.number WHERE a.owner = ?1
+            AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = i.number AND v.model = ?2)";
+        let model = vectors::model(db, &vector.model)?;
+        found.without_vector = db.value::<i64>(without, params![owner, model])? as usize;
+    }
+    if let Some((cached, values)) = &cached {
+        let close = |cosine: f32| vectors::may_be_near(cosine, !words.scores.is_empty());
+        let near = cached.nearest(values, Some(&live), question.pool).into_iter();
+        numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
+    }
+    let foreign: HashMap<i64, &NearestItem> =
+        question.near.iter().map(|near| (item_number(&near.key), near)).collect();
+    numbers.extend(foreign.keys().filter(|number| live.binary_search(number).is_ok()));
+    for number in numbers {
+        let Some(stored) = by_number(db, number)? else { continue };
+        let bm25 = words.scores.get(&number).copied().unwrap_or(0.0);
+        let cosine = match &cached {
+            Some((cached, values)) => vectors::cosine(db, cached.model(), number, values)?,
+            None => foreign.get(&number).and_then(|near| near.cosine_if_current(&stored.row)),
+        };
+        let artifact = stored.artifact();
+        let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
+        found.candidates.push((scored, artifact));
+    }
+    Ok(found)
 }

@@ -1,29 +1,41 @@
-//! Writes artifacts. Every function here runs inside a transaction of the caller.
+//! Writes artifacts and their word indexes. Every function here runs inside a transaction of the caller.
+//!
+//! Each owner has two index tables, so that word frequencies do not reveal other owners' artifacts, and a search does
+//! not depend on how many others have.
 
-use gatehouse_core::ports::artifacts::Artifact;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use gatehouse_core::{ports::artifacts::Artifact, search::script};
+use rusqlite::{Connection, Transaction, params};
 
-use super::{
-    read::{self, StoredArtifact},
-    words,
-};
+use super::read;
 use crate::{
     artifacts::{
-        engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit, item_key},
-        row::ArtifactRow,
+        ArtifactLimits,
+        engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, item_key},
+        row::{ArtifactRow, StoredArtifact},
     },
-    sqlite::error::StoreError,
+    sqlite::{
+        error::{Result, StoreError},
+        migrations::with_variants,
+        statements::CachedStatements as _,
+        words::WordIndex,
+    },
 };
 
-/// Limited because other writers wait for a sweep.
-pub(super) const MAX_SWEPT: usize = 500;
+/// Artifacts per sweep. Limited because other writers wait for it.
+const MAX_SWEPT: i64 = 500;
 
-/// Stores a text. If the cap is exceeded, deletes expired artifacts first.
-pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, StoreError> {
+const WEIGHTS: &str = "3.0, 1.0";
+
+pub(super) fn index(owner: i64) -> WordIndex {
+    WordIndex::numbered(owner, WEIGHTS)
+}
+
+/// Stores a text. If the limit is exceeded, deletes expired artifacts first.
+pub(super) fn put(db: &Connection, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact> {
     let NewArtifact { scope, text, row } = new;
     let owner = put_owner(db, &scope.owner)?;
     let number = put_text(db, &text)?;
-    let mut stored = read::by_text(db, owner, number)?;
+    let mut stored = read::one(db, "a.owner = ?1 AND a.text = ?2", [owner, number])?;
     if let Some(over) = stored.take_if(|stored| stored.is_expired(scope.now)) {
         // Keeps the text for the new artifact.
         remove(db, &over)?;
@@ -38,9 +50,9 @@ pub(super) fn put(db: &Connection, new: NewArtifact, cap: &StorageLimit) -> Resu
     };
     let found = read::by_number(db, artifact)?
         .ok_or_else(|| StoreError::InvalidValue("artifact row is missing".into()))?;
-    if cap.check(read::bytes(db)?).is_err() {
-        while sweep(db, scope.now, MAX_SWEPT)? > 0 {}
-        cap.check(read::bytes(db)?)?;
+    if limits.check(read::bytes(db)?).is_err() {
+        while sweep(db, scope.now)? > 0 {}
+        limits.check(read::bytes(db)?)?;
     }
     Ok(found.artifact())
 }
@@ -50,74 +62,70 @@ pub(super) fn change(
     scope: &OwnerScope,
     id: &str,
     edit: RowEdit,
-) -> Result<Option<Artifact>, StoreError> {
-    let Some(mut found) = find_live(db, scope, id)? else { return Ok(None) };
+) -> Result<Option<Artifact>> {
+    let Some(mut found) = read::find_live(db, scope, id)? else { return Ok(None) };
     edit(&mut found.row)?;
     store(db, found.number, found.owner, &found.row)?;
     Ok(Some(found.artifact()))
 }
 
-pub(super) fn delete(db: &Connection, scope: &OwnerScope, id: &str) -> Result<bool, StoreError> {
-    let Some(found) = find_live(db, scope, id)? else { return Ok(false) };
-    remove(db, &found)?;
-    forget_text(db, found.text)?;
+pub(super) fn delete(db: &Connection, scope: &OwnerScope, id: &str) -> Result<bool> {
+    let Some(found) = read::find_live(db, scope, id)? else { return Ok(false) };
+    remove_with_text(db, &found)?;
     Ok(true)
 }
 
-pub(super) fn sweep(db: &Connection, now: i64, limit: usize) -> Result<u64, StoreError> {
-    let mut over = db
-        .prepare_cached("SELECT number FROM artifact WHERE expires IS NOT NULL AND expires <= ?1 LIMIT ?2")?;
-    let over: Vec<i64> = over.query_map([now, limit as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
+/// Deletes some expired artifacts and returns their number.
+pub(super) fn sweep(db: &Connection, now: i64) -> Result<u64> {
+    let over = "SELECT number FROM artifact WHERE expires IS NOT NULL AND expires <= ?1 LIMIT ?2";
+    let over: Vec<i64> = db.column(over, [now, MAX_SWEPT])?;
     for number in &over {
         let Some(found) = read::by_number(db, *number)? else { continue };
-        remove(db, &found)?;
-        forget_text(db, found.text)?;
-        forget_owner(db, found.owner)?;
+        remove_with_text(db, &found)?;
+        let unused =
+            "DELETE FROM owner WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE owner = ?1)";
+        if db.run(unused, [found.owner])? > 0 {
+            index(found.owner).drop_tables(db)?;
+        }
     }
     Ok(over.len() as u64)
 }
 
-fn find_live(db: &Connection, scope: &OwnerScope, id: &str) -> Result<Option<StoredArtifact>, StoreError> {
-    match read::owner(db, &scope.owner)? {
-        Some(owner) => read::by_id(db, owner, id, scope.now),
-        None => Ok(None),
+/// Merges the indexes, which removes the words of deleted rows. FTS5 only marks them until then.
+pub(super) fn optimize(db: &Transaction<'_>) -> Result<()> {
+    for owner in db.column::<_, Vec<i64>>("SELECT number FROM owner", [])? {
+        let WordIndex { words, pieces, .. } = index(owner);
+        for index in [words, pieces] {
+            db.execute(&format!("INSERT INTO {index} ({index}) VALUES ('optimize')"), [])?;
+        }
     }
+    Ok(())
 }
 
 /// Returns the number of an owner. Creates a new owner with its indexes.
-fn put_owner(db: &Connection, name: &str) -> Result<i64, StoreError> {
+fn put_owner(db: &Connection, name: &str) -> Result<i64> {
     if let Some(owner) = read::owner(db, name)? {
         return Ok(owner);
     }
-    db.execute("INSERT INTO owner (name) VALUES (?1)", [name])?;
+    db.run("INSERT INTO owner (name) VALUES (?1)", [name])?;
     let owner = db.last_insert_rowid();
-    words::create(db, owner)?;
+    index(owner).create(db, "heading, summary")?;
     Ok(owner)
 }
 
-fn put_text(db: &Connection, text: &PackedText) -> Result<i64, StoreError> {
-    let mut known = db.prepare_cached("SELECT number FROM text WHERE digest = ?1")?;
-    if let Some(number) = known.query_row([&text.digest], |row| row.get(0)).optional()? {
+fn put_text(db: &Connection, text: &PackedText) -> Result<i64> {
+    if let Some(number) = db.find("SELECT number FROM text WHERE digest = ?1", [&text.digest])? {
         return Ok(number);
     }
-    db.prepare_cached("INSERT INTO text (digest, size, lines, characters) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![text.digest, text.size, text.lines, text.characters])?;
+    let insert = "INSERT INTO text (digest, size, lines, characters) VALUES (?1, ?2, ?3, ?4)";
+    db.run(insert, params![text.digest, text.size, text.lines, text.characters])?;
     let number = db.last_insert_rowid();
-    let mut insert = db.prepare_cached(
+    let insert =
         "INSERT INTO text_block (text, position, characters_before, feeds_before, size, digest, packed)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     for (position, block) in (0_i64..).zip(&text.blocks) {
         let (characters, feeds) = (block.start.characters, block.start.line_feeds);
-        insert.execute(params![
-            number,
-            position,
-            characters,
-            feeds,
-            block.size,
-            block.digest,
-            block.packed
-        ])?;
+        db.run(insert, params![number, position, characters, feeds, block.size, block.digest, block.packed])?;
     }
     Ok(number)
 }
@@ -130,77 +138,85 @@ fn insert(
     digest: &[u8],
     mut row: ArtifactRow,
     now: i64,
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     for id in ArtifactRow::ids(digest) {
-        let mut other = db.prepare_cached("SELECT number FROM artifact WHERE owner = ?1 AND id = ?2")?;
-        let other: Option<i64> = other.query_row(params![owner, id], |row| row.get(0)).optional()?;
+        let other = read::one(db, "a.owner = ?1 AND a.id = ?2", params![owner, id])?;
         row.id = id;
-        match other.map(|number| read::by_number(db, number)).transpose()?.flatten() {
+        match other {
             None => break,
             Some(other) if other.is_expired(now) => {
-                remove(db, &other)?;
-                forget_text(db, other.text)?;
+                remove_with_text(db, &other)?;
                 break;
             }
             Some(_) => {}
         }
     }
-    let mut insert = db.prepare_cached(
+    db.run(
         "INSERT INTO artifact (owner, id, text, created, ttl, mime_type, preset, tags, words)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, '', '')",
+        params![owner, row.id, text, row.created, row.ttl, row.mime_type, row.preset],
     )?;
-    insert.execute(params![owner, row.id, text, row.created, row.ttl, row.mime_type, row.preset])?;
     let number = db.last_insert_rowid();
     store(db, number, owner, &row)?;
     Ok(number)
 }
 
-fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<(), StoreError> {
-    let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
-    db.prepare_cached(
+fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<()> {
+    db.run(
         "UPDATE artifact SET expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8
          WHERE number = ?1",
-    )?
-    .execute(params![number, row.expires, row.ttl, row.tool, row.source, tags, row.summary, row.words()])?;
-    words::index(owner).remove(db, number)?;
-    words::put(db, owner, number, row)?;
+        params![
+            number,
+            row.expires,
+            row.ttl,
+            row.tool,
+            row.source,
+            row.joined_tags(),
+            row.summary,
+            row.words()
+        ],
+    )?;
+    put_words(db, number, &index(owner), row)?;
     let version = row.version_to_embed();
     // Drop the vectors of a changed text.
-    db.prepare_cached("DELETE FROM item WHERE number = ?1 AND version IS NOT ?2")?
-        .execute(params![number, version])?;
+    db.run("DELETE FROM item WHERE number = ?1 AND version IS NOT ?2", params![number, version])?;
     if let Some(version) = version {
-        let key = item_key(&read::owner_name(db, owner)?, number);
-        db.prepare_cached(
+        let name: String = db.value("SELECT name FROM owner WHERE number = ?1", [owner])?;
+        db.run(
             "INSERT OR IGNORE INTO item (number, corpus, key, version) VALUES (?1, ?2, ?3, ?4)",
-        )?
-        .execute(params![number, ARTIFACTS, key, version])?;
+            params![number, ARTIFACTS, item_key(&name, number), version],
+        )?;
+    }
+    Ok(())
+}
+
+fn put_words(db: &Connection, number: i64, index: &WordIndex, row: &ArtifactRow) -> Result<()> {
+    index.remove(db, number)?;
+    let WordIndex { words, pieces, .. } = index;
+    let (heading, summary) = (row.heading(), row.summary.as_deref().unwrap_or_default());
+    let columns = "(rowid, heading, summary) VALUES (?1, ?2, ?3)";
+    let values = params![number, with_variants(&heading), with_variants(summary)];
+    db.run(&format!("INSERT INTO {words} {columns}"), values)?;
+    let [heading, summary] = [&*heading, summary].map(script::grams);
+    if !heading.is_empty() || !summary.is_empty() {
+        db.run(&format!("INSERT INTO {pieces} {columns}"), params![number, heading, summary])?;
     }
     Ok(())
 }
 
 /// Removes an artifact, but not its text.
-fn remove(db: &Connection, found: &StoredArtifact) -> Result<(), StoreError> {
-    words::index(found.owner).remove(db, found.number)?;
+fn remove(db: &Connection, found: &StoredArtifact<i64>) -> Result<()> {
+    index(found.owner).remove(db, found.number)?;
     for sql in ["DELETE FROM item WHERE number = ?1", "DELETE FROM artifact WHERE number = ?1"] {
-        db.prepare_cached(sql)?.execute([found.number])?;
+        db.run(sql, [found.number])?;
     }
     Ok(())
 }
 
-fn forget_text(db: &Connection, text: i64) -> Result<(), StoreError> {
-    db.prepare_cached(
-        "DELETE FROM text WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE text = ?1)",
-    )?
-    .execute([text])?;
-    Ok(())
-}
-
-fn forget_owner(db: &Connection, owner: i64) -> Result<(), StoreError> {
-    let mut gone = db.prepare_cached(
-        "DELETE FROM owner WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE owner = ?1)",
-    )?;
-    if gone.execute([owner])? > 0 {
-        words::index(owner).drop_tables(db)?;
-    }
+/// Removes an artifact, and its text unless another artifact has it.
+fn remove_with_text(db: &Connection, found: &StoredArtifact<i64>) -> Result<()> {
+    remove(db, found)?;
+    let unused = "DELETE FROM text WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM artifact WHERE text = ?1)";
+    db.run(unused, [found.text])?;
     Ok(())
 }

@@ -14,7 +14,11 @@ use rusqlite::{Connection, params, types::ValueRef};
 use super::read::RepositoryKey;
 use crate::{
     engine::QueryVector,
-    sqlite::{error::StoreError, vectors},
+    sqlite::{
+        error::{Result, StoreError},
+        statements::CachedStatements as _,
+        vectors,
+    },
 };
 
 /// The least recently searched repositories are evicted first, but never the one just searched.
@@ -86,12 +90,11 @@ impl ChunkVectorCache {
         db: &Connection,
         repository: &RepositoryKey,
         question: &QueryVector,
-    ) -> Result<Option<Arc<ChunkVectors>>, StoreError> {
+    ) -> Result<Option<Arc<ChunkVectors>>> {
         let QueryVector { model: name, values } = question;
         let Some(number) = vectors::model(db, name)? else { return Ok(None) };
         let model = CachedModel { name: name.clone(), number, dimension: values.len() };
-        let generation: i64 =
-            db.prepare_cached("SELECT generation FROM vector_state")?.query_row([], |row| row.get(0))?;
+        let generation: i64 = db.value("SELECT generation FROM vector_state", [])?;
         let slot = self.slot(repository.number);
         let mut slot = lock(&slot);
         let current = match slot.take().filter(|cached| cached.model == model) {
@@ -145,7 +148,7 @@ impl ChunkVectors {
         model: CachedModel,
         generation: i64,
         older: Option<&Self>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let block = VectorBlock::new(model.dimension);
         let since = older.map_or(generation, |older| older.generation.min(generation));
         let mut read = Self {
@@ -180,7 +183,7 @@ impl ChunkVectors {
         Ok(read)
     }
 
-    fn read_chunks(&mut self, db: &Connection, repository: i64) -> Result<(), StoreError> {
+    fn read_chunks(&mut self, db: &Connection, repository: i64) -> Result<()> {
         let mut statement = db.prepare_cached(CHUNKS_OF)?;
         let mut found = statement.query([repository])?;
         while let Some(chunk) = found.next()? {
@@ -201,7 +204,7 @@ impl ChunkVectors {
         Ok(())
     }
 
-    fn read_new(&mut self, db: &Connection, generation: i64) -> Result<(), StoreError> {
+    fn read_new(&mut self, db: &Connection, generation: i64) -> Result<()> {
         let mut statement =
             db.prepare_cached("SELECT item, value FROM vector WHERE model = ?1 AND changed > ?2")?;
         let mut found = statement.query(params![self.model.number, self.generation])?;
@@ -215,8 +218,8 @@ impl ChunkVectors {
     }
 
     /// Sets the vector of a row. A vector of another dimension is waiting to be recomputed.
-    fn set(&mut self, row: usize, value: ValueRef<'_>) -> Result<(), StoreError> {
-        let bytes = value.as_blob_or_null().map_err(|error| StoreError::InvalidValue(error.to_string()))?;
+    fn set(&mut self, row: usize, value: ValueRef<'_>) -> Result<()> {
+        let bytes = value.as_blob_or_null().map_err(StoreError::invalid)?;
         self.items[row].vector = match bytes {
             None => VectorState::Empty,
             Some(bytes) if self.block.set(row, &vectors::floats(bytes)) => VectorState::Present,
@@ -270,10 +273,7 @@ impl ChunkVectors {
     }
 }
 
-pub(super) fn with_chunks(db: &Connection, repository: i64) -> Result<usize, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT count(*) FROM file WHERE repository = ?1 AND EXISTS (SELECT 1 FROM chunk WHERE file = number)",
-    )?;
-    let files: i64 = statement.query_row([repository], |row| row.get(0))?;
-    Ok(usize::try_from(files).unwrap_or(0))
+pub(super) fn with_chunks(db: &Connection, repository: i64) -> Result<usize> {
+    let sql = "SELECT count(*) FROM file WHERE repository = ?1 AND EXISTS (SELECT 1 FROM chunk WHERE file = number)";
+    Ok(usize::try_from(db.value::<i64>(sql, [repository])?).unwrap_or(0))
 }

@@ -4,7 +4,6 @@
 mod chunk_vectors;
 mod read;
 mod search;
-mod words;
 mod write;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -20,13 +19,12 @@ use self::chunk_vectors::ChunkVectorCache;
 use super::{
     copy::DataFile,
     db::{Database, DatabaseProfile},
-    vectors,
+    statements::CachedStatements as _,
 };
 use crate::{
-    documents::engine::{
-        CHUNKS, DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, StoredFile,
-    },
+    documents::engine::{DocumentCandidates, DocumentEngine, DocumentQuestion, StoredFile, match_name},
     embedding::{VectorModel, VectorStore},
+    engine::StoreHealth,
 };
 
 /// Long enough for several batches of another process that indexes.
@@ -43,6 +41,14 @@ impl SqliteDocuments {
         let db = Database::with_profile(DataFile::Documents, path, profile);
         Self { db: Arc::new(db), cache: Arc::default() }
     }
+
+    pub(crate) fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.db) as _
+    }
+
+    pub(crate) async fn close(&self) {
+        self.db.close().await;
+    }
 }
 
 #[async_trait]
@@ -52,8 +58,9 @@ impl DocumentEngine for SqliteDocuments {
     }
 
     async fn stored_name(&self, repository: &str) -> Result<Option<String>, Fault> {
-        let name = repository.to_owned();
-        self.db.read(move |db| read::stored_name(db, &name)).await
+        let names =
+            |db: &Connection| db.column::<_, Vec<String>>("SELECT name FROM repository ORDER BY name", []);
+        Ok(match_name(repository, self.db.read(names).await?.into_iter()))
     }
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
@@ -96,29 +103,12 @@ impl DocumentEngine for SqliteDocuments {
         self.db.read(move |db| read::chunk_texts(db, &keys)).await
     }
 
-    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
-        Some(Arc::clone(&self.db) as _)
-    }
-
-    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
-        let address = self.db.path().display().to_string();
-        let empty = DocumentHealth { engine: "sqlite", address, ..Default::default() };
-        let (mut health, model) = (empty.clone(), model.cloned());
-        let work = move |db: &Connection, (schema, latest)| {
-            health.schema = Some((schema, latest));
-            // The first write or read migrates an older schema.
-            if schema == latest {
-                (health.repositories, health.files) = read::counts(db)?;
-                if let Some(model) = model {
-                    health.waiting = vectors::count_waiting(db, CHUNKS, &model)?;
-                }
-            }
-            Ok(health)
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
+        let count = |db: &Connection, health: &mut StoreHealth| {
+            health.repositories = db.value("SELECT count(*) FROM repository", [])?;
+            health.items = db.value("SELECT count(*) FROM file", [])?;
+            Ok(())
         };
-        Ok(self.db.inspect(work).await?.unwrap_or(empty))
-    }
-
-    async fn close(&self) {
-        self.db.close().await;
+        self.db.health(model, count).await
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use gatehouse_core::ports::documents::{FileHead, Repository, RepositoryState};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::{
     documents::{
         chunk::text_to_embed,
-        engine::{CHUNKS, StoredFile, match_name},
+        engine::{CHUNKS, StoredFile},
     },
-    sqlite::error::StoreError,
+    sqlite::{error::Result, statements::CachedStatements as _},
 };
 
 /// Columns that [`repository`] reads, in order. The guide follows last, because it is long.
@@ -24,38 +24,24 @@ pub(super) struct RepositoryKey {
     pub(super) files: i64,
 }
 
-pub(super) fn key(db: &Connection, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
-    let mut statement =
-        db.prepare_cached("SELECT number, revision, files FROM repository WHERE name = ?1")?;
-    let key =
-        |row: &Row<'_>| Ok(RepositoryKey { number: row.get(0)?, revision: row.get(1)?, files: row.get(2)? });
-    Ok(statement.query_row([name], key).optional()?)
+pub(super) fn key(db: &Connection, name: &str) -> Result<Option<RepositoryKey>> {
+    let sql = "SELECT number, revision, files FROM repository WHERE name = ?1";
+    db.first(sql, [name], |row| {
+        Ok(RepositoryKey { number: row.get(0)?, revision: row.get(1)?, files: row.get(2)? })
+    })
 }
 
-pub(super) fn stored_name(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT name FROM repository ORDER BY name")?;
-    let names = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
-    Ok(match_name(name, names.into_iter()))
-}
-
-pub(super) fn repositories(db: &Connection, guides: bool) -> Result<Vec<Repository>, StoreError> {
+pub(super) fn repositories(db: &Connection, guides: bool) -> Result<Vec<Repository>> {
     let guide = if guides { "guide" } else { "NULL" };
-    let mut statement =
-        db.prepare_cached(&format!("SELECT {COLUMNS}, {guide} FROM repository ORDER BY name"))?;
-    let found = statement.query_map([], repository)?;
-    Ok(found.collect::<Result<_, _>>()?)
+    db.all(&format!("SELECT {COLUMNS}, {guide} FROM repository ORDER BY name"), [], repository)
 }
 
-pub(super) fn state(db: &Connection, name: &str) -> Result<Option<RepositoryState>, StoreError> {
+pub(super) fn state(db: &Connection, name: &str) -> Result<Option<RepositoryState>> {
     let sql = format!("SELECT {COLUMNS}, guide, root, changed_since_guide FROM repository WHERE name = ?1");
-    let state = |row: &Row<'_>| {
-        Ok(RepositoryState {
-            repository: repository(row)?,
-            root: row.get(9)?,
-            changed_since_guide: row.get(10)?,
-        })
-    };
-    Ok(db.prepare_cached(&sql)?.query_row([name], state).optional()?)
+    db.first(&sql, [name], |row| {
+        let (root, changed_since_guide) = (row.get(9)?, row.get(10)?);
+        Ok(RepositoryState { repository: repository(row)?, root, changed_since_guide })
+    })
 }
 
 fn repository(row: &Row<'_>) -> Result<Repository, rusqlite::Error> {
@@ -72,57 +58,44 @@ fn repository(row: &Row<'_>) -> Result<Repository, rusqlite::Error> {
     })
 }
 
-pub(super) fn heads(db: &Connection, name: &str) -> Result<Vec<FileHead>, StoreError> {
-    let mut statement = db.prepare_cached(HEADS)?;
-    let found = statement.query_map([name], |row| Ok(FileHead { path: row.get(0)?, hash: row.get(1)? }))?;
-    Ok(found.collect::<Result<_, _>>()?)
+pub(super) fn heads(db: &Connection, name: &str) -> Result<Vec<FileHead>> {
+    db.all(HEADS, [name], |row| Ok(FileHead { path: row.get(0)?, hash: row.get(1)? }))
 }
 
-pub(super) fn number(db: &Connection, repository: i64, path: &str) -> Result<Option<i64>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT number FROM file WHERE repository = ?1 AND path = ?2")?;
-    Ok(statement.query_row(params![repository, path], |row| row.get(0)).optional()?)
+pub(super) fn number(db: &Connection, repository: i64, path: &str) -> Result<Option<i64>> {
+    db.find("SELECT number FROM file WHERE repository = ?1 AND path = ?2", params![repository, path])
 }
 
-pub(super) fn path(db: &Connection, file: i64) -> Result<Option<String>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT path FROM file WHERE number = ?1")?;
-    Ok(statement.query_row([file], |row| row.get(0)).optional()?)
+pub(super) fn path(db: &Connection, file: i64) -> Result<Option<String>> {
+    db.find("SELECT path FROM file WHERE number = ?1", [file])
 }
 
-pub(super) fn file(db: &Connection, name: &str, path: &str) -> Result<Option<StoredFile>, StoreError> {
-    let Some(repository) = key(db, name)? else { return Ok(None) };
-    let mut statement = db.prepare_cached(
-        "SELECT path, made_from, tokens, text FROM file JOIN file_text ON file_text.file = file.number
-         WHERE repository = ?1 AND path = ?2",
-    )?;
-    let file = |row: &Row<'_>| {
+pub(super) fn file(db: &Connection, name: &str, path: &str) -> Result<Option<StoredFile>> {
+    let sql = "SELECT path, made_from, tokens, text FROM file JOIN file_text ON file_text.file = file.number
+         WHERE repository = (SELECT number FROM repository WHERE name = ?1) AND path = ?2";
+    db.first(sql, [name, path], |row| {
         Ok(StoredFile { path: row.get(0)?, made_from: row.get(1)?, tokens: row.get(2)?, text: row.get(3)? })
-    };
-    Ok(statement.query_row(params![repository.number, path], file).optional()?)
+    })
 }
 
-pub(super) fn chunk_texts(db: &Connection, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT chunk.file, start, stop, heading FROM item JOIN chunk ON chunk.file = ?1 AND chunk.item = item.number
-         WHERE corpus = ?2 AND key = ?3 LIMIT 1",
-    )?;
-    let mut whole = db.prepare_cached("SELECT text FROM file_text WHERE file = ?1")?;
+pub(super) fn chunk_texts(db: &Connection, keys: &[String]) -> Result<Vec<Option<String>>> {
+    let sql = "SELECT chunk.file, start, stop, heading FROM item
+         JOIN chunk ON chunk.file = ?1 AND chunk.item = item.number WHERE corpus = ?2 AND key = ?3 LIMIT 1";
     // Caches one file's text, because items of a file are consecutive.
     let mut texts: HashMap<i64, String> = HashMap::new();
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
-        let chunk = statement.query_row(params![file_of(key), CHUNKS, key], |row| {
-            let (start, stop): (i64, i64) = (row.get(1)?, row.get(2)?);
-            Ok((row.get::<_, i64>(0)?, start as usize..stop as usize, row.get::<_, String>(3)?))
-        });
-        let Some((file, bytes, heading)) = chunk.optional()? else {
+        let values = params![file_of(key), CHUNKS, key];
+        let chunk: Option<(i64, i64, i64, String)> = db.first(sql, values, |row| row.try_into())?;
+        let Some((file, start, stop, heading)) = chunk else {
             found.push(None);
             continue;
         };
         if !texts.contains_key(&file) {
             texts.clear();
-            texts.insert(file, whole.query_row([file], |row| row.get(0))?);
+            texts.insert(file, db.value("SELECT text FROM file_text WHERE file = ?1", [file])?);
         }
-        let text = texts.get(&file).and_then(|text| text.get(bytes));
+        let text = texts.get(&file).and_then(|text| text.get(start as usize..stop as usize));
         found.push(text.map(|text| text_to_embed(&heading, text)));
     }
     Ok(found)
@@ -135,10 +108,4 @@ pub(super) fn item_key(file: i64, version: &str) -> String {
 
 fn file_of(key: &str) -> Option<i64> {
     i64::from_str_radix(key.split_once('/')?.0, 16).ok()
-}
-
-pub(super) fn counts(db: &Connection) -> Result<(u32, u32), StoreError> {
-    Ok(db.query_row("SELECT count(*), coalesce(sum(files), 0) FROM repository", [], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?)
 }

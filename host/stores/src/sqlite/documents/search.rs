@@ -6,12 +6,12 @@ use gatehouse_core::{
     ports::documents::LineRange,
     search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate},
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{
     chunk_vectors::{self, ChunkVectorCache, ChunkVectors, NearestChunk},
     read,
-    words::index,
+    write::index,
 };
 use crate::{
     documents::{
@@ -20,7 +20,8 @@ use crate::{
     },
     engine::name_matches,
     sqlite::{
-        error::StoreError,
+        error::Result,
+        statements::CachedStatements as _,
         vectors,
         words::{self, RowFilter},
     },
@@ -42,7 +43,7 @@ pub(super) fn candidates(
     db: &Connection,
     cache: &ChunkVectorCache,
     question: &DocumentQuestion,
-) -> Result<DocumentCandidates, StoreError> {
+) -> Result<DocumentCandidates> {
     let name = &question.repository;
     let repository = read::key(db, name)?.ok_or_else(|| unknown_repository(name, &[]))?;
     let (index, all) = (index(repository.number), RowFilter::default());
@@ -84,16 +85,11 @@ pub(super) fn candidates(
 }
 
 /// Returns the files whose names match the question. Empty if too many match.
-fn by_name(
-    db: &Connection,
-    repository: i64,
-    query: &NameQuery,
-) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+fn by_name(db: &Connection, repository: i64, query: &NameQuery) -> Result<BTreeMap<i64, NameMatch>> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
-    let mut statement = db.prepare_cached(FILES_BY_NAME)?;
-    let rows = statement
-        .query_map(params![repository, from, to, MAX_NAME_ROWS], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let files = name_matches(query, rows.collect::<Result<Vec<_>, _>>()?);
+    let values = params![repository, from, to, MAX_NAME_ROWS];
+    let rows: Vec<(i64, String)> = db.all(FILES_BY_NAME, values, |row| row.try_into())?;
+    let files = name_matches(query, rows);
     Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
 }
 
@@ -107,20 +103,13 @@ fn nearest(mut near: Vec<NearestChunk>, limit: usize) -> Vec<NearestChunk> {
 }
 
 impl ChunkMatches<'_> {
-    fn cosine_and_lines(
-        &self,
-        db: &Connection,
-        file: i64,
-    ) -> Result<(Option<f32>, Option<LineRange>), StoreError> {
+    fn cosine_and_lines(&self, db: &Connection, file: i64) -> Result<(Option<f32>, Option<LineRange>)> {
         let Ok(at) = self.near.binary_search_by_key(&file, |near| near.file) else { return Ok((None, None)) };
         let near = self.near[at];
         let cosine = vectors::cosine(db, self.cached.model(), near.item, self.question)?;
-        let mut statement =
-            db.prepare_cached("SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2")?;
-        let lines = statement.query_row(params![file, near.position], |row| {
-            Ok(LineRange { first: row.get(0)?, last: row.get(1)? })
-        });
-        Ok((cosine, lines.optional()?))
+        let sql = "SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2";
+        let lines = |row: &Row<'_>| Ok(LineRange { first: row.get(0)?, last: row.get(1)? });
+        Ok((cosine, db.first(sql, params![file, near.position], lines)?))
     }
 }
 
@@ -129,30 +118,28 @@ fn candidate(
     file: i64,
     (name, bm25, cosine): (NameMatch, f64, Option<f32>),
     best: Option<LineRange>,
-) -> Result<Option<DocumentCandidate>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT path, tokens, abstract FROM file JOIN file_text ON file_text.file = file.number WHERE number = ?1",
-    )?;
-    let candidate = statement.query_row([file], |row| {
+) -> Result<Option<DocumentCandidate>> {
+    let sql = "SELECT path, tokens, abstract FROM file
+         JOIN file_text ON file_text.file = file.number WHERE number = ?1";
+    db.first(sql, [file], |row| {
         Ok(DocumentCandidate {
             scored: ScoredCandidate { key: row.get(0)?, name, bm25, cosine },
             tokens: row.get(1)?,
             best,
             abstract_text: row.get(2)?,
         })
-    });
-    Ok(candidate.optional()?)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::{functions, migrations};
+    use crate::sqlite::migrations;
 
     #[test]
     fn no_statement_goes_through_the_files_of_other_repositories() {
         let mut db = Connection::open_in_memory().unwrap();
-        functions::register(&db).unwrap();
+        migrations::register_functions(&db).unwrap();
         migrations::migrate(&mut db, migrations::DOCUMENTS).unwrap();
         // The plan must not depend on statistics.
         for analysed in [false, true] {

@@ -1,6 +1,5 @@
 //! Knowledge engine on SQLite, with FTS5 and stored vectors.
 
-mod filter;
 mod read;
 mod search;
 mod write;
@@ -15,11 +14,11 @@ use gatehouse_core::{
 use rusqlite::Connection;
 use serde_json::{Map, Value};
 
-use super::{copy::DataFile, db::Database, vector_cache::VectorCache, vectors};
+use super::{copy::DataFile, db::Database, statements::CachedStatements as _, vector_cache::VectorCache};
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::{
-        EngineHealth, PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome,
+        PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, WriteOutcome,
         WritePlan,
     },
     wiki::{ids, record::PageRecord},
@@ -69,8 +68,8 @@ impl PageEngine for SqliteEngine {
     }
 
     async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
-        let key = ids::key(title);
-        self.db.read(move |db| read::ids_by_title(db, &key)).await
+        let (sql, key) = ("SELECT id FROM page WHERE title_key = ?1 ORDER BY id", ids::key(title));
+        self.db.read(move |db| db.column(sql, [key])).await
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
@@ -98,24 +97,11 @@ impl PageEngine for SqliteEngine {
         self.db.close().await;
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
-        let address = self.db.path().display().to_string();
-        let model = model.cloned();
-        let work = move |db: &Connection, (schema, latest)| {
-            let pages = if schema > 0 { read::statistics(db)?.pages } else { 0 };
-            let without_vector = match model {
-                Some(model) if schema == latest => vectors::count_waiting(db, PAGES, &model)?,
-                // The first write or read migrates an older schema.
-                _ => pages,
-            };
-            Ok(EngineHealth {
-                schema: Some((schema, latest)),
-                pages,
-                without_vector,
-                ..EngineHealth::default()
-            })
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
+        let count = |db: &Connection, health: &mut StoreHealth| {
+            health.items = db.value("SELECT count(*) FROM page", [])?;
+            Ok(())
         };
-        let health = self.db.inspect(work).await?.unwrap_or_default();
-        Ok(EngineHealth { address, ..health })
+        self.db.health(model, count).await
     }
 }

@@ -2,17 +2,22 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate};
-use rusqlite::{Connection, types::Value};
+use gatehouse_core::{
+    ports::knowledge::PageType,
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate},
+};
+use rusqlite::{Connection, params_from_iter, types::Value};
 
-use super::{filter::PageFilter, read};
+use super::read;
 use crate::{
     engine::{PageCandidates, PageQuestion, name_matches},
     sqlite::{
-        error::StoreError,
+        error::Result,
+        query::list,
+        statements::CachedStatements as _,
         vector_cache::VectorCache,
         vectors,
-        words::{self, WordIndex},
+        words::{self, RowFilter, WordIndex},
     },
 };
 
@@ -27,9 +32,9 @@ pub(super) fn candidates(
     db: &Connection,
     cache: &VectorCache,
     question: &PageQuestion,
-) -> Result<PageCandidates, StoreError> {
+) -> Result<PageCandidates> {
     let pool = question.pool();
-    let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
+    let total: i64 = db.value("SELECT count(*) FROM page", [])?;
     let filter = PageFilter::new(db, &question.types, &question.domains)?;
     let words = words::search(db, &INDEX, &question.query, &filter.rows(), total, question.limit)?;
     let mut pages = by_name(db, &question.name, &filter)?;
@@ -65,11 +70,7 @@ pub(super) fn candidates(
 
 /// Returns the pages with a name that starts with the question. Names are the title, the id, and the id without its
 /// type.
-fn by_name(
-    db: &Connection,
-    query: &NameQuery,
-    filter: &PageFilter,
-) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+fn by_name(db: &Connection, query: &NameQuery, filter: &PageFilter) -> Result<BTreeMap<i64, NameMatch>> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
     let conditions = filter.condition("page");
     let sql = format!(
@@ -79,18 +80,82 @@ fn by_name(
     values.extend(filter.value());
     // A page has up to three names.
     values.push((3 * MIN_CANDIDATE_POOL as i64 + 1).into());
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows =
-        statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(name_matches(query, rows.collect::<Result<Vec<_>, _>>()?))
+    let rows: Vec<(i64, String)> = db.all(&sql, params_from_iter(values), |row| row.try_into())?;
+    Ok(name_matches(query, rows))
+}
+
+/// Pages that match the filters, computed once, because every statement of a search uses them. `None` if there are no
+/// filters.
+struct PageFilter(Option<FilteredPages>);
+
+struct FilteredPages {
+    /// Sorted page numbers.
+    pages: Vec<i64>,
+    list: Value,
+}
+
+impl PageFilter {
+    fn new(db: &Connection, types: &[PageType], domains: &[String]) -> Result<Self> {
+        let types = types.iter().map(|kind| kind.as_str().to_owned());
+        let domains = domains.iter().cloned();
+        let of_types = pages_with_any(db, "SELECT number FROM page WHERE type", types)?;
+        let of_domains = pages_with_any(db, "SELECT page FROM domain WHERE key", domains)?;
+        let pages = match (of_types, of_domains) {
+            (None, None) => return Ok(Self(None)),
+            (Some(pages), None) | (None, Some(pages)) => pages,
+            (Some(mut pages), Some(others)) => {
+                pages.retain(|page| others.binary_search(page).is_ok());
+                pages
+            }
+        };
+        let list = list(pages.iter().copied());
+        Ok(Self(Some(FilteredPages { pages, list })))
+    }
+
+    /// Returns a condition on `column`, a page number, that starts with AND. Empty if there are no filters.
+    ///
+    /// The plus keeps SQLite from using the column in the plan. Without it, SQLite queries the full-text index once per
+    /// matching page, and each query goes through all pages that contain the words, so the time grows quadratically.
+    fn condition(&self, column: &str) -> String {
+        match self.0 {
+            Some(_) => format!(" AND +{column} IN (SELECT value FROM json_each(?))"),
+            None => String::new(),
+        }
+    }
+
+    fn rows(&self) -> RowFilter {
+        RowFilter { condition: self.condition("rowid"), value: self.value() }
+    }
+
+    fn value(&self) -> Option<Value> {
+        self.0.as_ref().map(|passing| passing.list.clone())
+    }
+
+    fn pages(&self) -> Option<&[i64]> {
+        self.0.as_ref().map(|passing| &*passing.pages)
+    }
+}
+
+/// Returns the sorted pages with any of these values. `None` if there are no values.
+fn pages_with_any(
+    db: &Connection,
+    of: &str,
+    values: impl ExactSizeIterator<Item = String>,
+) -> Result<Option<Vec<i64>>> {
+    if values.len() == 0 {
+        return Ok(None);
+    }
+    let sql = format!("{of} IN (SELECT value FROM json_each(?))");
+    let mut pages: Vec<i64> = db.column(&sql, [list(values)])?;
+    pages.sort_unstable();
+    pages.dedup();
+    Ok(Some(pages))
 }
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::ports::knowledge::PageType;
-
     use super::*;
-    use crate::sqlite::{functions, migrations};
+    use crate::sqlite::migrations;
 
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
         let filter = PageFilter::new(db, types, domains).unwrap().rows();
@@ -106,7 +171,7 @@ mod tests {
     #[test]
     fn filters_never_query_an_index_page_by_page() {
         let mut db = Connection::open_in_memory().unwrap();
-        functions::register(&db).unwrap();
+        migrations::register_functions(&db).unwrap();
         migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
         // The plan must not depend on statistics.
         for analysed in [false, true] {

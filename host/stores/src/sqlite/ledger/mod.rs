@@ -7,7 +7,6 @@
 
 mod health;
 mod read;
-mod related;
 mod sums;
 mod write;
 
@@ -36,8 +35,10 @@ use self::{health::LossCounter, sums::CallSums};
 use super::{
     copy::DataFile,
     db::{Database, DatabaseProfile},
-    error::StoreError,
+    error::{Result, StoreError},
+    statements::CachedStatements as _,
 };
+use crate::worker::run_detached;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -153,8 +154,7 @@ impl Inner {
     /// Writes all queued calls in a separate task, so that a canceled caller loses nothing.
     async fn write_detached(self: &Arc<Self>) -> Result<(), Fault> {
         let inner = Arc::clone(self);
-        let write = tokio::spawn(async move { inner.write_all().await });
-        write.await.unwrap_or_else(|_| Err(Fault::internal("ledger task ended unexpectedly")))
+        run_detached(async move { inner.write_all().await }).await
     }
 
     /// Puts unwritten calls back into the queue if a retry may succeed. Returns the number of lost calls.
@@ -196,13 +196,13 @@ impl LedgerQueue {
 
 /// Returns the key that pseudonymizes callers, and creates it if missing. Runs in a write transaction, so only one
 /// process creates it.
-fn caller_key(db: &Connection, path: &Path) -> Result<String, StoreError> {
+fn caller_key(db: &Connection, path: &Path) -> Result<String> {
     if let Ok(key) = std::fs::read_to_string(path)
         && key.len() == 64
     {
         return Ok(key);
     }
-    let key: String = db.query_row("SELECT lower(hex(randomblob(32)))", [], |row| row.get(0))?;
+    let key: String = db.value("SELECT lower(hex(randomblob(32)))", [])?;
     write_private(path, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
     Ok(key)
 }
@@ -243,7 +243,7 @@ impl CallLedger for SqliteLedger {
 
     async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault> {
         let tool = tool.clone();
-        self.inner.db.read(move |db| related::related(db, &tool, limit)).await
+        self.inner.db.read(move |db| read::related(db, &tool, limit)).await
     }
 
     async fn flush(&self) -> Result<(), Fault> {

@@ -1,15 +1,24 @@
-//! Metrics, computed from daily totals, so a month costs thirty rows per tool regardless of the number of calls.
+//! Metrics and related tools.
+//!
+//! Metrics are computed from daily totals, so a month costs thirty rows per tool regardless of the number of calls.
+//! Tools are related if a caller often calls one soon after the other, or if they have common callers. This does not
+//! depend on the ledger's size: it reads the last calls and callers of one tool, with a few index rows for each.
 
 use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::{
     SourceId,
-    ports::ledger::{MetricsFilter, ToolMetrics},
+    ports::ledger::{MetricsFilter, RelatedTool, ToolMetrics},
+    tool::ToolId,
 };
 use rusqlite::{Connection, Row, params};
 
-use super::{source, sums::percentile, write::ending_name};
-use crate::sqlite::error::StoreError;
+use super::{
+    source,
+    sums::percentile,
+    write::{TOOL_NUMBER, ending_name},
+};
+use crate::sqlite::{error::Result, statements::CachedStatements as _};
 
 /// Default length of the sparkline in days.
 const DEFAULT_SPARKLINE_DAYS: u32 = 14;
@@ -19,7 +28,7 @@ const MAX_SPARKLINE_DAYS: u32 = 90;
 const FILTER_CONDITION: &str =
     "day >= ?1 AND (?2 IS NULL OR kind = ?2 AND source = ?3) AND (?4 IS NULL OR name = ?4)";
 
-pub(super) fn source_id(kind: &str, name: &str) -> SourceId {
+fn source_id(kind: &str, name: &str) -> SourceId {
     let name: Arc<str> = name.into();
     if kind == "gate" { SourceId::Gate(name) } else { SourceId::Server(name) }
 }
@@ -30,17 +39,16 @@ pub(super) fn metrics(
     filter: &MetricsFilter,
     first_day: i64,
     today: i64,
-) -> Result<Vec<ToolMetrics>, StoreError> {
+) -> Result<Vec<ToolMetrics>> {
     let (kind, name) = source(filter);
-    let mut totals = db.prepare_cached(&format!(
+    let totals = format!(
         "SELECT number, kind, source, name, sum(calls), sum(tool_errors), sum(transport_errors), sum(took_us),
                 sum(connecting_us), sum(tokens_in), sum(tokens_out), max(last_called), max(last_failed),
                 failure.at, failure.text
          FROM tool JOIN day ON day.tool = number LEFT JOIN failure ON failure.tool = number WHERE {FILTER_CONDITION} GROUP BY number ORDER BY kind, source, name"
-    ))?;
+    );
     let values = params![first_day, kind, name, filter.tool];
-    let told = totals.query_map(values, |row| Ok((row.get(0)?, total(row)?)))?;
-    let told: Vec<(i64, ToolMetrics)> = told.collect::<Result<_, _>>()?;
+    let told: Vec<(i64, ToolMetrics)> = db.all(&totals, values, |row| Ok((row.get(0)?, total(row)?)))?;
 
     let mut buckets = HashMap::<i64, Vec<(i64, u64)>>::new();
     let mut latencies = db.prepare_cached(&format!(
@@ -108,4 +116,94 @@ fn last_error(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
 
 fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::unsigned_abs)
+}
+
+/// A call counts as a follow-up within ten minutes, up to four per call, in the next 16 calls: those of servers through
+/// a gate are interleaved with those of the gate.
+const WINDOW_MS: i64 = 10 * 60 * 1_000;
+const MAX_FOLLOWING: i64 = 4;
+const LOOKAHEAD: i64 = 16;
+
+/// Maximum numbers of recent calls and callers to read.
+const MAX_CALLS: i64 = 2_000;
+const MAX_CALLERS: i64 = 500;
+
+/// Chance looks like habit in little data. Among a hundred tools, five common calls at a lift below 1.5 occur by
+/// chance.
+const MIN_CALLS: i64 = 10;
+const MIN_TOGETHER: i64 = 5;
+const MIN_CALLERS: i64 = 5;
+const MIN_SHARED: i64 = 3;
+const MIN_LIFT: f64 = 1.5;
+
+/// Returns related tools of the same kind (gate or server), the most significant first.
+pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>> {
+    let named = [tool.source.kind(), &**tool.source.name(), &*tool.name];
+    let Some(number) = db.find(TOOL_NUMBER, named)? else { return Ok(Vec::new()) };
+    let mut found = called_next(db, number)?;
+    found.extend(shared_by_callers(db, number)?);
+    found.retain(|one| one.lift >= MIN_LIFT);
+    // Rare pairs have the highest lift by chance, so the count matters too.
+    let telling = |one: &RelatedTool| one.lift.ln() * (one.together as f64).sqrt();
+    found.sort_by(|a, b| {
+        let order = telling(b).total_cmp(&telling(a)).then_with(|| b.follows.cmp(&a.follows));
+        order.then_with(|| (&a.source, &a.tool).cmp(&(&b.source, &b.tool)))
+    });
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Returns the tools called next. The baseline is a tool's share of all calls of its kind in the daily totals.
+fn called_next(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>> {
+    let pairs =
+        "WITH alike AS MATERIALIZED (
+            SELECT number AS tool FROM tool WHERE kind = (SELECT kind FROM tool WHERE number = ?1)
+         ), mine AS MATERIALIZED (
+            SELECT number, at, caller FROM call WHERE tool = ?1 ORDER BY at DESC LIMIT ?2
+         ), next AS MATERIALIZED (
+            SELECT mine.number AS first, call.tool AS tool FROM mine JOIN call ON call.number IN (
+                SELECT number FROM (
+                    SELECT number, at, tool FROM call INDEXED BY call_caller
+                    WHERE caller = mine.caller AND (at, number) > (mine.at, mine.number) AND at <= mine.at + ?3
+                    ORDER BY at, number LIMIT ?7)
+                WHERE tool IN alike ORDER BY at, number LIMIT ?4)
+         ), seen AS (
+            SELECT tool, count(DISTINCT first) AS together, count(*) AS places FROM next WHERE tool <> ?1 GROUP BY tool
+         ), days AS MATERIALIZED (SELECT tool, sum(calls) AS calls FROM day WHERE tool IN alike GROUP BY tool)
+         SELECT kind, source, name, together, (SELECT count(*) FROM mine) AS looked,
+                (CAST(places AS REAL) / (SELECT count(*) FROM next))
+                    / (CAST(days.calls AS REAL) / (SELECT sum(calls) FROM days))
+         FROM seen JOIN days USING (tool) JOIN tool ON tool.number = seen.tool
+         WHERE together >= ?5 AND looked >= ?6";
+    let values = params![tool, MAX_CALLS, WINDOW_MS, MAX_FOLLOWING, MIN_TOGETHER, MIN_CALLS, LOOKAHEAD];
+    db.all(pairs, values, |row| one(row, true))
+}
+
+/// Returns the tools with common callers. The baseline is the share of all callers that call a tool.
+fn shared_by_callers(db: &Connection, tool: i64) -> Result<Vec<RelatedTool>> {
+    let shared = "WITH mine AS MATERIALIZED (
+            SELECT caller FROM caller WHERE tool = ?1 ORDER BY last DESC LIMIT ?2
+         ), seen AS (
+            SELECT caller.tool AS tool, count(*) AS together FROM mine JOIN caller USING (caller)
+            JOIN tool ON tool.number = caller.tool
+            WHERE caller.tool <> ?1 AND kind = (SELECT kind FROM tool WHERE number = ?1) GROUP BY caller.tool
+         )
+         SELECT kind, source, name, together, (SELECT count(*) FROM mine) AS looked,
+                (CAST(together AS REAL) / (SELECT count(*) FROM mine))
+                    / (CAST((SELECT count(*) FROM caller WHERE caller.tool = seen.tool) AS REAL)
+                       / (SELECT count(DISTINCT caller) FROM caller))
+         FROM seen JOIN tool ON tool.number = seen.tool WHERE together >= ?3 AND looked >= ?4";
+    let values = params![tool, MAX_CALLERS, MIN_SHARED, MIN_CALLERS];
+    db.all(shared, values, |row| one(row, false))
+}
+
+fn one(row: &Row<'_>, follows: bool) -> rusqlite::Result<RelatedTool> {
+    Ok(RelatedTool {
+        source: source_id(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?),
+        tool: row.get(2)?,
+        follows,
+        together: row.get::<_, i64>(3)?.unsigned_abs(),
+        of: row.get::<_, i64>(4)?.unsigned_abs(),
+        lift: row.get(5)?,
+    })
 }

@@ -11,7 +11,7 @@ use super::{DAY_MS, write::ending_code};
 
 pub(super) const MAX_TOOL_DAYS: usize = 4_096;
 
-/// Enough for [`related`](super::related).
+/// Enough for [`related`](super::read::related).
 const MAX_CALLERS: usize = 1_024;
 
 /// A year in microseconds.

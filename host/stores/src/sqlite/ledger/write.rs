@@ -11,10 +11,12 @@ use gatehouse_core::{
 use rusqlite::{Connection, params};
 
 use super::sums::{CallSums, ToolDay, bounded};
-use crate::sqlite::error::StoreError;
+use crate::sqlite::{error::Result, statements::CachedStatements as _};
 
 /// Maximum number of rows that one transaction deletes, because other writers wait for it.
 const MAX_DELETED_ROWS: i64 = 10_000;
+
+pub(super) const TOOL_NUMBER: &str = "SELECT number FROM tool WHERE kind = ?1 AND source = ?2 AND name = ?3";
 
 /// Kinds of faults by ending code minus 2. Append new ones.
 const FAULTS: [FaultKind; 8] = [
@@ -48,12 +50,7 @@ pub(super) fn ending_name(number: i64) -> Option<&'static str> {
 }
 
 /// Writes totals and rows. Callers are hashed with `key`, so they cannot be guessed without it.
-pub(super) fn insert(
-    db: &Connection,
-    sums: &CallSums,
-    rows: &[CallSample],
-    key: &str,
-) -> Result<(), StoreError> {
+pub(super) fn insert(db: &Connection, sums: &CallSums, rows: &[CallSample], key: &str) -> Result<()> {
     let mut tools = HashMap::new();
     let mut callers = HashMap::new();
     let mut known = |told: u64| *callers.entry(told).or_insert_with(|| caller(key, told));
@@ -132,13 +129,10 @@ pub(super) fn insert(
     Ok(())
 }
 
-fn tool(db: &Connection, source: &SourceId, name: &str) -> Result<i64, StoreError> {
+fn tool(db: &Connection, source: &SourceId, name: &str) -> Result<i64> {
     let (kind, source) = (source.kind(), &**source.name());
-    db.prepare_cached("INSERT OR IGNORE INTO tool (kind, source, name) VALUES (?1, ?2, ?3)")?
-        .execute([kind, source, name])?;
-    let mut found =
-        db.prepare_cached("SELECT number FROM tool WHERE kind = ?1 AND source = ?2 AND name = ?3")?;
-    Ok(found.query_row([kind, source, name], |row| row.get(0))?)
+    db.run("INSERT OR IGNORE INTO tool (kind, source, name) VALUES (?1, ?2, ?3)", [kind, source, name])?;
+    db.value(TOOL_NUMBER, [kind, source, name])
 }
 
 fn caller(key: &str, caller: u64) -> i64 {
@@ -147,28 +141,30 @@ fn caller(key: &str, caller: u64) -> i64 {
 }
 
 /// Deletes calls older than `before`. Returns true if there may be more.
-pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool, StoreError> {
+pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool> {
     let old = "DELETE FROM call WHERE number IN (SELECT number FROM call WHERE at < ?1 LIMIT ?2)";
-    let gone = db.prepare_cached(old)?.execute([before, MAX_DELETED_ROWS])?;
-    db.prepare_cached("DELETE FROM caller WHERE last < ?1")?.execute([before])?;
-    db.prepare_cached("DELETE FROM failure WHERE at < ?1")?.execute([before])?;
+    let gone = db.run(old, [before, MAX_DELETED_ROWS])?;
+    db.run("DELETE FROM caller WHERE last < ?1", [before])?;
+    db.run("DELETE FROM failure WHERE at < ?1", [before])?;
     Ok(gone as i64 == MAX_DELETED_ROWS)
 }
 
 /// Deletes the matching calls from `first_day` on and returns their number.
-pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> Result<u64, StoreError> {
+pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> Result<u64> {
     let (kind, source) = super::source(filter);
     let chosen = "SELECT number FROM tool WHERE (?2 IS NULL OR kind = ?2 AND source = ?3)
                   AND (?4 IS NULL OR name = ?4)";
     let count = format!("SELECT coalesce(sum(calls), 0) FROM day WHERE day >= ?1 AND tool IN ({chosen})");
     let values = params![first_day, kind, source, filter.tool];
-    let gone: i64 = db.query_row(&count, values, |row| row.get(0))?;
-    let single = "at / 86400000 >= ?1";
-    for (table, since) in
-        [("day", "day >= ?1"), ("latency", "day >= ?1"), ("call", single), ("failure", single)]
-    {
-        db.execute(&format!("DELETE FROM {table} WHERE {since} AND tool IN ({chosen})"), values)?;
+    let gone: i64 = db.value(&count, values)?;
+    for (table, day) in [
+        ("day", "day"),
+        ("latency", "day"),
+        ("call", "at / 86400000"),
+        ("failure", "at / 86400000"),
+        ("caller", "last / 86400000"),
+    ] {
+        db.run(&format!("DELETE FROM {table} WHERE {day} >= ?1 AND tool IN ({chosen})"), values)?;
     }
-    db.execute(&format!("DELETE FROM caller WHERE last / 86400000 >= ?1 AND tool IN ({chosen})"), values)?;
     Ok(gone.unsigned_abs())
 }
