@@ -1,13 +1,10 @@
 //! Tool catalog of the connected servers, stored in SQLite and searched in memory. A search reloads it if its
 //! generation has changed, so several hosts can share one file.
 
-pub(crate) mod category;
-mod listing_cache;
-
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -27,11 +24,12 @@ use gatehouse_core::{
         tools::{ToolQuery, ToolSearch, ToolSegment, ToolSegments, embedded_tool, query_parts},
     },
 };
+use tokio::time::Instant;
 
-use self::listing_cache::ListingCache;
 use crate::{
     embedding::{EmbeddingTask, TextSource},
     sqlite::tools::SqliteTools,
+    worker::run_blocking,
 };
 
 /// Returns the key of a tool. Server names contain no line feed, so keys are unique.
@@ -62,9 +60,9 @@ impl ToolCatalogStore {
     /// Creates a catalog in a SQLite file that the first call opens. With an embedder, search also compares meaning;
     /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        let store = Arc::new(SqliteTools::new(database));
+        let store = SqliteTools::new(database);
         let texts = Arc::new(ToolTexts(Arc::clone(&store)));
-        let embedding = EmbeddingTask::new(embedder, store.vectors(), texts);
+        let embedding = EmbeddingTask::new(embedder, Arc::clone(&store) as _, texts);
         Self { store, embedding, clock, snapshot: Mutex::default(), cache: ListingCache::default() }
     }
 
@@ -105,10 +103,9 @@ impl ToolCatalogStore {
                 let specs: Vec<_> = server.tools.into_iter().map(|tool| tool.spec).collect();
                 snapshot.segments.push(ToolSegment::new(&server.server, &specs));
             }
-            Arc::new(snapshot)
+            Ok(Arc::new(snapshot))
         };
-        let read = tokio::task::spawn_blocking(read).await;
-        let snapshot = read.map_err(|_| Fault::internal("tool catalog task ended unexpectedly"))?;
+        let snapshot = run_blocking(read).await?;
         *lock(&self.snapshot) = Some(Arc::clone(&snapshot));
         Ok(snapshot)
     }
@@ -217,5 +214,85 @@ impl TextSource for ToolTexts {
     async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
         let specs = self.0.specs(keys).await?;
         Ok(specs.into_iter().map(|spec| spec.map(|spec| embedded_tool(&spec))).collect())
+    }
+}
+
+/// Age at which the cache checks for changes by other processes, too short to notice after an approval in a shell.
+const CACHE_TTL: Duration = Duration::from_millis(500);
+
+/// Caches server listings for calls, because reading a definition from the store takes longer than many servers take to
+/// answer.
+#[derive(Default)]
+struct ListingCache {
+    state: Mutex<CachedListings>,
+}
+
+#[derive(Default)]
+struct CachedListings {
+    /// Generation of the store when it was last checked.
+    generation: i64,
+    checked: Option<Instant>,
+    /// Number of changes by this process.
+    changes: u64,
+    listings: HashMap<String, Option<KnownListing>>,
+}
+
+impl ListingCache {
+    async fn get(&self, store: &SqliteTools, server: &str) -> Result<Option<KnownListing>, Fault> {
+        let changes = {
+            let state = lock(&self.state);
+            let is_fresh = state.checked.is_some_and(|checked| checked.elapsed() < CACHE_TTL);
+            if let Some(known) = state.listings.get(server).filter(|_| is_fresh) {
+                return Ok(known.clone());
+            }
+            state.changes
+        };
+        let generation = store.generation().await?;
+        if let Some(known) = self.get_current(generation, changes, server) {
+            return Ok(known);
+        }
+        let known = store.known_listing(server).await?;
+        let mut state = lock(&self.state);
+        // Discard a listing if the store changed while it was read.
+        if (state.changes, state.generation) == (changes, generation) {
+            state.listings.insert(server.to_owned(), known.clone());
+        }
+        Ok(known)
+    }
+
+    /// Returns the generation of the store, and clears the cache if it has changed, so that a caller who sees a new
+    /// generation reads no older listing.
+    async fn generation(&self, store: &SqliteTools) -> Result<i64, Fault> {
+        let changes = lock(&self.state).changes;
+        let generation = store.generation().await?;
+        self.lock_current(generation, changes);
+        Ok(generation)
+    }
+
+    fn get_current(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
+        self.lock_current(generation, changes)?.listings.get(server).cloned()
+    }
+
+    /// Locks the cache at this generation, and clears older listings. `None` if this process has changed the store
+    /// since.
+    fn lock_current(&self, generation: i64, changes: u64) -> Option<MutexGuard<'_, CachedListings>> {
+        let mut state = lock(&self.state);
+        if state.changes != changes {
+            return None;
+        }
+        if state.generation != generation {
+            state.listings.clear();
+            state.generation = generation;
+        }
+        state.checked = Some(Instant::now());
+        Some(state)
+    }
+
+    /// Must be called after each change by this process.
+    fn changed(&self) {
+        let mut state = lock(&self.state);
+        state.changes += 1;
+        state.listings.clear();
+        state.checked = None;
     }
 }

@@ -21,8 +21,8 @@ use rusqlite::{Connection, Transaction};
 
 use super::{TOOLS, write};
 use crate::{
-    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
-    sqlite::{copy::DataFile, db::Database, error::StoreError, vector_cache::VectorCache, vectors},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore},
+    sqlite::{copy::DataFile, db::Database, error::Result, vector_cache::VectorCache, vectors},
 };
 
 /// Low bits of a generation, which count changes within one database. The high bits count the databases.
@@ -52,15 +52,16 @@ struct State {
     closed: bool,
 }
 
-pub(crate) struct CurrentDatabase {
+/// The tools of servers in the database in use.
+pub(crate) struct SqliteTools {
     file: PathBuf,
     state: Mutex<State>,
     changing: tokio::sync::Mutex<()>,
     own: Weak<Self>,
 }
 
-impl CurrentDatabase {
-    pub(super) fn new(file: PathBuf) -> Arc<Self> {
+impl SqliteTools {
+    pub(crate) fn new(file: PathBuf) -> Arc<Self> {
         let opened = Arc::new(ToolDatabase::new(file_database(&file), 0, None));
         let state = State { opened, listed: HashMap::new(), set_aside: false, closed: false };
         let (state, changing) = (Mutex::new(state), tokio::sync::Mutex::default());
@@ -69,7 +70,7 @@ impl CurrentDatabase {
 
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, &ToolDatabase) -> Result<T, StoreError> + Clone + Send + 'static,
+        work: impl FnOnce(&Connection, &ToolDatabase) -> Result<T> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
             let opened = self.current();
@@ -83,7 +84,7 @@ impl CurrentDatabase {
 
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
             let opened = self.current();
@@ -94,7 +95,8 @@ impl CurrentDatabase {
         }
     }
 
-    pub(super) async fn put(
+    /// Stores changes of a listing, or everything if `force` is set.
+    pub(crate) async fn put(
         &self,
         listing: IndexedListing,
         now: i64,
@@ -116,7 +118,7 @@ impl CurrentDatabase {
         self.write(move |db| write::put(db, &listing, now, force)).await
     }
 
-    pub(super) async fn forget(&self, server: &str) -> Result<(), Fault> {
+    pub(crate) async fn forget(&self, server: &str) -> Result<(), Fault> {
         lock(&self.state).listed.remove(server);
         let server = server.to_owned();
         self.write(move |db| write::forget(db, &server)).await
@@ -127,7 +129,7 @@ impl CurrentDatabase {
         self.current().reason.clone()
     }
 
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let opened = {
             let mut state = lock(&self.state);
             state.closed = true;
@@ -157,20 +159,15 @@ fn file_database(path: &Path) -> Database {
 }
 
 #[async_trait]
-impl VectorStore for CurrentDatabase {
-    async fn waiting(
-        &self,
-        model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
-        let (model, after) = (model.clone(), after.cloned());
-        self.read(move |db, _| vectors::waiting(db, &model, after.as_ref(), limit)).await
+impl VectorStore for SqliteTools {
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
+        let (model, after) = (model.clone(), after.to_owned());
+        self.read(move |db, _| vectors::waiting(db, TOOLS, &model, &after, max)).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let (name, vectors) = (model.name.clone(), Arc::new(vectors));
-        self.write(move |db| vectors::store(db, &name, &vectors)).await
+        self.write(move |db| vectors::store(db, TOOLS, &name, &vectors)).await
     }
 }
 

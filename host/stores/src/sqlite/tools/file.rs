@@ -13,7 +13,7 @@ use super::{read, review};
 use crate::sqlite::{
     copy::{COPY_PAGES, check_integrity},
     db::{DatabaseProfile, create, open_reader, open_writer},
-    error::StoreError,
+    error::{Result, StoreError},
     lock::DatabaseLock,
     migrations::{self, TOOLS},
 };
@@ -21,7 +21,7 @@ use crate::sqlite::{
 const PROFILE: DatabaseProfile = DatabaseProfile::BusyTimeout(Duration::from_secs(1));
 
 /// Reads the file into a database in memory, which must not be used on failure. Blocks.
-pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<()> {
     create::not_empty(path)?;
     let source = match open_reader(path, TOOLS) {
         Ok(source) if source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).is_ok() => {
@@ -35,7 +35,7 @@ pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), Stor
 }
 
 /// Opens a file in a directory that SQLite cannot write to. SQLite can do this only if no `-wal` file is left.
-fn open_immutable(path: &Path) -> Result<Connection, StoreError> {
+fn open_immutable(path: &Path) -> Result<Connection> {
     let is_whole = |wal: PathBuf| fs::metadata(wal).map_or(true, |file| file.len() == 0);
     let text = path.to_str().filter(|text| !text.contains(['?', '#', '%']));
     let (Some(text), true) = (text, is_whole(sibling_path(path, "-wal"))) else {
@@ -50,7 +50,7 @@ fn open_immutable(path: &Path) -> Result<Connection, StoreError> {
 /// Creates the file again without its content, and keeps the old one next to it. `None` if the file is usable. Blocks.
 ///
 /// The file exists at every moment, so after a crash the next process does not conclude that nothing was ever reviewed.
-pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     let _alone = DatabaseLock::try_exclusive(path)?;
     let is_whole =
         create::not_empty(path).and_then(|()| open_writer(path, TOOLS, PROFILE)).and_then(|db| check(&db));
@@ -78,7 +78,7 @@ pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     Ok(Some(aside))
 }
 
-fn check(db: &Connection) -> Result<(), StoreError> {
+fn check(db: &Connection) -> Result<()> {
     check_integrity(db, "quick_check")?;
     read::pending_changes(db)?;
     for server in read::all(db)? {

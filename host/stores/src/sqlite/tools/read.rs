@@ -9,29 +9,29 @@ use gatehouse_core::{
     source::Listing,
     tool_policy::ToolPromise,
 };
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 use serde::de::DeserializeOwned;
 
 use super::{
     StoredServer, StoredTool, TOOLS,
     review::{self, IS_QUARANTINED, REVIEW_JOINS},
 };
-use crate::sqlite::error::StoreError;
+use crate::sqlite::{
+    error::{Result, StoreError},
+    statements::CachedStatements as _,
+};
 
-pub(super) fn generation(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.prepare_cached("SELECT generation FROM listing_state")?.query_row([], |row| row.get(0))?)
+pub(super) fn generation(db: &Connection) -> Result<i64> {
+    db.value("SELECT generation FROM listing_state", [])
 }
 
-pub(super) fn count(db: &Connection) -> Result<usize, StoreError> {
-    let count: i64 = db.prepare_cached("SELECT count(*) FROM tool")?.query_row([], |row| row.get(0))?;
-    Ok(count as usize)
+pub(super) fn count(db: &Connection) -> Result<usize> {
+    Ok(db.value::<i64>("SELECT count(*) FROM tool", [])? as usize)
 }
 
-pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<KnownListing>, StoreError> {
-    let mut statement =
-        db.prepare_cached("SELECT about, last_change, quarantine FROM server WHERE name = ?1")?;
-    let found: Option<(String, Option<i64>, bool)> =
-        statement.query_row([server], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
+pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<KnownListing>> {
+    let sql = "SELECT about, last_change, quarantine FROM server WHERE name = ?1";
+    let found: Option<(String, Option<i64>, bool)> = db.first(sql, [server], |row| row.try_into())?;
     let Some((about, last_change, quarantine)) = found else { return Ok(None) };
     let mut listing: Listing = parsed(&about)?;
     let mut held_back = 0;
@@ -75,12 +75,10 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
     }))
 }
 
-pub(super) fn pending_changes(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
+pub(super) fn pending_changes(db: &Connection) -> Result<Vec<PendingChange>> {
     let mut all = quarantined_tools(db)?;
-    let mut statement = db.prepare_cached("SELECT name, about FROM server WHERE quarantine")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let (server, about): (String, String) = (row.get(0)?, row.get(1)?);
+    let sql = "SELECT name, about FROM server WHERE quarantine";
+    for (server, about) in db.all::<(String, String), Vec<_>>(sql, [], |row| row.try_into())? {
         let held = review::quarantined_definitions(db, &server, &parsed(&about)?)?;
         all.extend(held.into_iter().map(|held| held.change(&server)));
     }
@@ -88,7 +86,7 @@ pub(super) fn pending_changes(db: &Connection) -> Result<Vec<PendingChange>, Sto
     Ok(all)
 }
 
-fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> {
+fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT tool.server, tool.name, tool.digest, reviewed.definition, spec, accepted, {IS_QUARANTINED} FROM {REVIEW_JOINS}"
     ))?;
@@ -121,13 +119,13 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>, StoreError> 
 }
 
 /// Returns a tool whose promises are limited to the accepted ones.
-fn accepted_spec(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
+fn accepted_spec(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>> {
     let mut spec: ToolSpec = parsed(spec)?;
     accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(ToolPromise::NONE).enforce(&mut spec);
     Ok(Arc::new(spec))
 }
 
-pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>, StoreError> {
+pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT tool.server, number, spec, {IS_QUARANTINED}, accepted FROM {REVIEW_JOINS} ORDER BY tool.server, place"
     ))?;
@@ -145,18 +143,16 @@ pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>, StoreError> {
     Ok(all)
 }
 
-pub(super) fn spec(db: &Connection, key: &str) -> Result<Option<ToolSpec>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT spec FROM tool JOIN item ON item.number = tool.number WHERE item.corpus = ?1 AND item.key = ?2",
-    )?;
-    let found: Option<String> = statement.query_row([TOOLS, key], |row| row.get(0)).optional()?;
+pub(super) fn spec(db: &Connection, key: &str) -> Result<Option<ToolSpec>> {
+    let sql = "SELECT spec FROM tool JOIN item ON item.number = tool.number WHERE item.corpus = ?1 AND item.key = ?2";
+    let found: Option<String> = db.find(sql, [TOOLS, key])?;
     found.map(|text| parsed(&text)).transpose()
 }
 
-fn time(row: &Row<'_>, column: usize) -> Result<Option<u64>, StoreError> {
+fn time(row: &Row<'_>, column: usize) -> Result<Option<u64>> {
     Ok(row.get::<_, Option<i64>>(column)?.and_then(|time| u64::try_from(time).ok()))
 }
 
-pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::InvalidValue(error.to_string()))
+pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(StoreError::invalid)
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, params};
 use serde_json::Value;
 
 use super::read::parsed;
-use crate::sqlite::error::StoreError;
+use crate::sqlite::{error::Result, statements::CachedStatements as _};
 
 /// SQL condition for a quarantined tool, given [`REVIEW_JOINS`].
 pub(super) const IS_QUARANTINED: &str = "coalesce(reviewed.digest <> tool.digest, server.quarantine)";
@@ -55,21 +55,19 @@ pub(super) fn prepare(
     db: &Connection,
     listed: &IndexedListing,
     before: Option<&StoredServerState>,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let server = &*listed.server;
     if listed.on_change == ChangePolicy::Warn {
-        let sql = "DELETE FROM reviewed WHERE server = ?1";
-        return Ok(db.prepare_cached(sql)?.execute([server])? > 0);
+        return Ok(db.run("DELETE FROM reviewed WHERE server = ?1", [server])? > 0);
     }
     let accepted = match before {
         Some(before) if before.quarantine => Vec::new(),
         // Changes were served until now, so the stored definitions are those last served.
         Some(before) => {
             let mut accepted = parsed::<Listing>(&before.about)?.non_tool_definitions();
-            let mut statement = db.prepare_cached("SELECT spec FROM tool WHERE server = ?1")?;
-            let mut rows = statement.query([server])?;
-            while let Some(row) = rows.next()? {
-                accepted.push(Definition::from_tool(&parsed(&row.get::<_, String>(0)?)?));
+            let sql = "SELECT spec FROM tool WHERE server = ?1";
+            for spec in db.column::<String, Vec<_>>(sql, [server])? {
+                accepted.push(Definition::from_tool(&parsed(&spec)?));
             }
             accepted
         }
@@ -87,26 +85,26 @@ pub(super) fn prepare(
     Ok(false)
 }
 
-pub(super) fn approve(db: &Connection, held: &PendingChange) -> Result<(), StoreError> {
+pub(super) fn approve(db: &Connection, held: &PendingChange) -> Result<()> {
     let PendingChange { kind, name, now, digest, .. } = held.clone();
     accept(db, "INSERT OR REPLACE", &held.server, &Definition { kind, name, text: now, digest })
 }
 
-fn accept(db: &Connection, insert: &str, server: &str, definition: &Definition) -> Result<(), StoreError> {
+fn accept(db: &Connection, insert: &str, server: &str, definition: &Definition) -> Result<()> {
     let Definition { kind, name, text, digest } = definition;
     let sql = format!(
         "{insert} INTO reviewed (server, kind, name, digest, definition) VALUES (?1, ?2, ?3, ?4, ?5)"
     );
-    db.prepare_cached(&sql)?.execute(params![server, kind.as_str(), name, digest, text])?;
+    db.run(&sql, params![server, kind.as_str(), name, digest, text])?;
     Ok(())
 }
 
 /// Returns true if this database replaces an unreadable one, whose reviews are lost.
-pub(super) fn is_lost(db: &Connection) -> Result<bool, StoreError> {
-    Ok(db.prepare_cached("SELECT lost FROM listing_state")?.query_row([], |row| row.get(0))?)
+pub(super) fn is_lost(db: &Connection) -> Result<bool> {
+    db.value("SELECT lost FROM listing_state", [])
 }
 
-pub(super) fn set_lost(db: &Connection) -> Result<(), StoreError> {
+pub(super) fn set_lost(db: &Connection) -> Result<()> {
     db.execute("UPDATE listing_state SET lost = 1, generation = generation + 1", [])?;
     Ok(())
 }
@@ -116,14 +114,10 @@ pub(super) fn quarantined_definitions(
     db: &Connection,
     server: &str,
     about: &Listing,
-) -> Result<Vec<QuarantinedDefinition>, StoreError> {
+) -> Result<Vec<QuarantinedDefinition>> {
     let sql = "SELECT kind, name, digest, definition FROM reviewed WHERE server = ?1 AND kind <> 'tool'";
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([server], |row| {
-        let key: (String, String) = (row.get(0)?, row.get(1)?);
-        Ok((key, (row.get::<_, String>(2)?, row.get::<_, String>(3)?)))
-    })?;
-    let mut reviewed: HashMap<_, _> = rows.collect::<Result<_, _>>()?;
+    let mut reviewed: HashMap<(String, String), (String, String)> =
+        db.all(sql, [server], |row| Ok(((row.get(0)?, row.get(1)?), (row.get(2)?, row.get(3)?))))?;
     let held = about.non_tool_definitions().into_iter().filter_map(|definition| {
         let key = (definition.kind.as_str().to_owned(), definition.name.clone());
         let before = reviewed.remove(&key);

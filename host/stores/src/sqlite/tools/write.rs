@@ -1,26 +1,32 @@
 //! Writes server listings.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gatehouse_core::{
     ToolSpec,
     definition::{Definition, DefinitionKind},
+    names::split_identifier,
     ports::{
         servers::RefreshReport,
-        tool_index::{ChangePolicy, IndexedListing},
+        tool_index::{CATEGORIES, ChangePolicy, IndexedListing},
     },
+    search::for_each_term,
     source::Listing,
     tool_policy::ToolPromise,
 };
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{
     TOOLS,
     review::{self, StoredServerState},
 };
 use crate::{
-    sqlite::{error::StoreError, vectors},
-    tools::{category, key},
+    sqlite::{
+        error::{Result, StoreError},
+        statements::CachedStatements as _,
+        vectors,
+    },
+    tools::key,
 };
 
 const MAX_PROMISES: i64 = 4_096;
@@ -30,26 +36,20 @@ struct PreviousTool {
     last_change: Option<i64>,
 }
 
-pub(super) fn put(
-    db: &Connection,
-    listed: &IndexedListing,
-    now: i64,
-    force: bool,
-) -> Result<RefreshReport, StoreError> {
+pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: bool) -> Result<RefreshReport> {
     let server = &*listed.server;
     let mut before = previous_tools(db, server)?;
     let about = Listing { tools: Vec::new(), ..Listing::clone(&listed.listing) };
-    let about = serde_json::to_string(&about).map_err(encoding_error)?;
-    let known = db
-        .prepare_cached("SELECT about, quarantine FROM server WHERE name = ?1")?
-        .query_row([server], |row| Ok(StoredServerState { about: row.get(0)?, quarantine: row.get(1)? }))
-        .optional()?;
+    let about = serde_json::to_string(&about).map_err(StoreError::invalid)?;
+    let sql = "SELECT about, quarantine FROM server WHERE name = ?1";
+    let state = |row: &Row<'_>| Ok(StoredServerState { about: row.get(0)?, quarantine: row.get(1)? });
+    let known = db.first(sql, [server], state)?;
     let quarantine = listed.on_change == ChangePolicy::Quarantine;
-    db.prepare_cached(
+    db.run(
         "INSERT INTO server (name, about, quarantine) VALUES (?1, ?2, ?3)
          ON CONFLICT (name) DO UPDATE SET about = excluded.about, quarantine = excluded.quarantine",
-    )?
-    .execute(params![server, about, quarantine])?;
+        params![server, about, quarantine],
+    )?;
     let is_forgotten = review::prepare(db, listed, known.as_ref())?;
     let mut report = RefreshReport::default();
     for (place, tool) in listed.listing.tools.iter().enumerate() {
@@ -64,38 +64,27 @@ pub(super) fn put(
         }
         if same && !force {
             let sql = "UPDATE tool SET place = ?3 WHERE server = ?1 AND name = ?2 AND place <> ?3";
-            db.prepare_cached(sql)?.execute(params![server, &*tool.name, place as i64])?;
+            db.run(sql, params![server, &*tool.name, place as i64])?;
             continue;
         }
         report.embeddings += 1;
         let last_change = old.and_then(|old| if same { old.last_change } else { Some(now) });
         let number = vectors::put_item(db, TOOLS, &key(server, &tool.name), &digest)?;
-        let category = category::classify(&listed.tags, tool);
-        let spec = serde_json::to_string(&**tool).map_err(encoding_error)?;
-        db.prepare_cached(
+        let category = classify(&listed.tags, tool);
+        let spec = serde_json::to_string(&**tool).map_err(StoreError::invalid)?;
+        db.run(
             "INSERT OR REPLACE INTO tool (number, server, name, place, digest, category, last_change, spec)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
-            number,
-            server,
-            &*tool.name,
-            place as i64,
-            digest,
-            category,
-            last_change,
-            spec
-        ])?;
+            params![number, server, &*tool.name, place as i64, digest, category, last_change, spec],
+        )?;
     }
     for name in before.keys() {
-        db.prepare_cached("DELETE FROM item WHERE corpus = ?1 AND key = ?2")?
-            .execute([TOOLS, &key(server, name)])?;
+        db.run("DELETE FROM item WHERE corpus = ?1 AND key = ?2", [TOOLS, &key(server, name)])?;
         report.removed += 1;
     }
     let others = report.updated + report.removed > 0 || (known.is_some() && report.added > 0);
     if others {
-        db.prepare_cached("UPDATE server SET last_change = ?2 WHERE name = ?1")?
-            .execute(params![server, now])?;
+        db.run("UPDATE server SET last_change = ?2 WHERE name = ?1", params![server, now])?;
     }
     let is_as_it_was = known.is_some_and(|known| known.about == about && known.quarantine == quarantine);
     if others || force || is_forgotten || !is_as_it_was || report.added > 0 {
@@ -104,14 +93,13 @@ pub(super) fn put(
     Ok(report)
 }
 
-pub(super) fn forget(db: &Connection, server: &str) -> Result<(), StoreError> {
-    let sql = "DELETE FROM item WHERE number IN (SELECT number FROM tool WHERE server = ?1)";
-    db.prepare_cached(sql)?.execute([server])?;
-    db.prepare_cached("DELETE FROM server WHERE name = ?1")?.execute([server])?;
+pub(super) fn forget(db: &Connection, server: &str) -> Result<()> {
+    db.run("DELETE FROM item WHERE number IN (SELECT number FROM tool WHERE server = ?1)", [server])?;
+    db.run("DELETE FROM server WHERE name = ?1", [server])?;
     changed(db)
 }
 
-pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) -> Result<bool, StoreError> {
+pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) -> Result<bool> {
     let mut waits = super::read::pending_changes(db)?.into_iter();
     let named = waits.find(|held| held.server == server && held.digest == digest && held.label() == label);
     let Some(held) = named else { return Ok(false) };
@@ -119,9 +107,9 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
         review::approve(db, &held)?;
     }
     if held.kind == DefinitionKind::Tool {
-        let accepted = serde_json::to_string(&held.says).map_err(encoding_error)?;
-        db.prepare_cached("INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)")?
-            .execute([server, &held.name, &accepted])?;
+        let accepted = serde_json::to_string(&held.says).map_err(StoreError::invalid)?;
+        let sql = "INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)";
+        db.run(sql, [server, &held.name, &accepted])?;
     }
     changed(db)?;
     Ok(true)
@@ -129,27 +117,59 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
 
 /// Accepts the promises of a tool when it is first seen. Beyond [`MAX_PROMISES`] tools per server, new ones promise
 /// nothing, because deleting older promises would let a server change them.
-fn accept_first(db: &Connection, server: &str, tool: &ToolSpec) -> Result<(), StoreError> {
-    let accepted = serde_json::to_string(&ToolPromise::from_spec(tool)).map_err(encoding_error)?;
+fn accept_first(db: &Connection, server: &str, tool: &ToolSpec) -> Result<()> {
+    let accepted = serde_json::to_string(&ToolPromise::from_spec(tool)).map_err(StoreError::invalid)?;
     let sql = "INSERT OR IGNORE INTO promise (server, name, accepted) SELECT ?1, ?2, ?3
                WHERE (SELECT count(*) FROM promise WHERE server = ?1) < ?4";
-    db.prepare_cached(sql)?.execute(params![server, &*tool.name, accepted, MAX_PROMISES])?;
+    db.run(sql, params![server, &*tool.name, accepted, MAX_PROMISES])?;
     Ok(())
 }
 
-pub(super) fn changed(db: &Connection) -> Result<(), StoreError> {
-    db.prepare_cached("UPDATE listing_state SET generation = generation + 1")?.execute([])?;
+pub(super) fn changed(db: &Connection) -> Result<()> {
+    db.run("UPDATE listing_state SET generation = generation + 1", [])?;
     Ok(())
 }
 
-fn previous_tools(db: &Connection, server: &str) -> Result<HashMap<String, PreviousTool>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT name, digest, last_change FROM tool WHERE server = ?1")?;
-    let rows = statement.query_map([server], |row| {
+fn previous_tools(db: &Connection, server: &str) -> Result<HashMap<String, PreviousTool>> {
+    db.all("SELECT name, digest, last_change FROM tool WHERE server = ?1", [server], |row| {
         Ok((row.get(0)?, PreviousTool { digest: row.get(1)?, last_change: row.get(2)? }))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })
 }
 
-fn encoding_error(error: serde_json::Error) -> StoreError {
-    StoreError::InvalidValue(error.to_string())
+/// Words of each category. The category with the most matching words wins.
+const CATEGORY_WORDS: [(&str, &str); 8] = [
+    ("files", "file files directory folder path disk filesystem copy move rename mkdir"),
+    (
+        "code",
+        "git commit branch diff repository issue pull request merge lint build test function class compile",
+    ),
+    ("web", "web page url browser fetch http html crawl click navigate screenshot search site"),
+    ("data", "database table sql query row column schema csv spreadsheet dataset record"),
+    ("messages", "message email mail chat channel send slack thread reply notify sms"),
+    ("documents", "document pdf markdown note notes wiki article docs paragraph text"),
+    ("cloud", "cloud deploy cluster pod bucket instance container server region kubernetes lambda"),
+    ("memory", "memory remember recall entity entities knowledge graph observation relation"),
+];
+
+/// Returns the category of a tool, from the tags of its server or from words in its name and description.
+fn classify(tags: &[String], tool: &ToolSpec) -> &'static str {
+    let tagged =
+        CATEGORIES.into_iter().find(|category| tags.iter().any(|tag| tag.eq_ignore_ascii_case(category)));
+    if let Some(category) = tagged {
+        return category;
+    }
+    let mut terms = HashSet::new();
+    let text = format!("{} {}", split_identifier(&tool.name), tool.description);
+    for_each_term(&text, |term| {
+        terms.insert(term.to_owned());
+    });
+    let score = |words: &str| {
+        let mut score = 0;
+        for_each_term(words, |word| score += usize::from(terms.contains(word)));
+        score
+    };
+    let scored = CATEGORY_WORDS.iter().map(|(category, words)| (score(words), *category));
+    // `rev` makes the first category win a tie, because file tools often mention text, too.
+    let best = scored.rev().max_by_key(|(score, _)| *score);
+    best.filter(|(score, _)| *score > 0).map_or("other", |(_, category)| category)
 }

@@ -10,12 +10,15 @@ use std::{
 use gatehouse_core::{Fault, lock};
 use rusqlite::Connection;
 
-use super::{CurrentDatabase, ListingHistory, ToolDatabase, file_database};
-use crate::sqlite::{
-    copy::DataFile,
-    db::Database,
-    error::StoreError,
-    tools::{file, review, write},
+use super::{ListingHistory, SqliteTools, ToolDatabase, file_database};
+use crate::{
+    sqlite::{
+        copy::DataFile,
+        db::Database,
+        error::{Result, StoreError},
+        tools::{file, review, write},
+    },
+    worker::run_detached,
 };
 
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
@@ -24,15 +27,11 @@ const LOST_REVIEW_NOTE: &str = "Reviews are lost: servers with on_change = \"qua
 `gatehouse servers review` approves their listings; for other servers, the current claims of their tools count as \
 accepted.";
 
-impl CurrentDatabase {
+impl SqliteTools {
     /// Switches to another database than the failed one. Returns `Ok` if the work can be retried.
     pub(super) async fn replace(&self, failed: Arc<ToolDatabase>, error: StoreError) -> Result<(), Fault> {
         let Some(own) = self.own.upgrade() else { return Err(failed.db.fault(error)) };
-        // Runs to completion even if the caller is canceled.
-        let replaced = tokio::spawn(async move { own.replace_now(failed, error).await });
-        replaced.await.unwrap_or_else(|_| {
-            Err(Fault::internal("switching the tool catalog database ended unexpectedly"))
-        })
+        run_detached(async move { own.replace_now(failed, error).await }).await
     }
 
     async fn replace_now(&self, failed: Arc<ToolDatabase>, error: StoreError) -> Result<(), Fault> {
@@ -110,7 +109,7 @@ impl CurrentDatabase {
         lock(&self.state).listed.values().cloned().collect()
     }
 
-    async fn set_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+    async fn set_aside(&self) -> Result<Option<PathBuf>> {
         let path = self.file.clone();
         let done = tokio::task::spawn_blocking(move || file::set_aside(&path)).await;
         done.unwrap_or(Err(StoreError::Closed))
@@ -172,7 +171,7 @@ async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fa
 }
 
 /// Stores each server's first listing, which counts as reviewed if the server is new, and then its last listing.
-fn put_all(db: &Connection, listed: &[ListingHistory]) -> Result<(), StoreError> {
+fn put_all(db: &Connection, listed: &[ListingHistory]) -> Result<()> {
     for ListingHistory { first, last } in listed {
         write::put(db, &first.0, first.1, false)?;
         write::put(db, &last.0, last.1, false)?;
@@ -180,7 +179,7 @@ fn put_all(db: &Connection, listed: &[ListingHistory]) -> Result<(), StoreError>
     write::changed(db)
 }
 
-async fn retry(database: Weak<CurrentDatabase>) {
+async fn retry(database: Weak<SqliteTools>) {
     loop {
         tokio::time::sleep(RETRY_PAUSE).await;
         let Some(database) = database.upgrade() else { return };

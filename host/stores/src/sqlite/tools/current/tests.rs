@@ -10,7 +10,6 @@ use gatehouse_core::{
 use serde_json::Map;
 
 use super::*;
-use crate::sqlite::tools::SqliteTools;
 
 fn listing(server: &str, says: &str, on_change: ChangePolicy) -> IndexedListing {
     let tool = ToolSpec {
@@ -93,9 +92,9 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
     let tools = SqliteTools::new(file.clone());
     put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
     assert_eq!(known(&tools, "open").await.tools.len(), 1);
-    assert!(tools.db.reason().is_some_and(|why| why.contains("version 99")), "{:?}", tools.db.reason());
+    assert!(tools.reason().is_some_and(|why| why.contains("version 99")), "{:?}", tools.reason());
     drop(newer);
-    assert!(!tools.db.reopen_file().await && tools.db.reopen_file().await, "made again, then used");
+    assert!(!tools.reopen_file().await && tools.reopen_file().await, "made again, then used");
     assert!(dir.path().join("tools.db.set-aside").exists());
     tools.close().await;
     assert_eq!(known(&SqliteTools::new(file), "open").await.tools.len(), 1);
@@ -115,10 +114,10 @@ async fn listings_are_in_memory_until_the_file_is_usable() {
     assert_eq!(waits.len(), 1, "there may have been a file: {waits:?}");
     let refused = tools.approve("strict", "read", &waits[0].digest).await.unwrap_err();
     assert!(refused.message.starts_with("cannot store the approval: "), "{refused}");
-    assert!(!tools.db.reopen_file().await);
+    assert!(!tools.reopen_file().await);
     fs::remove_dir(&file).unwrap();
     put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
-    assert!(tools.db.reopen_file().await && tools.db.reason().is_none());
+    assert!(tools.reopen_file().await && tools.reason().is_none());
     let waits = held(&tools).await;
     assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
     tools.close().await;
@@ -135,14 +134,14 @@ async fn reviews_still_count_on_a_full_disk() {
         let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
         Ok(db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?)
     };
-    tools.db.write(full).await.unwrap();
+    tools.write(full).await.unwrap();
     put(&tools, "open", &"Reads. ".repeat(9_000), ChangePolicy::Warn).await;
-    assert!(tools.db.reason().is_some_and(|why| why.contains("the disk is full")), "{:?}", tools.db.reason());
+    assert!(tools.reason().is_some_and(|why| why.contains("the disk is full")), "{:?}", tools.reason());
     assert!(known(&tools, "open").await.listing.tools[0].description.len() > 50_000);
     put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
     let waits = held(&tools).await;
     assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
     assert_ne!(tools.generation().await.unwrap(), before);
-    assert!(tools.db.reopen_file().await, "there is room again");
+    assert!(tools.reopen_file().await, "there is room again");
     assert_eq!(held(&tools).await.len(), 1);
 }
