@@ -36,7 +36,13 @@ pub(super) enum StoreError {
     Fault(#[from] Fault),
 }
 
+pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 impl StoreError {
+    pub(super) fn invalid(error: impl ToString) -> Self {
+        Self::InvalidValue(error.to_string())
+    }
+
     /// Returns `true` if the connection is unusable, and probably every other connection to this server.
     pub(super) fn is_lost(&self) -> bool {
         match self {
@@ -159,11 +165,11 @@ fn bounded(message: &str, code: &str) -> String {
     let line: String = message.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if code.is_empty() { line } else { format!("{line}, SQLSTATE {code}") }
 }
-pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
-    row.try_get(at).map_err(|error| StoreError::InvalidValue(error.to_string()))
+pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T> {
+    row.try_get(at).map_err(StoreError::invalid)
 }
 
 /// Decodes a count and saturates at `u32::MAX`.
-pub(super) fn count(row: &Row, at: usize) -> Result<u32, StoreError> {
+pub(super) fn count(row: &Row, at: usize) -> Result<u32> {
     Ok(u32::try_from(column::<i64>(row, at)?).unwrap_or(u32::MAX))
 }

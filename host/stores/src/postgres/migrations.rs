@@ -8,7 +8,10 @@ mod documents;
 
 use std::time::Duration;
 
-use super::{error::StoreError, session::PostgresSession};
+use super::{
+    error::{Result, StoreError},
+    session::PostgresSession,
+};
 
 /// A group of tables with its own version number.
 #[derive(Debug, Clone, Copy)]
@@ -182,9 +185,8 @@ impl SchemaPart {
     }
 
     /// Returns the version of the stored tables. `None` if this part does not exist yet.
-    pub(super) async fn version(&self, db: &PostgresSession) -> Result<Option<i64>, StoreError> {
-        let there = db.one("SELECT to_regclass('gatehouse.schema_version') IS NOT NULL", &[]).await?;
-        if !there.try_get::<_, bool>(0)? {
+    pub(super) async fn version(&self, db: &PostgresSession) -> Result<Option<i64>> {
+        if !db.value("SELECT to_regclass('gatehouse.schema_version') IS NOT NULL", &[]).await? {
             return Ok(None);
         }
         let row = db
@@ -194,7 +196,7 @@ impl SchemaPart {
     }
 
     /// Returns the version of the stored tables. Fails if it or that of a dependency is too new.
-    pub(super) async fn checked_version(&self, db: &PostgresSession) -> Result<Option<i64>, StoreError> {
+    pub(super) async fn checked_version(&self, db: &PostgresSession) -> Result<Option<i64>> {
         let mut version = None;
         for part in self.all() {
             version = part.version(db).await?;
@@ -204,13 +206,13 @@ impl SchemaPart {
     }
 
     /// Rejects a version that is newer than this binary supports.
-    pub(super) fn check(&self, found: i64) -> Result<(), StoreError> {
+    pub(super) fn check(&self, found: i64) -> Result<()> {
         let known = self.latest();
         if found > known { Err(StoreError::NewerSchema { found, known }) } else { Ok(()) }
     }
 
     /// Applies all missing steps. `vector` is the schema of pgvector.
-    pub(super) async fn migrate(&self, db: &PostgresSession, vector: Option<&str>) -> Result<(), StoreError> {
+    pub(super) async fn migrate(&self, db: &PostgresSession, vector: Option<&str>) -> Result<()> {
         loop {
             let found = self.version(db).await?.unwrap_or(0);
             self.check(found)?;
@@ -231,7 +233,7 @@ impl SchemaPart {
     }
 
     /// Applies the next step in a transaction that holds the lock.
-    async fn step(&self, db: &PostgresSession, vector: Option<&str>) -> Result<(), StoreError> {
+    async fn step(&self, db: &PostgresSession, vector: Option<&str>) -> Result<()> {
         db.batch(
             "DO $$ BEGIN
                 IF to_regnamespace('gatehouse') IS NULL THEN CREATE SCHEMA gatehouse; END IF;

@@ -16,15 +16,15 @@ use gatehouse_net::{Backoff, CircuitBreaker, TrustRoots, tls_config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    PostgresConfig, address::TlsMode, error::StoreError, migrations::SchemaPart, session::PostgresSession,
+    PostgresConfig,
+    address::TlsMode,
+    error::{Result, StoreError},
+    migrations::SchemaPart,
+    session::PostgresSession,
 };
+use crate::worker::run_blocking;
 
 const MAX_CONNECTIONS: usize = 8;
-
-/// A connection pool and the migrations of its tables.
-pub(super) struct PostgresServer {
-    shared: Arc<PostgresState>,
-}
 
 /// Ownership of the tables on a server.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +35,8 @@ pub(super) enum ServerTables {
     Foreign,
 }
 
-/// State that a server shares with its sessions.
-pub(super) struct PostgresState {
+/// A connection pool and the migrations of its tables.
+pub(super) struct PostgresServer {
     subject: &'static str,
     pub(super) config: PostgresConfig,
     pub(super) tables: ServerTables,
@@ -54,9 +54,9 @@ struct ConnectionPool {
 }
 
 impl PostgresServer {
-    pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: ServerTables) -> Self {
+    pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: ServerTables) -> Arc<Self> {
         let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
-        let shared = PostgresState {
+        Arc::new(Self {
             subject,
             config,
             tables,
@@ -64,22 +64,17 @@ impl PostgresServer {
             breaker: CircuitBreaker::new(backoff),
             ready: AtomicBool::new(false),
             migrating: tokio::sync::Mutex::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        })
     }
 
     pub(super) fn address(&self) -> &str {
-        &self.shared.config.address
-    }
-
-    pub(super) fn fault(&self, error: StoreError) -> Fault {
-        self.shared.fault(error)
+        &self.config.address
     }
 
     /// Runs `work` in a read-only transaction on a snapshot.
     pub(super) async fn read_with<T>(
-        &self,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T, StoreError>,
+        self: &Arc<Self>,
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
     ) -> Result<T, Fault> {
         self.migrate_once().await?;
         let db = self.session().await?;
@@ -92,8 +87,8 @@ impl PostgresServer {
 
     /// Runs `work` in a transaction that holds the writer lock.
     pub(super) async fn write_with<T>(
-        &self,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T, StoreError>,
+        self: &Arc<Self>,
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
     ) -> Result<T, Fault> {
         let db = self.write().await?;
         let result = work(&db).await;
@@ -102,8 +97,8 @@ impl PostgresServer {
 
     /// Runs `work` outside a transaction, without migrating or checking the tables.
     pub(super) async fn inspect_with<T>(
-        &self,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T, StoreError>,
+        self: &Arc<Self>,
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
     ) -> Result<T, Fault> {
         let db = self.session().await?;
         let result = work(&db).await;
@@ -111,7 +106,7 @@ impl PostgresServer {
     }
 
     /// Begins a transaction that holds the writer lock.
-    pub(super) async fn write(&self) -> Result<PostgresSession, Fault> {
+    pub(super) async fn write(self: &Arc<Self>) -> Result<PostgresSession, Fault> {
         self.migrate_once().await?;
         let mut session = self.session().await?;
         match session.begin_write().await {
@@ -121,34 +116,34 @@ impl PostgresServer {
     }
 
     /// Returns a connection without migrating or checking the tables.
-    pub(super) async fn session(&self) -> Result<PostgresSession, Fault> {
-        self.shared.breaker.check().map_err(|(fault, wait)| {
+    pub(super) async fn session(self: &Arc<Self>) -> Result<PostgresSession, Fault> {
+        self.breaker.check().map_err(|(fault, wait)| {
             let message = format!("{}; next try in {:.1} s", fault.message, wait.as_secs_f64());
             Fault { message, ..fault }
         })?;
-        let ConnectionPool { pool, .. } = self.shared.get_or_connect().await?;
+        let ConnectionPool { pool, .. } = self.get_or_connect().await?;
         match pool.get().await {
             Ok(client) => {
-                self.shared.breaker.record_success();
-                Ok(PostgresSession::new(client, Arc::clone(&self.shared)))
+                self.breaker.record_success();
+                Ok(PostgresSession::new(client, Arc::clone(self)))
             }
-            Err(error) => Err(self.shared.connection_fault(error)),
+            Err(error) => Err(self.connection_fault(error)),
         }
     }
 
     /// Runs pending migrations on first use.
-    async fn migrate_once(&self) -> Result<(), Fault> {
-        let ServerTables::Own(part) = self.shared.tables else { return Ok(()) };
-        if self.shared.ready.load(Ordering::Acquire) {
+    async fn migrate_once(self: &Arc<Self>) -> Result<(), Fault> {
+        let ServerTables::Own(part) = self.tables else { return Ok(()) };
+        if self.ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let _turn = self.shared.migrating.lock().await;
-        if self.shared.ready.load(Ordering::Acquire) {
+        let _turn = self.migrating.lock().await;
+        if self.ready.load(Ordering::Acquire) {
             return Ok(());
         }
         let session = self.session().await?.with_migration_timeout();
         let work = async {
-            let encoding: String = session.one("SHOW server_encoding", &[]).await?.try_get(0)?;
+            let encoding: String = session.value("SHOW server_encoding", &[]).await?;
             if encoding != "UTF8" {
                 return Err(StoreError::Encoding(encoding));
             }
@@ -159,12 +154,10 @@ impl PostgresServer {
         };
         let result = work.await;
         session.finish(result).await?;
-        self.shared.ready.store(true, Ordering::Release);
+        self.ready.store(true, Ordering::Release);
         Ok(())
     }
-}
 
-impl PostgresState {
     pub(super) fn fault(&self, error: StoreError) -> Fault {
         let lacks_rights = error.is_denied();
         let fault = error.into_fault(self.subject, &self.config.address);
@@ -196,11 +189,7 @@ impl PostgresState {
             return Ok(connections.clone());
         }
         let tls = self.config.tls.clone();
-        let tls = tokio::task::spawn_blocking(move || tls_connector(&tls)).await;
-        let tls = match tls {
-            Ok(tls) => tls.map_err(|error| self.fault(error))?,
-            Err(_) => return Err(Fault::internal("the task that reads certificates failed")),
-        };
+        let tls = run_blocking(move || Ok(tls_connector(&tls))).await?.map_err(|error| self.fault(error))?;
         let pool = self.pool(tls.clone())?;
         // Two callers can race; use the first pool.
         Ok(lock(&self.connections).get_or_insert(ConnectionPool { pool, tls }).clone())
@@ -257,7 +246,7 @@ impl PostgresState {
 }
 
 /// Creates a TLS connector. May block to read root certificates.
-fn tls_connector(tls: &TlsMode) -> Result<MakeRustlsConnect, StoreError> {
+fn tls_connector(tls: &TlsMode) -> Result<MakeRustlsConnect> {
     let roots = match tls {
         // Unused: no connection is encrypted.
         TlsMode::Off => TrustRoots::None,

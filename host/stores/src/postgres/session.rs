@@ -7,11 +7,14 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Client, Object};
 use gatehouse_core::outcome::Fault;
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::{
+    Row,
+    types::{FromSqlOwned, ToSql},
+};
 
 use super::{
-    error::{StoreError, column},
-    server::{PostgresState, ServerTables},
+    error::{Result, StoreError, column, count},
+    server::{PostgresServer, ServerTables},
 };
 
 pub(super) type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -28,7 +31,7 @@ const LOCK_NAMESPACE: i32 = i32::from_be_bytes(*b"gate");
 pub(super) struct PostgresSession {
     /// `None` after the connection was returned to the pool.
     client: Option<Client>,
-    shared: Arc<PostgresState>,
+    server: Arc<PostgresServer>,
     limit: Duration,
 }
 
@@ -40,12 +43,12 @@ pub(super) enum CommitOutcome {
 }
 
 impl PostgresSession {
-    pub(super) fn new(client: Client, shared: Arc<PostgresState>) -> Self {
-        let limit = shared.config.times.statement + CLIENT_GRACE;
-        Self { client: Some(client), shared, limit }
+    pub(super) fn new(client: Client, server: Arc<PostgresServer>) -> Self {
+        let limit = server.config.times.statement + CLIENT_GRACE;
+        Self { client: Some(client), server, limit }
     }
 
-    fn client(&self) -> Result<&Client, StoreError> {
+    fn client(&self) -> Result<&Client> {
         self.client
             .as_ref()
             .ok_or_else(|| StoreError::InvalidValue("the connection was already released".into()))
@@ -54,53 +57,74 @@ impl PostgresSession {
     async fn with_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         match tokio::time::timeout(self.limit, work).await {
             Ok(result) => Ok(result?),
             Err(_) => Err(StoreError::Timeout(self.limit)),
         }
     }
 
-    pub(super) async fn rows(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<Row>, StoreError> {
+    pub(super) async fn rows(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<Row>> {
         let client = self.client()?;
         self.with_timeout(async { client.query(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    pub(super) async fn one(&self, sql: &str, values: SqlValues<'_>) -> Result<Row, StoreError> {
+    pub(super) async fn one(&self, sql: &str, values: SqlValues<'_>) -> Result<Row> {
         let client = self.client()?;
         self.with_timeout(async { client.query_one(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    pub(super) async fn query_opt(
-        &self,
-        sql: &str,
-        values: SqlValues<'_>,
-    ) -> Result<Option<Row>, StoreError> {
+    pub(super) async fn query_opt(&self, sql: &str, values: SqlValues<'_>) -> Result<Option<Row>> {
         let client = self.client()?;
         self.with_timeout(async { client.query_opt(&client.prepare_cached(sql).await?, values).await }).await
     }
 
+    /// Decodes all rows.
+    pub(super) async fn all<T, C: FromIterator<T>>(
+        &self,
+        sql: &str,
+        values: SqlValues<'_>,
+        read: impl Fn(&Row) -> Result<T>,
+    ) -> Result<C> {
+        self.rows(sql, values).await?.iter().map(read).collect()
+    }
+
+    /// Returns the first column of all rows.
+    pub(super) async fn column<T: FromSqlOwned>(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<T>> {
+        self.all(sql, values, |row| column(row, 0)).await
+    }
+
+    /// Returns the first column of the only row.
+    pub(super) async fn value<T: FromSqlOwned>(&self, sql: &str, values: SqlValues<'_>) -> Result<T> {
+        column(&self.one(sql, values).await?, 0)
+    }
+
+    /// Returns the count in the only row.
+    pub(super) async fn count(&self, sql: &str, values: SqlValues<'_>) -> Result<u32> {
+        count(&self.one(sql, values).await?, 0)
+    }
+
     /// Executes a statement and returns the number of affected rows.
-    pub(super) async fn run(&self, sql: &str, values: SqlValues<'_>) -> Result<u64, StoreError> {
+    pub(super) async fn run(&self, sql: &str, values: SqlValues<'_>) -> Result<u64> {
         let client = self.client()?;
         self.with_timeout(async { client.execute(&client.prepare_cached(sql).await?, values).await }).await
     }
 
     /// Executes statements without parameters.
-    pub(super) async fn batch(&self, sql: &str) -> Result<(), StoreError> {
+    pub(super) async fn batch(&self, sql: &str) -> Result<()> {
         let client = self.client()?;
         self.with_timeout(client.batch_execute(sql)).await
     }
 
-    pub(super) async fn begin_read(&self) -> Result<(), StoreError> {
+    pub(super) async fn begin_read(&self) -> Result<()> {
         // Sends both statements in one round trip.
         let begin = self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
         futures_util::future::try_join(begin, self.check()).await.map(|_| ())
     }
 
     /// Begins a transaction that holds the writer lock of its schema part.
-    pub(super) async fn begin_write(&mut self) -> Result<(), StoreError> {
-        let ServerTables::Own(part) = self.shared.tables else {
+    pub(super) async fn begin_write(&mut self) -> Result<()> {
+        let ServerTables::Own(part) = self.server.tables else {
             return Err(StoreError::UnsupportedTables(
                 "the tables belong to another program and are read-only".into(),
             ));
@@ -121,7 +145,7 @@ impl PostgresSession {
     }
 
     /// Begins a migration step under the migration lock.
-    pub(super) async fn begin_migration(&self) -> Result<(), StoreError> {
+    pub(super) async fn begin_migration(&self) -> Result<()> {
         let limit = MAX_MIGRATION_TIME.as_millis();
         self.batch(&format!(
             "BEGIN; SET LOCAL statement_timeout = {limit}; SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, 0)"
@@ -130,7 +154,7 @@ impl PostgresSession {
     }
 
     /// Ends work that ran outside a transaction.
-    pub(super) async fn finish<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
+    pub(super) async fn finish<T>(self, result: Result<T>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
                 self.release();
@@ -151,13 +175,11 @@ impl PostgresSession {
     }
 
     /// Checks the schema versions: another host can have migrated to a version that this binary does not support.
-    async fn check(&self) -> Result<(), StoreError> {
-        let ServerTables::Own(part) = self.shared.tables else { return Ok(()) };
-        let rows = self.rows("SELECT part, version FROM gatehouse.schema_version", &[]).await?;
-        let found: Vec<(String, i64)> = rows
-            .iter()
-            .map(|row| Ok((column(row, 0)?, column(row, 1)?)))
-            .collect::<Result<_, StoreError>>()?;
+    async fn check(&self) -> Result<()> {
+        let ServerTables::Own(part) = self.server.tables else { return Ok(()) };
+        let sql = "SELECT part, version FROM gatehouse.schema_version";
+        let found: Vec<(String, i64)> =
+            self.all(sql, &[], |row| Ok((column(row, 0)?, column(row, 1)?))).await?;
         for part in part.all() {
             let version = found.iter().find(|(name, _)| name == part.name).map(|(_, version)| *version);
             part.check(version.ok_or(StoreError::TablesMissing)?)?;
@@ -166,13 +188,13 @@ impl PostgresSession {
     }
 
     /// Commits if `result` is `Ok`, else rolls back.
-    pub(super) async fn finish_transaction<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
+    pub(super) async fn finish_transaction<T>(self, result: Result<T>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
-                let shared = Arc::clone(&self.shared);
+                let server = Arc::clone(&self.server);
                 match self.commit().await {
                     CommitOutcome::Committed => Ok(value),
-                    CommitOutcome::Failed(error) | CommitOutcome::Unknown(error) => Err(shared.fault(error)),
+                    CommitOutcome::Failed(error) | CommitOutcome::Unknown(error) => Err(server.fault(error)),
                 }
             }
             Err(error) => Err(self.rollback_fault(error).await),
@@ -194,14 +216,14 @@ impl PostgresSession {
     pub(super) async fn rollback_fault(mut self, error: StoreError) -> Fault {
         if error.is_lost() {
             // The idle connections lead to the same server and would fail one by one.
-            self.shared.close_idle();
+            self.server.close_idle();
         } else if self.batch("ROLLBACK").await.is_ok() {
             self.client = None;
         }
         if error.is_missing() {
-            self.shared.recheck_schema();
+            self.server.recheck_schema();
         }
-        self.shared.fault(error)
+        self.server.fault(error)
     }
 }
 
@@ -210,8 +232,8 @@ impl Drop for PostgresSession {
         let Some(client) = self.client.take() else { return };
         // Dropped before it ended: remove the connection from the pool to free its slot, and cancel the statement.
         let client = Object::take(client);
-        let (cancel, tls) = (client.cancel_token(), self.shared.connector());
-        let limit = self.shared.config.times.connect;
+        let (cancel, tls) = (client.cancel_token(), self.server.connector());
+        let limit = self.server.config.times.connect;
         if let (Ok(runtime), Some(tls)) = (tokio::runtime::Handle::try_current(), tls) {
             runtime.spawn(async move {
                 // If the request fails, the server's statement timeout ends the statement.

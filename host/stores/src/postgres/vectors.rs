@@ -11,18 +11,17 @@ use std::sync::{
 
 use async_trait::async_trait;
 use gatehouse_core::{lock, outcome::Fault};
-
-use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    error::{StoreError, column, count},
-    migrations,
+    error::{Result, column},
+    migrations::{self, SchemaPart},
     server::PostgresServer,
     session::PostgresSession,
 };
 use crate::{
-    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
-    engine::QueryVector,
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore},
+    engine::{QueryVector, StoreHealth},
 };
 
 /// Days until the vectors of an unused model are deleted. The delay makes a model change reversible and lets hosts with
@@ -55,7 +54,7 @@ impl PostgresVectors {
         Self { server, corpus, ready: Mutex::default(), tried: AtomicBool::new(false) }
     }
 
-    pub(super) async fn inspect(&self, db: &PostgresSession) -> Result<PgvectorState, StoreError> {
+    pub(super) async fn inspect(&self, db: &PostgresSession) -> Result<PgvectorState> {
         let ready = lock(&self.ready).clone();
         match ready {
             Some(schema) => Ok(PgvectorState::Ready(schema)),
@@ -76,7 +75,7 @@ impl PostgresVectors {
     }
 
     /// Creates the extension and the table if they are missing and the server allows it.
-    async fn create_missing(&self, db: &PostgresSession) -> Result<Option<String>, StoreError> {
+    async fn create_missing(&self, db: &PostgresSession) -> Result<Option<String>> {
         let mut found = PgvectorState::detect(db).await?;
         if matches!(found, PgvectorState::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
             // The server decides whether the extension is available and permitted, so just try.
@@ -94,17 +93,21 @@ impl PostgresVectors {
 
 #[async_trait]
 impl VectorStore for PostgresVectors {
-    async fn waiting(
-        &self,
-        model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
         // Without pgvector, no item waits for a vector.
         if self.schema().await?.is_none() {
             return Ok(Vec::new());
         }
-        self.server.read_with(async |db| waiting(db, self.corpus, model, after, limit).await).await
+        let sql = format!(
+            "SELECT i.key, i.version FROM gatehouse.item i
+             WHERE i.corpus = $3 AND i.key > $4 AND {NEEDS_VECTOR} ORDER BY i.key LIMIT $5"
+        );
+        let (dimension, max) = (model.dimension.map(integer), i64::try_from(max).unwrap_or(i64::MAX));
+        let item = |row: &Row| Ok(VectorItem { key: column(row, 0)?, version: column(row, 1)? });
+        let work = async |db: &PostgresSession| {
+            db.all(&sql, &[&model.name, &dimension, &self.corpus, &after, &max], item).await
+        };
+        self.server.read_with(work).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
@@ -114,7 +117,7 @@ impl VectorStore for PostgresVectors {
 }
 
 impl PgvectorState {
-    async fn detect(db: &PostgresSession) -> Result<Self, StoreError> {
+    async fn detect(db: &PostgresSession) -> Result<Self> {
         let sql = "SELECT quote_ident(n.nspname), to_regclass('gatehouse.item_vector') IS NOT NULL
              FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
              WHERE e.extname = 'vector'";
@@ -142,7 +145,7 @@ impl PostgresVectors {
         &self,
         db: &PostgresSession,
         vector: Option<&'a QueryVector>,
-    ) -> Result<VectorSearch<'a>, StoreError> {
+    ) -> Result<VectorSearch<'a>> {
         let Some(vector) = vector else { return Ok(VectorSearch::WordsOnly(None)) };
         Ok(match self.inspect(db).await? {
             PgvectorState::Ready(schema) => {
@@ -154,46 +157,42 @@ impl PostgresVectors {
         })
     }
 
-    /// Counts the items without a vector of `model`. Fails with the reason if no vectors can be stored. `all` is the
-    /// number of all items, and `is_current` is false if the tables must be migrated first.
-    pub(super) async fn count_waiting(
+    /// Returns the health of the store with these vectors, without creating tables. `count` counts the items, and in
+    /// `without_vector` those that are embedded.
+    pub(super) async fn health(
         &self,
-        db: &PostgresSession,
-        model: &VectorModel,
-        is_current: bool,
-        all: u32,
-    ) -> Result<Result<u32, String>, StoreError> {
-        match self.inspect(db).await? {
-            PgvectorState::Ready(_) if is_current => {}
-            PgvectorState::Ready(_) | PgvectorState::NoTable(_) => return Ok(Ok(all)),
-            PgvectorState::Missing(why) => return Ok(Err(why)),
-        }
-        let sql = format!("SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $3 AND {NEEDS_VECTOR}");
-        let row = db.one(&sql, &[&model.name, &model.dimension.map(integer), &self.corpus]).await?;
-        Ok(Ok(count(&row, 0)?))
+        part: SchemaPart,
+        model: Option<&VectorModel>,
+        count: impl AsyncFnOnce(&PostgresSession, &mut StoreHealth) -> Result<()>,
+    ) -> Result<StoreHealth, Fault> {
+        let work = async |db: &PostgresSession| {
+            let (found, latest) = (part.checked_version(db).await?, part.latest());
+            let mut health = StoreHealth {
+                engine: "postgres",
+                address: self.server.address().to_owned(),
+                schema: found.map(|found| (found, latest)),
+                ..StoreHealth::default()
+            };
+            if found.is_some() {
+                count(db, &mut health).await?;
+            }
+            let Some(model) = model else { return Ok(StoreHealth { without_vector: 0, ..health }) };
+            match self.inspect(db).await? {
+                PgvectorState::Missing(why) => health.no_vectors = Some(why),
+                PgvectorState::Ready(_) if found == Some(latest) => {
+                    let sql = format!(
+                        "SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $3 AND {NEEDS_VECTOR}"
+                    );
+                    let dimension = model.dimension.map(integer);
+                    health.without_vector = db.count(&sql, &[&model.name, &dimension, &self.corpus]).await?;
+                }
+                // The first write or read migrates an older schema.
+                PgvectorState::Ready(_) | PgvectorState::NoTable(_) => {}
+            }
+            Ok(health)
+        };
+        self.server.inspect_with(work).await
     }
-}
-
-async fn waiting(
-    db: &PostgresSession,
-    corpus: &str,
-    model: &VectorModel,
-    after: Option<&VectorItem>,
-    limit: usize,
-) -> Result<Vec<WaitingItem>, StoreError> {
-    let sql = format!(
-        "SELECT i.corpus, i.key, i.version FROM gatehouse.item i
-         WHERE i.corpus = $3 AND i.key > $4 AND {NEEDS_VECTOR} ORDER BY i.key LIMIT $5"
-    );
-    let key = after.map_or("", |after| after.key.as_str());
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let dimension = model.dimension.map(integer);
-    let rows = db.rows(&sql, &[&model.name, &dimension, &corpus, &key, &limit]).await?;
-    let waiting = rows.iter().map(|row| {
-        let item = VectorItem { corpus: column(row, 0)?, key: column(row, 1)? };
-        Ok(WaitingItem { item, version: column(row, 2)? })
-    });
-    waiting.collect()
 }
 
 /// Stores vectors of items whose version is unchanged, then deletes those of long unused models. Concurrent writers
@@ -204,7 +203,7 @@ async fn store(
     corpus: &str,
     model: &str,
     vectors: &[NewVector],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let sql = format!(
         "INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding)
          SELECT corpus, key, $3, $4, $5::real[]::{schema}.vector FROM gatehouse.item
@@ -212,9 +211,9 @@ async fn store(
          ON CONFLICT (corpus, key, model) DO UPDATE
          SET dimension = excluded.dimension, embedding = excluded.embedding, made = now()"
     );
-    for NewVector { item, version, vector } in vectors {
+    for NewVector { item: VectorItem { key, version }, vector } in vectors {
         let dimension = integer(vector.as_ref().map_or(0, Vec::len));
-        db.run(&sql, &[&item.corpus, &item.key, &model, &dimension, vector, version]).await?;
+        db.run(&sql, &[&corpus, key, &model, &dimension, vector, version]).await?;
     }
     // Runs after every batch, so it reads the models from the index, one step per model.
     let old = "WITH RECURSIVE known (model) AS (
@@ -233,11 +232,7 @@ async fn store(
 }
 
 /// Stores items as (key, version) pairs. A changed version deletes the item's vectors.
-pub(super) async fn put_items(
-    db: &PostgresSession,
-    corpus: &str,
-    items: &[(String, String)],
-) -> Result<(), StoreError> {
+pub(super) async fn put_items(db: &PostgresSession, corpus: &str, items: &[(String, String)]) -> Result<()> {
     let (keys, versions): (Vec<&String>, Vec<&String>) =
         items.iter().map(|(key, version)| (key, version)).unzip();
     let outdated = "DELETE FROM gatehouse.item i USING unnest($2::text[], $3::text[]) AS new (key, version)
@@ -249,11 +244,7 @@ pub(super) async fn put_items(
     Ok(())
 }
 
-pub(super) async fn remove_items(
-    db: &PostgresSession,
-    corpus: &str,
-    keys: &[String],
-) -> Result<(), StoreError> {
+pub(super) async fn remove_items(db: &PostgresSession, corpus: &str, keys: &[String]) -> Result<()> {
     db.run("DELETE FROM gatehouse.item WHERE corpus = $1 AND key = ANY($2)", &[&corpus, &keys]).await?;
     Ok(())
 }
@@ -294,9 +285,9 @@ pub(super) struct PgvectorQuery<'a> {
 
 impl PgvectorQuery<'_> {
     /// Counts the items that this model has processed.
-    pub(super) async fn count_known(&self, db: &PostgresSession) -> Result<u32, StoreError> {
+    pub(super) async fn count_known(&self, db: &PostgresSession) -> Result<u32> {
         let sql = "SELECT count(*) FROM gatehouse.item_vector WHERE corpus = $1 AND model = $2 AND dimension IN (0, $3)";
-        count(&db.one(sql, &[&self.corpus, &self.vector.model, &self.dimension]).await?, 0)
+        db.count(sql, &[&self.corpus, &self.vector.model, &self.dimension]).await
     }
 
     /// Returns SQL that selects `key` and `distance` for all comparable vectors. `$1` to `$4` are

@@ -14,22 +14,22 @@ use gatehouse_core::{
 };
 
 use super::{
-    PostgresConfig,
-    error::StoreError,
-    migrations,
+    PostgresConfig, migrations,
     server::{PostgresServer, ServerTables},
     session::PostgresSession,
     vectors::PostgresVectors,
 };
 use crate::{
-    artifacts::engine::{
-        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
-        NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit,
+    artifacts::{
+        ArtifactLimits,
+        engine::{
+            ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactQuestion, ArtifactSpan, NewArtifact,
+            OwnerScope, PackedText, RowEdit,
+        },
     },
     embedding::{VectorModel, VectorStore},
+    engine::StoreHealth,
 };
-
-const NAME: &str = "postgres";
 
 const SUBJECT: &str = "artifact store 'postgres'";
 
@@ -43,44 +43,17 @@ pub(crate) struct PostgresArtifacts {
 
 impl PostgresArtifacts {
     pub(crate) fn new(config: PostgresConfig) -> Self {
-        let server = Arc::new(PostgresServer::new(SUBJECT, config, ServerTables::Own(migrations::ARTIFACTS)));
+        let server = PostgresServer::new(SUBJECT, config, ServerTables::Own(migrations::ARTIFACTS));
         let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), ARTIFACTS));
         Self { server, vectors }
-    }
-
-    /// Runs outside a transaction, because it must not create tables.
-    async fn inspect(
-        &self,
-        db: &PostgresSession,
-        model: Option<&VectorModel>,
-    ) -> Result<ArtifactEngineHealth, StoreError> {
-        let version = migrations::ARTIFACTS.checked_version(db).await?;
-        let latest = migrations::ARTIFACTS.latest();
-        let mut health = ArtifactEngineHealth {
-            engine: NAME,
-            address: self.server.address().to_owned(),
-            schema: version.map(|found| (found, latest)),
-            ..ArtifactEngineHealth::default()
-        };
-        let current = version == Some(latest);
-        if current {
-            health.artifacts = read::count_all(db).await?;
-            health.bytes = read::bytes(db).await?;
-        }
-        let Some(model) = model else { return Ok(health) };
-        match self.vectors.count_waiting(db, model, current, health.artifacts).await? {
-            Ok(waiting) => health.waiting = waiting,
-            Err(why) => health.no_vectors = Some(why),
-        }
-        Ok(health)
     }
 }
 
 #[async_trait]
 impl ArtifactEngine for PostgresArtifacts {
-    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
+    async fn put(&self, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact, Fault> {
         let work = async |db: &_| {
-            write::put(db, new, cap).await.map_err(|error| {
+            write::put(db, new, limits).await.map_err(|error| {
                 let full = error.is_full();
                 let fault = self.server.fault(error);
                 if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }.into()
@@ -141,14 +114,21 @@ impl ArtifactEngine for PostgresArtifacts {
     }
 
     async fn identity(&self) -> Result<String, Fault> {
-        self.server.read_with(async |db| read::identity(db).await).await
+        let sql = "SELECT name FROM gatehouse.artifact_store";
+        self.server.read_with(async |db| db.value(sql, &[]).await).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {
         Arc::clone(&self.vectors) as _
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
-        self.server.inspect_with(async |db| self.inspect(db, model).await).await
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
+        let count = async |db: &PostgresSession, health: &mut StoreHealth| {
+            health.items = db.count("SELECT count(*) FROM gatehouse.artifact", &[]).await?;
+            health.without_vector = health.items;
+            health.bytes = read::bytes(db).await?;
+            Ok(())
+        };
+        self.vectors.health(migrations::ARTIFACTS, model, count).await
     }
 }

@@ -7,12 +7,12 @@ use gatehouse_core::search::{NameMatch, ScoredCandidate};
 
 use super::{
     super::{
-        error::{StoreError, column, count},
-        session::PostgresSession,
+        error::{Result, column},
+        session::{PostgresSession, SqlValues},
         vectors::{PgvectorQuery, VectorSearch},
         words::{WeightedForms, forms, forms_cte, total_score_sql},
     },
-    read::{self, NOT_EXPIRED, StoredArtifact},
+    read::{self, NOT_EXPIRED, from_row},
 };
 use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number, item_prefix};
 
@@ -20,7 +20,7 @@ pub(super) async fn candidates(
     db: &PostgresSession,
     question: &ArtifactQuestion,
     vectors: &VectorSearch<'_>,
-) -> Result<ArtifactCandidates, StoreError> {
+) -> Result<ArtifactCandidates> {
     let near = vectors.query();
     let scores = by_words(db, question).await?;
     let distances = match near {
@@ -39,7 +39,7 @@ pub(super) async fn candidates(
     let rows = db.rows(&sql, &[&question.scope.owner, &question.scope.now, &numbers]).await?;
     let mut candidates = Vec::with_capacity(rows.len());
     for row in &rows {
-        let found = StoredArtifact::from_row(row)?;
+        let found = from_row(row)?;
         let bm25 = scores.get(&found.number).copied().unwrap_or(0.0);
         let own = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
         let foreign = || foreign.get(&found.number)?.cosine_if_current(&found.row);
@@ -75,10 +75,7 @@ fn scope(owner: &str) -> String {
 }
 
 /// Returns the scores of the artifacts that contain words of the question.
-async fn by_words(
-    db: &PostgresSession,
-    question: &ArtifactQuestion,
-) -> Result<HashMap<i64, f64>, StoreError> {
+async fn by_words(db: &PostgresSession, question: &ArtifactQuestion) -> Result<HashMap<i64, f64>> {
     let (owner, now) = (&question.scope.owner, &question.scope.now);
     let all =
         format!("SELECT count(*), coalesce(sum(length), 0) FROM gatehouse.artifact a WHERE {NOT_EXPIRED}");
@@ -95,8 +92,7 @@ async fn by_words(
                 WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', form)) AND {NOT_EXPIRED})
          FROM unnest($3::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place"
     );
-    let rows = db.rows(&frequencies, &[owner, now, &asked, &scope(owner)]).await?;
-    let frequencies = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<i64>, _>>()?;
+    let frequencies: Vec<i64> = db.column(&frequencies, &[owner, now, &asked, &scope(owner)]).await?;
     let WeightedForms { forms, weights, .. } = WeightedForms::new(&forms, &frequencies, all);
     if forms.is_empty() {
         return Ok(HashMap::new());
@@ -111,15 +107,15 @@ async fn by_words(
         total_score_sql()
     );
     let any = forms.join(" | ");
-    let rows = db.rows(&sql, &[&forms, &weights, &length, &scope(owner), &any, owner, now]).await?;
-    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+    let values: SqlValues<'_> = &[&forms, &weights, &length, &scope(owner), &any, owner, now];
+    db.all(&sql, values, |row| Ok((column(row, 0)?, column(row, 1)?))).await
 }
 
 async fn by_vector(
     db: &PostgresSession,
     question: &ArtifactQuestion,
     near: &PgvectorQuery<'_>,
-) -> Result<HashMap<i64, f64>, StoreError> {
+) -> Result<HashMap<i64, f64>> {
     // Expired artifacts are excluded as a set: a join per row would take quadratic time.
     let sql = format!(
         "SELECT number, distance FROM (
@@ -134,22 +130,21 @@ async fn by_vector(
     let (from, to) = item_range(owner);
     let length = i32::try_from(from.len() + 1).unwrap_or(i32::MAX);
     let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
-    let rows =
-        db.rows(&sql, &[vector, corpus, model, dimension, &from, owner, now, &to, &length, &pool]).await?;
-    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+    let values: SqlValues<'_> = &[vector, corpus, model, dimension, &from, owner, now, &to, &length, &pool];
+    db.all(&sql, values, |row| Ok((column(row, 0)?, column(row, 1)?))).await
 }
 
 async fn without_vector(
     db: &PostgresSession,
     question: &ArtifactQuestion,
     near: &PgvectorQuery<'_>,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     let [_, corpus, model, dimension] = near.values();
     let (from, to) = item_range(&question.scope.owner);
     let sql = "SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $1 AND i.key >= $2 AND i.key < $3
             AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
                 WHERE v.corpus = i.corpus AND v.key = i.key AND v.model = $4 AND v.dimension IN (0, $5))";
-    Ok(count(&db.one(sql, &[corpus, &from, &to, model, dimension]).await?, 0)? as usize)
+    Ok(db.count(sql, &[corpus, &from, &to, model, dimension]).await? as usize)
 }
 
 /// Returns the key range of an owner's items: first key and exclusive end.

@@ -4,16 +4,17 @@ use gatehouse_core::ports::artifacts::Artifact;
 
 use super::{
     super::{
-        error::{StoreError, column},
+        error::{Result, StoreError, column},
         session::PostgresSession,
-        terms::{TermBudget, with_variants},
+        terms::{IndexTerms, with_variants},
         vectors,
     },
-    read::{self, StoredArtifact},
+    read,
 };
 use crate::artifacts::{
-    engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit, item_key, item_prefix},
-    row::ArtifactRow,
+    ArtifactLimits,
+    engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, item_key, item_prefix},
+    row::{ArtifactRow, StoredArtifact},
 };
 
 /// Estimated bytes of an artifact's row without its summary: columns, indexes and a vector of a few hundred numbers.
@@ -23,15 +24,10 @@ const ROW_BYTES: i64 = 4_096;
 const SUMMARY_COPIES: i64 = 4;
 
 /// Stores an artifact. If the storage limit is exceeded, deletes expired artifacts first.
-pub(super) async fn put(
-    db: &PostgresSession,
-    new: NewArtifact,
-    cap: &StorageLimit,
-) -> Result<Artifact, StoreError> {
+pub(super) async fn put(db: &PostgresSession, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact> {
     let NewArtifact { scope, text, row } = new;
     let number = put_text(db, &text).await?;
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&scope.owner, &number];
-    let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &values).await?;
+    let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &[&scope.owner, &number]).await?;
     if let Some(over) = stored.take_if(|stored| stored.is_expired(scope.now)) {
         // Keep the text, which the new artifact uses.
         remove(db, &[over]).await?;
@@ -47,9 +43,9 @@ pub(super) async fn put(
     let found = read::one(db, "a.number = $1", &[&artifact]).await?;
     let found =
         found.ok_or_else(|| StoreError::InvalidValue("the artifact vanished during the write".into()))?;
-    if cap.check(read::bytes(db).await?).is_err() {
+    if limits.check(read::bytes(db).await?).is_err() {
         sweep(db, scope.now, i64::MAX).await?;
-        cap.check(read::bytes(db).await?)?;
+        limits.check(read::bytes(db).await?)?;
     }
     Ok(found.artifact())
 }
@@ -59,14 +55,14 @@ pub(super) async fn change(
     scope: &OwnerScope,
     id: &str,
     edit: RowEdit,
-) -> Result<Option<Artifact>, StoreError> {
+) -> Result<Option<Artifact>> {
     let Some(mut found) = read::find_live(db, scope, id).await? else { return Ok(None) };
     edit(&mut found.row)?;
     store(db, found.number, &found.owner, &found.row).await?;
     Ok(Some(found.artifact()))
 }
 
-pub(super) async fn delete(db: &PostgresSession, scope: &OwnerScope, id: &str) -> Result<bool, StoreError> {
+pub(super) async fn delete(db: &PostgresSession, scope: &OwnerScope, id: &str) -> Result<bool> {
     let Some(found) = read::find_live(db, scope, id).await? else { return Ok(false) };
     let text = found.text;
     remove(db, &[found]).await?;
@@ -75,10 +71,9 @@ pub(super) async fn delete(db: &PostgresSession, scope: &OwnerScope, id: &str) -
 }
 
 /// Deletes up to `limit` expired artifacts of all owners and returns how many.
-pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<u64, StoreError> {
+pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<u64> {
     let sql = format!("{} WHERE a.expires <= $1 LIMIT $2", read::SELECT_ARTIFACT);
-    let rows = db.rows(&sql, &[&now, &limit]).await?;
-    let over: Vec<StoredArtifact> = rows.iter().map(StoredArtifact::from_row).collect::<Result<_, _>>()?;
+    let over: Vec<StoredArtifact<String>> = db.all(&sql, &[&now, &limit], read::from_row).await?;
     let texts: Vec<i64> = over.iter().map(|found| found.text).collect();
     remove(db, &over).await?;
     forget_texts(db, &texts).await?;
@@ -86,16 +81,16 @@ pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<
 }
 
 /// Stores a text unless it exists, and returns its number.
-async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64, StoreError> {
+async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64> {
     let known = "SELECT number FROM gatehouse.artifact_text WHERE digest = $1";
     if let Some(row) = db.query_opt(known, &[&text.digest]).await? {
         return column(&row, 0);
     }
     let insert = "INSERT INTO gatehouse.artifact_text (digest, size, lines, characters, packed)
          VALUES ($1, $2, $3, $4, $5) RETURNING number";
-    let values = (&text.digest, &text.size, &text.lines, &text.characters, &text.packed_size());
-    let row = db.one(insert, &[values.0, values.1, values.2, values.3, values.4]).await?;
-    let number: i64 = column(&row, 0)?;
+    let packed = text.packed_size();
+    let number: i64 =
+        db.value(insert, &[&text.digest, &text.size, &text.lines, &text.characters, &packed]).await?;
     let insert = "INSERT INTO gatehouse.artifact_block
             (text, position, characters_before, feeds_before, size, digest, packed)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -114,7 +109,7 @@ async fn insert(
     text: i64,
     digest: &[u8],
     mut row: ArtifactRow,
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     for id in ArtifactRow::ids(digest) {
         let other = read::one(db, "a.owner = $1 AND a.id = $2", &[&scope.owner, &id]).await?;
         row.id = id;
@@ -131,20 +126,18 @@ async fn insert(
     }
     let insert = "INSERT INTO gatehouse.artifact (owner, id, text, created, ttl, mime_type, preset)
          VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING number";
-    let inserted = db
-        .one(insert, &[&scope.owner, &row.id, &text, &row.created, &row.ttl, &row.mime_type, &row.preset])
+    let number = db
+        .value(insert, &[&scope.owner, &row.id, &text, &row.created, &row.ttl, &row.mime_type, &row.preset])
         .await?;
-    let number = column(&inserted, 0)?;
     store(db, number, &scope.owner, &row).await?;
     Ok(number)
 }
 
 /// Stores the metadata, search terms and embedding item of an artifact.
-async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow) -> Result<(), StoreError> {
-    let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
-    let mut budget = TermBudget::new();
-    let heading = budget.take_terms(&with_variants(&row.heading()));
-    let summary = budget.take_terms(&with_variants(row.summary.as_deref().unwrap_or_default()));
+async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow) -> Result<()> {
+    let summary = with_variants(row.summary.as_deref().unwrap_or_default());
+    let terms = IndexTerms::new(&row.id, [&with_variants(&row.heading()), &summary]);
+    let IndexTerms { texts: [heading, summary], length } = terms;
     let weight = ROW_BYTES + SUMMARY_COPIES * row.summary.as_ref().map_or(0, String::len) as i64;
     db.run(
         "UPDATE gatehouse.artifact SET expires = $2, ttl = $3, tool = $4, source = $5, tags = $6, summary = $7,
@@ -158,11 +151,11 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
             &row.ttl,
             &row.tool,
             &row.source,
-            &tags,
+            &row.joined_tags(),
             &row.summary,
             &row.words(),
             &weight,
-            &budget.length(),
+            &length,
             &item_prefix(owner),
             &heading,
             &summary,
@@ -177,7 +170,7 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
 }
 
 /// Deletes artifacts but not their texts.
-async fn remove(db: &PostgresSession, found: &[StoredArtifact]) -> Result<(), StoreError> {
+async fn remove(db: &PostgresSession, found: &[StoredArtifact<String>]) -> Result<()> {
     let keys: Vec<String> = found.iter().map(|found| item_key(&found.owner, found.number)).collect();
     vectors::remove_items(db, ARTIFACTS, &keys).await?;
     let numbers: Vec<i64> = found.iter().map(|found| found.number).collect();
@@ -186,7 +179,7 @@ async fn remove(db: &PostgresSession, found: &[StoredArtifact]) -> Result<(), St
 }
 
 /// Deletes those of the texts that no artifact uses.
-async fn forget_texts(db: &PostgresSession, texts: &[i64]) -> Result<(), StoreError> {
+async fn forget_texts(db: &PostgresSession, texts: &[i64]) -> Result<()> {
     let sql = "DELETE FROM gatehouse.artifact_text t WHERE t.number = ANY($1)
             AND NOT EXISTS (SELECT 1 FROM gatehouse.artifact a WHERE a.text = t.number)";
     db.run(sql, &[&texts]).await?;

@@ -14,9 +14,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 
 use super::{
-    PostgresConfig,
-    error::StoreError,
-    migrations,
+    PostgresConfig, migrations,
     server::{PostgresServer, ServerTables},
     session::PostgresSession,
     terms::storable,
@@ -25,7 +23,7 @@ use super::{
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::{
-        EngineHealth, PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome,
+        PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, WriteOutcome,
         WritePlan,
     },
     wiki::{ids, record::PageRecord},
@@ -40,37 +38,10 @@ pub(crate) struct PostgresEngine {
 
 impl PostgresEngine {
     pub(crate) fn new(config: PostgresConfig) -> Self {
-        let server = Arc::new(PostgresServer::new(
-            "knowledge engine 'postgres'",
-            config,
-            ServerTables::Own(migrations::KNOWLEDGE),
-        ));
+        let tables = ServerTables::Own(migrations::KNOWLEDGE);
+        let server = PostgresServer::new("knowledge engine 'postgres'", config, tables);
         let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), PAGES));
         Self { server, vectors }
-    }
-
-    /// Runs outside a transaction, because it must not create tables.
-    async fn inspect(
-        &self,
-        db: &PostgresSession,
-        model: Option<&VectorModel>,
-    ) -> Result<EngineHealth, StoreError> {
-        let version = migrations::KNOWLEDGE.checked_version(db).await?;
-        let latest = migrations::KNOWLEDGE.latest();
-        let pages = if version.is_some() { read::statistics(db).await?.pages } else { 0 };
-        let mut health = EngineHealth {
-            address: self.server.address().to_owned(),
-            schema: version.map(|found| (found, latest)),
-            pages,
-            without_vector: pages,
-            ..EngineHealth::default()
-        };
-        let Some(model) = model else { return Ok(health) };
-        match self.vectors.count_waiting(db, model, version == Some(latest), pages).await? {
-            Ok(waiting) => health.without_vector = waiting,
-            Err(why) => health.no_vectors = Some(why),
-        }
-        Ok(health)
     }
 }
 
@@ -102,12 +73,15 @@ impl PageEngine for PostgresEngine {
     }
 
     async fn ids_by_title(&self, title: &str) -> Result<Vec<String>, Fault> {
-        self.server.read_with(async |db| read::ids_by_title(db, &key(title)).await).await
+        let sql = "SELECT id FROM gatehouse.page WHERE title_key = $1 ORDER BY id";
+        self.server.read_with(async |db| db.column(sql, &[&key(title)]).await).await
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
-        let among = among.map(|among| among.iter().map(|one| storable(one).into_owned()).collect());
-        self.server.read_with(async |db| read::domains(db, among).await).await
+        let among: Option<Vec<String>> =
+            among.map(|among| among.iter().map(|one| storable(one).into_owned()).collect());
+        let sql = "SELECT DISTINCT key FROM gatehouse.domain WHERE $1::text[] IS NULL OR key = ANY($1) ORDER BY key";
+        self.server.read_with(async |db| db.column(sql, &[&among]).await).await
     }
 
     async fn candidates(&self, question: &Arc<PageQuestion>) -> Result<PageCandidates, Fault> {
@@ -130,7 +104,12 @@ impl PageEngine for PostgresEngine {
         self.server.read_with(async |db| read::statistics(db).await).await
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
-        self.server.inspect_with(async |db| self.inspect(db, model).await).await
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
+        let count = async |db: &PostgresSession, health: &mut StoreHealth| {
+            health.items = db.count("SELECT count(*) FROM gatehouse.page", &[]).await?;
+            health.without_vector = health.items;
+            Ok(())
+        };
+        self.vectors.health(migrations::KNOWLEDGE, model, count).await
     }
 }

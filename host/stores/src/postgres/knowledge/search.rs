@@ -7,8 +7,8 @@ use gatehouse_core::search::{NameMatch, ScoredCandidate};
 use tokio_postgres::Row;
 
 use super::super::{
-    error::{StoreError, column},
-    session::PostgresSession,
+    error::{Result, column},
+    session::{PostgresSession, SqlValues},
     terms::storable,
     vectors::{PgvectorQuery, VectorSearch},
     words::{MAX_NAME_ROWS, QueryForm, WEIGHTED_FORMS_SQL, WeightedForms, forms, name_range, score_sql},
@@ -58,7 +58,7 @@ pub(super) async fn candidates(
     db: &PostgresSession,
     question: &PageQuestion,
     vectors: &VectorSearch<'_>,
-) -> Result<PageCandidates, StoreError> {
+) -> Result<PageCandidates> {
     let asked = SqlQuestion::new(question);
     let words = weigh_terms(db, &asked).await?;
     let near = vectors.query();
@@ -81,7 +81,7 @@ pub(super) async fn candidates(
 }
 
 /// Weighs query forms by how many pages contain them. Forms without a match are dropped and reported.
-async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<PageQueryTerms, StoreError> {
+async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<PageQueryTerms> {
     let forms: Vec<&str> = asked.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
             (SELECT count(*) FROM gatehouse.page),
@@ -91,7 +91,7 @@ async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<Pa
     let frequencies = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<i64>, _>>()?;
     let (total, length) = match rows.first() {
         Some(row) => (column(row, 1)?, column(row, 2)?),
-        None => (column(&db.one("SELECT count(*) FROM gatehouse.page", &[]).await?, 0)?, 1.0),
+        None => (db.value("SELECT count(*) FROM gatehouse.page", &[]).await?, 1.0),
     };
     Ok(PageQueryTerms {
         matching: WeightedForms::new(&asked.forms, &frequencies, total),
@@ -109,11 +109,7 @@ fn filtered(types: usize, domains: usize) -> String {
 }
 
 /// Returns the best pages by words, ties by id.
-async fn by_words(
-    db: &PostgresSession,
-    asked: &SqlQuestion<'_>,
-    words: &PageQueryTerms,
-) -> Result<Vec<i64>, StoreError> {
+async fn by_words(db: &PostgresSession, asked: &SqlQuestion<'_>, words: &PageQueryTerms) -> Result<Vec<i64>> {
     if words.matching.forms.is_empty() {
         return Ok(Vec::new());
     }
@@ -131,24 +127,20 @@ async fn by_words(
     );
     let SqlQuestion { types, domains, pool, .. } = asked;
     let WeightedForms { forms, weights, .. } = &words.matching;
-    let rows = db.rows(&sql, &[forms, weights, &words.length, types, domains, pool]).await?;
-    rows.iter().map(|row| column(row, 0)).collect()
+    db.column(&sql, &[forms, weights, &words.length, types, domains, pool]).await
 }
 
 /// Returns pages whose name equals the question or begins with it.
-async fn by_name(
-    db: &PostgresSession,
-    asked: &SqlQuestion<'_>,
-) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+async fn by_name(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, NameMatch>> {
     let Some((from, to)) = name_range(&asked.question.name) else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
          WHERE n.key >= $1 AND n.key < $2 AND {} ORDER BY n.key, p.id LIMIT $5",
         filtered(3, 4)
     );
-    let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &MAX_NAME_ROWS]).await?;
-    let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
-    Ok(name_matches(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
+    let values: SqlValues<'_> = &[&from, &to, &asked.types, &asked.domains, &MAX_NAME_ROWS];
+    let rows: Vec<(i64, String)> = db.all(&sql, values, |row| Ok((column(row, 0)?, column(row, 1)?))).await?;
+    Ok(name_matches(&asked.question.name, rows))
 }
 
 /// Returns the nearest pages, ties by id. Scans every vector, so it is exact even with filters.
@@ -156,7 +148,7 @@ async fn by_vector(
     db: &PostgresSession,
     asked: &SqlQuestion<'_>,
     near: Option<&PgvectorQuery<'_>>,
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<Vec<i64>> {
     let Some(near) = near else { return Ok(Vec::new()) };
     // Look up pages only for filters and ties, not for every vector.
     let wanted = if asked.types.is_none() && asked.domains.is_none() {
@@ -171,8 +163,7 @@ async fn by_vector(
     );
     let [vector, corpus, model, dimension] = near.values();
     let SqlQuestion { types, domains, pool, .. } = asked;
-    let rows = db.rows(&sql, &[vector, corpus, model, dimension, types, domains, pool]).await?;
-    rows.iter().map(|row| column(row, 0)).collect()
+    db.column(&sql, &[vector, corpus, model, dimension, types, domains, pool]).await
 }
 
 async fn score_candidates(
@@ -181,7 +172,7 @@ async fn score_candidates(
     by_name: &BTreeMap<i64, NameMatch>,
     near: Option<&PgvectorQuery<'_>>,
     numbers: &[i64],
-) -> Result<Vec<ScoredCandidate<String>>, StoreError> {
+) -> Result<Vec<ScoredCandidate<String>>> {
     let mut cosines: HashMap<i64, f32> = HashMap::new();
     if let Some(near) = near {
         let sql = format!(
@@ -190,9 +181,8 @@ async fn score_candidates(
             near.distances()
         );
         let [vector, corpus, model, dimension] = near.values();
-        for row in db.rows(&sql, &[vector, corpus, model, dimension, &numbers]).await? {
-            cosines.insert(column(&row, 0)?, column::<f64>(&row, 1)? as f32);
-        }
+        let cosine = |row: &Row| Ok((column(row, 0)?, column::<f64>(row, 1)? as f32));
+        cosines = db.all(&sql, &[vector, corpus, model, dimension, &numbers], cosine).await?;
     }
     let sql = format!(
         "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {WEIGHTED_FORMS_SQL})
@@ -200,7 +190,6 @@ async fn score_candidates(
         score_sql(FORM, LENGTH)
     );
     let WeightedForms { forms, weights, .. } = &words.matching;
-    let rows = db.rows(&sql, &[forms, weights, &words.length, &numbers]).await?;
     let one = |row: &Row| {
         let number: i64 = column(row, 1)?;
         Ok(ScoredCandidate {
@@ -210,5 +199,5 @@ async fn score_candidates(
             cosine: cosines.get(&number).copied(),
         })
     };
-    rows.iter().map(one).collect()
+    db.all(&sql, &[forms, weights, &words.length, &numbers], one).await
 }

@@ -7,10 +7,10 @@ use gatehouse_core::outcome::Fault;
 
 use super::{
     super::{
-        error::StoreError,
+        error::{Result, StoreError},
         server::PostgresServer,
         session::{CommitOutcome, PostgresSession},
-        terms::{TermBudget, name_keys, with_variants},
+        terms::{IndexTerms, name_keys, with_variants},
         vectors::{put_items, remove_items},
     },
     read,
@@ -24,7 +24,10 @@ use crate::{
 const MAX_IN_FLIGHT: usize = 16;
 
 /// Applies a plan if it is still valid; returns a conflict otherwise.
-pub(super) async fn apply(server: &PostgresServer, plan: &Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
+pub(super) async fn apply(
+    server: &Arc<PostgresServer>,
+    plan: &Arc<dyn WritePlan>,
+) -> Result<WriteOutcome, Fault> {
     let db = server.write().await?;
     match write(&db, plan).await {
         Ok(true) => {}
@@ -41,7 +44,7 @@ pub(super) async fn apply(server: &PostgresServer, plan: &Arc<dyn WritePlan>) ->
     }
 }
 
-async fn write(db: &PostgresSession, plan: &Arc<dyn WritePlan>) -> Result<bool, StoreError> {
+async fn write(db: &PostgresSession, plan: &Arc<dyn WritePlan>) -> Result<bool> {
     let scope = plan.run_blocking(|plan| plan.scope()).await?;
     let found = read::heads(db, &scope).await?;
     let writes = plan.run_blocking(move |plan| plan.writes(&found)).await?;
@@ -81,19 +84,16 @@ impl<'a> LinkColumns<'a> {
     }
 }
 
-fn sources(page: &PageRecord) -> Result<String, StoreError> {
-    serde_json::to_string(&page.sources).map_err(|error| StoreError::InvalidValue(error.to_string()))
-}
-
 /// Inserts a page that does not exist yet.
-async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), StoreError> {
-    let terms = PageTerms::from_record(page);
-    if terms.cut {
-        tracing::warn!(page = page.id, "page is too long; not all of its words are indexed");
-    }
-    let (sources, links) = (sources(page)?, LinkColumns::from_record(page));
+async fn put(db: &PostgresSession, page: &PageRecord) -> Result<()> {
+    let (title, overview) = (with_variants(&page.title), with_variants(&page.overview));
+    let texts = [&*title, &overview, &page.domains.join(", "), &page.content];
+    let IndexTerms { texts: [title, overview, subjects, content], length } = IndexTerms::new(&page.id, texts);
+    let sources = serde_json::to_string(&page.sources).map_err(StoreError::invalid)?;
+    let links = LinkColumns::from_record(page);
     let origin = page.origin.as_ref();
-    let names = page_names(page);
+    let stem = page.id.split_once('/').map_or(page.id.as_str(), |(_, name)| name);
+    let names = name_keys([&page.title, &page.id, stem]);
     let domains: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
     db.run(
             "WITH own AS (
@@ -133,11 +133,11 @@ async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), StoreError> 
                 &sources,
                 &page.overview,
                 &page.content,
-                &terms.title,
-                &terms.overview,
-                &terms.domains,
-                &terms.content,
-                &terms.length,
+                &title,
+                &overview,
+                &subjects,
+                &content,
+                &length,
                 &domains,
                 &links.edges,
                 &links.targets,
@@ -149,91 +149,4 @@ async fn put(db: &PostgresSession, page: &PageRecord) -> Result<(), StoreError> 
         )
         .await?;
     Ok(())
-}
-
-/// Returns the comparison keys of the page's names: title, id, and id without type.
-fn page_names(page: &PageRecord) -> Vec<String> {
-    let stem = page.id.split_once('/').map_or(page.id.as_str(), |(_, name)| name);
-    name_keys([&page.title, &page.id, stem])
-}
-
-/// Terms of a page by label, most significant first.
-#[derive(Debug, PartialEq, Eq)]
-struct PageTerms {
-    title: String,
-    overview: String,
-    domains: String,
-    content: String,
-    length: i32,
-    cut: bool,
-}
-
-impl PageTerms {
-    fn from_record(page: &PageRecord) -> Self {
-        let mut budget = TermBudget::new();
-        let title = budget.take_terms(&with_variants(&page.title));
-        let overview = budget.take_terms(&with_variants(&page.overview));
-        let domains = budget.take_terms(&page.domains.join(", "));
-        let content = budget.take_terms(&page.content);
-        Self { title, overview, domains, content, length: budget.length(), cut: budget.cut }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use gatehouse_core::{ports::knowledge::PageType, search::SearchQuery};
-
-    use super::{
-        super::super::terms::{MAX_TERMS, occurs},
-        *,
-    };
-
-    fn page(title: &str, content: &str) -> PageRecord {
-        PageRecord {
-            id: "Principle/X".into(),
-            page_type: PageType::Principle,
-            title: title.into(),
-            overview: String::new(),
-            content: content.into(),
-            domains: vec!["Home Cooking".into()],
-            sources: vec![],
-            links: vec![],
-            last_updated: None,
-            hash: String::new(),
-            origin: None,
-        }
-    }
-
-    #[test]
-    fn only_lower_case_words_are_indexed() {
-        let terms = PageTerms::from_record(&page("GRPOTrainer", "it's <b>50% OF</b> x_y'; DROP"));
-        assert_eq!(
-            (terms.title.as_str(), terms.domains.as_str()),
-            ("grpotrainer grpo trainer ", "home cooking ")
-        );
-        assert_eq!(terms.content, "it s b 50 of b x y drop ");
-        assert_eq!((terms.length, terms.cut), (14, false));
-    }
-
-    #[test]
-    fn other_scripts_are_indexed_and_queried_in_pieces() {
-        let terms = PageTerms::from_record(&page("x", "导出GGUF格式"));
-        assert!(terms.content.starts_with("gguf 导出 "), "{}", terms.content);
-        let query = SearchQuery::new("导出 出");
-        assert_eq!(query.stretches.iter().map(occurs).collect::<Vec<_>>(), ["导出", "出:*"]);
-        let query = SearchQuery::new("图片文字 модель");
-        assert_eq!(
-            query.stretches.iter().map(occurs).collect::<Vec<_>>(),
-            ["图片 | 片文 | 文字", "мод & оде & дел & ель"]
-        );
-    }
-
-    #[test]
-    fn terms_beyond_the_limit_are_cut_and_reported() {
-        let words: String = (0..200_000).map(|n| format!("word{n} ")).collect();
-        let terms = PageTerms::from_record(&page("x", &words));
-        assert!(terms.cut && terms.content.len() < MAX_TERMS && terms.content.starts_with("word0 word1 "));
-        let same = PageTerms::from_record(&page("x", &"dough ".repeat(300_000)));
-        assert!(!same.cut);
-    }
 }

@@ -4,7 +4,8 @@ use tokio_postgres::Row;
 
 use super::{
     super::super::{
-        error::{StoreError, column},
+        error::{Result, column},
+        session::SqlValues,
         words::{QueryForm, bm25, inverse_document_frequency, prefix_forms},
     },
     search::RepositorySearch,
@@ -35,7 +36,7 @@ pub(super) struct DocumentCounts {
 }
 
 impl RepositorySearch<'_> {
-    pub(super) async fn by_words(&self) -> Result<WordSearchResult, StoreError> {
+    pub(super) async fn by_words(&self) -> Result<WordSearchResult> {
         let asked = match self.question.prefixes.as_slice() {
             [] => word_forms(&self.question.query),
             prefixes => prefix_forms(prefixes),
@@ -66,22 +67,21 @@ impl RepositorySearch<'_> {
     }
 
     /// Removes forms that are empty in the configurations, such as stop words, because no text contains them.
-    async fn indexable_forms(&self, mut forms: Vec<QueryForm>) -> Result<Vec<QueryForm>, StoreError> {
+    async fn indexable_forms(&self, mut forms: Vec<QueryForm>) -> Result<Vec<QueryForm>> {
         if forms.is_empty() {
             return Ok(forms);
         }
         let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql =
             format!("{} SELECT numnode(query) > 0 FROM asked ORDER BY place", self.layout.words.forms_cte());
-        let rows = self.db.rows(&sql, &[&asked]).await?;
-        let mut told = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<bool>, _>>()?.into_iter();
+        let mut told = self.db.column::<bool>(&sql, &[&asked]).await?.into_iter();
         forms.retain(|_| told.next().unwrap_or(false));
         Ok(forms)
     }
 
     /// Searches by index. Frequent words, which more than half of the documents contain, are queried only if the rest
     /// finds fewer documents than requested: they match many rows and add little.
-    async fn by_index(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult, StoreError> {
+    async fn by_index(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult> {
         let words = &self.layout.words;
         let sql = format!(
             "SELECT (SELECT count(*) FROM repository_files f
@@ -91,9 +91,8 @@ impl RepositorySearch<'_> {
             words.query("a.form")
         );
         let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
-        let rows = self.db.rows(&sql, &[&asked, &self.question.repository]).await?;
-        let counted: Vec<f64> =
-            rows.iter().map(|row| Ok(column::<i64>(row, 0)? as f64)).collect::<Result<_, StoreError>>()?;
+        let counted: Vec<i64> = self.db.column(&sql, &[&asked, &self.question.repository]).await?;
+        let counted: Vec<f64> = counted.into_iter().map(|count| count as f64).collect();
         let all = self.facts.files as f64;
         let telling: Vec<String> = forms
             .iter()
@@ -120,19 +119,17 @@ impl RepositorySearch<'_> {
     }
 
     /// Searches every text for the stems, then parses the texts with the best matches.
-    async fn by_texts(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult, StoreError> {
+    async fn by_texts(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult> {
         let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql = format!(
             "SELECT lower((tsvector_to_array({}))[1]) FROM unnest($1::text[]) WITH ORDINALITY AS a (form, place)
              ORDER BY place",
             self.layout.words.stem("a.form")
         );
-        let rows = self.db.rows(&sql, &[&asked]).await?;
-        let mut prefixes = Vec::new();
-        for row in &rows {
-            // A stop word has no stem. U+0001 matches nothing.
-            prefixes.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), stem_prefix));
-        }
+        let stems: Vec<Option<String>> = self.db.column(&sql, &[&asked]).await?;
+        // A stop word has no stem. U+0001 matches nothing.
+        let prefixes: Vec<String> =
+            stems.into_iter().map(|stem| stem.map_or_else(|| "\u{1}".into(), stem_prefix)).collect();
         let sql = "SELECT path, length, hits FROM (
                 SELECT t.path, t.length, (SELECT array_agg(strpos(t.text, b.text)::float8 ORDER BY b.place)
                     FROM unnest($1::text[]) WITH ORDINALITY AS b (text, place)) AS hits
@@ -140,9 +137,8 @@ impl RepositorySearch<'_> {
                     FROM repository_files WHERE repo_name = $2 AND content IS NOT NULL AND filepath IS NOT NULL
                     OFFSET 0) t OFFSET 0
              ) found WHERE 0 < ANY(hits) LIMIT $3";
-        let rows =
-            self.db.rows(sql, &[&prefixes, &self.question.repository, &MAX_COMPARED_DOCUMENTS]).await?;
-        let rows = rows.iter().map(counts_from_row).collect::<Result<Vec<_>, _>>()?;
+        let values: SqlValues<'_> = &[&prefixes, &self.question.repository, &MAX_COMPARED_DOCUMENTS];
+        let rows: Vec<DocumentCounts> = self.db.all(sql, values, counts_from_row).await?;
         let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count() as f64;
         let holding: Vec<f64> = (0..forms.len()).map(holding).collect();
         let weights: Vec<f64> = holding
@@ -181,11 +177,7 @@ impl RepositorySearch<'_> {
     }
 
     /// Returns the documents that match the query `any`, with occurrences.
-    async fn documents_with_any(
-        &self,
-        forms: &[String],
-        any: &str,
-    ) -> Result<Vec<DocumentCounts>, StoreError> {
+    async fn documents_with_any(&self, forms: &[String], any: &str) -> Result<Vec<DocumentCounts>> {
         let words = &self.layout.words;
         let sql = format!(
             "{} SELECT t.path, t.length, {} FROM (
@@ -199,9 +191,8 @@ impl RepositorySearch<'_> {
             words.terms(),
             words.query("$3")
         );
-        let rows =
-            self.db.rows(&sql, &[&forms, &self.question.repository, &any, &MAX_COMPARED_DOCUMENTS]).await?;
-        rows.iter().map(counts_from_row).collect()
+        let values: SqlValues<'_> = &[&forms, &self.question.repository, &any, &MAX_COMPARED_DOCUMENTS];
+        self.db.all(&sql, values, counts_from_row).await
     }
 
     /// Returns these documents with the occurrences of each form and the extra columns `more`.
@@ -210,7 +201,7 @@ impl RepositorySearch<'_> {
         forms: &[String],
         paths: &[String],
         more: &str,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<Row>> {
         let words = &self.layout.words;
         let sql = format!(
             "{} SELECT t.path, t.length, {} {more} FROM (
@@ -238,7 +229,7 @@ impl RepositorySearch<'_> {
 }
 
 /// Decodes a row of [`RepositorySearch::count_forms`] or [`RepositorySearch::documents_with_any`].
-pub(super) fn counts_from_row(row: &Row) -> Result<DocumentCounts, StoreError> {
+pub(super) fn counts_from_row(row: &Row) -> Result<DocumentCounts> {
     let counts: Option<Vec<f64>> = column(row, 2)?;
     Ok(DocumentCounts { path: column(row, 0)?, length: column(row, 1)?, counts: counts.unwrap_or_default() })
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     super::super::{
-        error::{StoreError, column},
+        error::{Result, StoreError, column},
         session::PostgresSession,
     },
     vectors::VectorColumn,
@@ -32,7 +32,7 @@ pub(super) struct ExistingLayout {
 }
 
 impl ExistingLayout {
-    pub(super) async fn load(db: &PostgresSession) -> Result<Self, StoreError> {
+    pub(super) async fn load(db: &PostgresSession) -> Result<Self> {
         let ColumnsByTable { repositories, files } = ColumnsByTable::load(db).await?;
         Ok(Self {
             words: WordSource::detect(db, files.get("content_tsvector")).await?,
@@ -56,13 +56,13 @@ impl ExistingLayout {
 }
 
 /// Returns `true` if the database has both existing tables and no document tables of gatehouse.
-pub(super) async fn has_only_existing(db: &PostgresSession) -> Result<bool, StoreError> {
+pub(super) async fn has_only_existing(db: &PostgresSession) -> Result<bool> {
     let ours = "SELECT to_regclass('gatehouse.repository') IS NOT NULL";
-    if column(&db.one(ours, &[]).await?, 0)? {
+    if db.value(ours, &[]).await? {
         return Ok(false);
     }
     let theirs = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest($1::text[]) AS name";
-    column(&db.one(theirs, &[&TABLES.as_slice()]).await?, 0)
+    db.value(theirs, &[&TABLES.as_slice()]).await
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ struct ColumnsByTable {
 }
 
 impl ColumnsByTable {
-    async fn load(db: &PostgresSession) -> Result<Self, StoreError> {
+    async fn load(db: &PostgresSession) -> Result<Self> {
         let sql = "SELECT t.name, a.attname::text, y.typname::text, a.atttypmod, pg_get_expr(d.adbin, d.adrelid)
              FROM unnest($1::text[]) AS t (name)
              JOIN pg_catalog.pg_attribute a ON a.attrelid = to_regclass(t.name) AND a.attnum > 0 AND NOT a.attisdropped
@@ -93,7 +93,7 @@ impl ColumnsByTable {
     }
 
     /// Rejects tables without the required columns.
-    fn checked(self) -> Result<Self, StoreError> {
+    fn checked(self) -> Result<Self> {
         let needed: [(_, &[&str], _); 2] = [
             (TABLES[0], &["name"], &self.repositories),
             (TABLES[1], &["repo_name", "filepath", "content"], &self.files),

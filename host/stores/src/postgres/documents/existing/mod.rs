@@ -26,15 +26,12 @@ use gatehouse_core::{
 };
 
 use self::{layout::ExistingLayout, read::RepositoryFacts};
-use super::{
-    super::{error::StoreError, server::PostgresServer, session::PostgresSession},
-    NAME,
-};
+use super::super::{error::Result, server::PostgresServer, session::PostgresSession};
 use crate::{
-    documents::engine::{
-        DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, FixedVectors, StoredFile,
-    },
-    embedding::{VectorModel, VectorStore},
+    documents::engine::{DocumentCandidates, DocumentEngine, DocumentQuestion, FixedVectors, StoredFile},
+    embedding::VectorModel,
+    engine::StoreHealth,
+    worker::run_blocking,
 };
 
 /// Time to cache the table layout, which the other program can change.
@@ -43,14 +40,14 @@ const LAYOUT_TTL: Duration = Duration::from_secs(60);
 const MAX_CACHED_REPOSITORIES: usize = 256;
 
 pub(super) struct ExistingTables {
-    server: PostgresServer,
+    server: Arc<PostgresServer>,
     tokens: Arc<dyn TokenCounter>,
     layout: Mutex<Option<(Instant, Arc<ExistingLayout>)>>,
     facts: Mutex<HashMap<String, (Instant, RepositoryFacts)>>,
 }
 
 impl ExistingTables {
-    pub(super) fn new(server: PostgresServer, tokens: Arc<dyn TokenCounter>) -> Self {
+    pub(super) fn new(server: Arc<PostgresServer>, tokens: Arc<dyn TokenCounter>) -> Self {
         Self { server, tokens, layout: Mutex::default(), facts: Mutex::default() }
     }
 
@@ -58,7 +55,7 @@ impl ExistingTables {
         self.server.read_with(async |db| layout::has_only_existing(db).await).await
     }
 
-    async fn layout(&self, db: &PostgresSession) -> Result<Arc<ExistingLayout>, StoreError> {
+    async fn layout(&self, db: &PostgresSession) -> Result<Arc<ExistingLayout>> {
         let known = lock(&self.layout).clone();
         if let Some((since, layout)) = known
             && since.elapsed() < LAYOUT_TTL
@@ -76,7 +73,7 @@ impl ExistingTables {
         db: &PostgresSession,
         layout: &ExistingLayout,
         repository: &str,
-    ) -> Result<RepositoryFacts, StoreError> {
+    ) -> Result<RepositoryFacts> {
         let known = lock(&self.facts).get(repository).cloned();
         if let Some((since, facts)) = known
             && since.elapsed() < LAYOUT_TTL
@@ -96,7 +93,7 @@ impl ExistingTables {
     /// server that is down or busy does not.
     async fn read_with<T>(
         &self,
-        work: impl AsyncFnOnce(&PostgresSession, &ExistingLayout) -> Result<T, StoreError>,
+        work: impl AsyncFnOnce(&PostgresSession, &ExistingLayout) -> Result<T>,
     ) -> Result<T, Fault> {
         let work = async |db: &_| {
             let result = match self.layout(db).await {
@@ -127,18 +124,18 @@ impl ExistingTables {
         db: &PostgresSession,
         layout: &ExistingLayout,
         model: Option<&VectorModel>,
-    ) -> Result<DocumentHealth, StoreError> {
-        let (repositories, files, waiting) = read::counts(db, layout).await?;
-        let mut health = DocumentHealth {
-            engine: NAME,
+    ) -> Result<StoreHealth> {
+        let (repositories, items, without_vector) = read::counts(db, layout).await?;
+        let mut health = StoreHealth {
+            engine: "postgres",
             address: self.server.address().to_owned(),
             repositories,
-            files,
+            items,
             notes: layout.words.notes(),
-            ..DocumentHealth::default()
+            ..StoreHealth::default()
         };
         let Some(model) = model else { return Ok(health) };
-        health.waiting = waiting;
+        health.without_vector = without_vector;
         health.no_vectors = match &layout.vectors {
             Err(why) => Some(why.clone()),
             Ok(column) => {
@@ -186,14 +183,11 @@ impl DocumentEngine for ExistingTables {
         let text = self.read_with(async |db, _| read::text(db, repository, path).await).await?;
         let Some(text) = text else { return Ok(None) };
         let (path, counter) = (path.to_owned(), Arc::clone(&self.tokens));
-        let counted = tokio::task::spawn_blocking(move || {
+        run_blocking(move || {
             let tokens = u32::try_from(counter.count(&text, TokenEncoding::O200k)).unwrap_or(u32::MAX);
-            StoredFile { path, text, made_from: None, tokens }
-        });
-        match counted.await {
-            Ok(file) => Ok(Some(file)),
-            Err(_) => Err(Fault::internal("the task that counts tokens failed")),
-        }
+            Ok(Some(StoredFile { path, text, made_from: None, tokens }))
+        })
+        .await
     }
 
     async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
@@ -208,10 +202,6 @@ impl DocumentEngine for ExistingTables {
         Ok(vec![None; keys.len()])
     }
 
-    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
-        None
-    }
-
     async fn fixed_vectors(&self) -> Result<Option<FixedVectors>, Fault> {
         let work = async |db: &_, layout: &ExistingLayout| {
             let Ok(column) = &layout.vectors else { return Ok(None) };
@@ -224,7 +214,7 @@ impl DocumentEngine for ExistingTables {
         }))
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
         self.read_with(async |db, layout| self.inspect(db, layout, model).await).await
     }
 }

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 use super::{
     super::super::{
-        error::{StoreError, column, count},
+        error::{Result, column, count},
         session::PostgresSession,
     },
     layout::ExistingLayout,
@@ -35,7 +35,7 @@ pub(super) async fn repositories(
     layout: &ExistingLayout,
     guides: bool,
     only: Option<&str>,
-) -> Result<Vec<Repository>, StoreError> {
+) -> Result<Vec<Repository>> {
     let [id, url, commit, kind, created, updated] =
         ["id", "url", "commit", "repository_type", "created_at", "updated_at"]
             .map(|name| layout.repository_field(name));
@@ -47,10 +47,10 @@ pub(super) async fn repositories(
          WHERE r.name IS NOT NULL AND ($1::text IS NULL OR r.name = $1)
          ORDER BY r.name::text COLLATE \"C\" LIMIT $2"
     );
-    db.rows(&sql, &[&only, &MAX_LISTED]).await?.iter().map(repository).collect()
+    db.all(&sql, &[&only, &MAX_LISTED], repository).await
 }
 
-fn repository(row: &Row) -> Result<Repository, StoreError> {
+fn repository(row: &Row) -> Result<Repository> {
     Ok(Repository {
         id: column(row, 0)?,
         name: column(row, 1)?,
@@ -65,30 +65,24 @@ fn repository(row: &Row) -> Result<Repository, StoreError> {
 }
 
 /// Finds the stored spelling of a name; an exact match wins.
-pub(super) async fn stored_name(db: &PostgresSession, name: &str) -> Result<Option<String>, StoreError> {
+pub(super) async fn stored_name(db: &PostgresSession, name: &str) -> Result<Option<String>> {
     if name.contains('\0') {
         return Ok(None);
     }
     let sql = "SELECT name::text FROM repositories WHERE name = $1 OR lower(name) = lower($1)
          ORDER BY name <> $1, name::text COLLATE \"C\" LIMIT 100";
-    let names =
-        db.rows(sql, &[&name]).await?.iter().map(|row| column(row, 0)).collect::<Result<Vec<_>, _>>()?;
-    Ok(match_name(name, names.into_iter()))
+    Ok(match_name(name, db.column(sql, &[&name]).await?.into_iter()))
 }
 
 /// Lists the paths of a repository. The tables store no hashes.
-pub(super) async fn heads(db: &PostgresSession, repository: &str) -> Result<Vec<FileHead>, StoreError> {
+pub(super) async fn heads(db: &PostgresSession, repository: &str) -> Result<Vec<FileHead>> {
     let sql = "SELECT DISTINCT filepath::text COLLATE \"C\" AS path FROM repository_files
          WHERE repo_name = $1 AND content IS NOT NULL AND filepath IS NOT NULL ORDER BY path LIMIT $2";
-    let rows = db.rows(sql, &[&repository, &MAX_LISTED]).await?;
-    rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: String::new() })).collect()
+    let head = |row: &Row| Ok(FileHead { path: column(row, 0)?, hash: String::new() });
+    db.all(sql, &[&repository, &MAX_LISTED], head).await
 }
 
-pub(super) async fn text(
-    db: &PostgresSession,
-    repository: &str,
-    path: &str,
-) -> Result<Option<String>, StoreError> {
+pub(super) async fn text(db: &PostgresSession, repository: &str, path: &str) -> Result<Option<String>> {
     if path.contains('\0') {
         return Ok(None);
     }
@@ -111,7 +105,7 @@ pub(super) async fn repository_facts(
     db: &PostgresSession,
     layout: &ExistingLayout,
     repository: &str,
-) -> Result<RepositoryFacts, StoreError> {
+) -> Result<RepositoryFacts> {
     let missing = without_vector(layout);
     let sql = format!(
         "SELECT count(content), {missing}, coalesce(avg(octet_length(content)), 0)::float8,
@@ -128,10 +122,7 @@ pub(super) async fn repository_facts(
     })
 }
 
-pub(super) async fn counts(
-    db: &PostgresSession,
-    layout: &ExistingLayout,
-) -> Result<(u32, u32, u32), StoreError> {
+pub(super) async fn counts(db: &PostgresSession, layout: &ExistingLayout) -> Result<(u32, u32, u32)> {
     let missing = without_vector(layout);
     let sql = format!(
         "SELECT (SELECT count(*) FROM repositories), count(content), {missing} FROM repository_files"

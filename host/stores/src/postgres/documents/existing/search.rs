@@ -6,8 +6,9 @@ use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCan
 
 use super::{
     super::super::{
-        error::{StoreError, column},
+        error::{Result, column},
         session::PostgresSession,
+        words::MAX_NAME_ROWS,
     },
     by_words::{WordSearchResult, counts_from_row},
     layout::ExistingLayout,
@@ -41,7 +42,7 @@ pub(super) async fn candidates(
     layout: &ExistingLayout,
     facts: &RepositoryFacts,
     question: &DocumentQuestion,
-) -> Result<DocumentCandidates, StoreError> {
+) -> Result<DocumentCandidates> {
     let asked = RepositorySearch { db, layout, facts, question };
     let mut words = asked.by_words().await?;
     let by_name = asked.by_name().await?;
@@ -66,7 +67,7 @@ pub(super) async fn candidates(
 impl<'a> RepositorySearch<'a> {
     /// Returns the usable vector column, or a reason if the column is unusable. Both are `None` if the question has no
     /// vector.
-    async fn vectors(&self) -> Result<(Option<&'a VectorColumn>, Option<String>), StoreError> {
+    async fn vectors(&self) -> Result<(Option<&'a VectorColumn>, Option<String>)> {
         let Some(vector) = &self.question.vector else { return Ok((None, None)) };
         let found = match &self.layout.vectors {
             Ok(found) => found,
@@ -83,7 +84,7 @@ impl<'a> RepositorySearch<'a> {
 
     /// Returns documents whose name equals the question or begins with it. Names that match too many documents are
     /// ignored.
-    async fn by_name(&self) -> Result<BTreeMap<String, NameMatch>, StoreError> {
+    async fn by_name(&self) -> Result<BTreeMap<String, NameMatch>> {
         let name: &NameQuery = &self.question.name;
         let Some((key, _)) = name.range() else { return Ok(BTreeMap::new()) };
         if key.chars().count() > MAX_NAME || key.contains('\0') {
@@ -93,13 +94,10 @@ impl<'a> RepositorySearch<'a> {
              WHERE repo_name = $1 AND content IS NOT NULL
                 AND strpos('/' || translate(lower(filepath), E' \\t\\n_-.', ''), '/' || $2) > 0
              ORDER BY length(filepath), path LIMIT $3";
-        let rows = self
-            .db
-            .rows(sql, &[&self.question.repository, &key, &(3 * MIN_CANDIDATE_POOL as i64 + 1)])
-            .await?;
+        let paths: Vec<String> =
+            self.db.column(sql, &[&self.question.repository, &key, &MAX_NAME_ROWS]).await?;
         let mut names = Vec::new();
-        for row in &rows {
-            let path: String = column(row, 0)?;
+        for path in paths {
             let file = path.rsplit_once('/').map_or(path.as_str(), |(_, file)| file);
             let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
             names.extend([path.as_str(), file, stem].map(|name| (path.clone(), name_key(name))));
@@ -110,7 +108,7 @@ impl<'a> RepositorySearch<'a> {
     }
 
     /// Returns the nearest documents, with the column's index if it has one.
-    async fn by_vector(&self, near: &VectorColumn) -> Result<Vec<String>, StoreError> {
+    async fn by_vector(&self, near: &VectorColumn) -> Result<Vec<String>> {
         let Some(vector) = &self.question.vector else { return Ok(Vec::new()) };
         self.db.batch(near.settings()).await?;
         let distance = near.distance(1, vector.values.len());
@@ -120,15 +118,10 @@ impl<'a> RepositorySearch<'a> {
              ORDER BY {distance} LIMIT $3"
         );
         let pool = i64::try_from(self.question.pool).unwrap_or(i64::MAX);
-        let rows = self.db.rows(&sql, &[&vector.values, &self.question.repository, &pool]).await?;
-        rows.iter().map(|row| column(row, 0)).collect()
+        self.db.column(&sql, &[&vector.values, &self.question.repository, &pool]).await
     }
 
-    async fn cosines(
-        &self,
-        near: &VectorColumn,
-        paths: &[String],
-    ) -> Result<HashMap<String, f32>, StoreError> {
+    async fn cosines(&self, near: &VectorColumn, paths: &[String]) -> Result<HashMap<String, f32>> {
         let Some(vector) = &self.question.vector else { return Ok(HashMap::new()) };
         let sql = format!(
             "SELECT filepath::text, 1 - min({}) FROM repository_files
@@ -151,7 +144,7 @@ impl<'a> RepositorySearch<'a> {
         by_name: &BTreeMap<String, NameMatch>,
         cosines: &HashMap<String, f32>,
         paths: &[String],
-    ) -> Result<Vec<DocumentCandidate>, StoreError> {
+    ) -> Result<Vec<DocumentCandidate>> {
         let more = format!(", substr(t.content, 1, {MAX_ABSTRACT_CHARS})");
         let rows = self.count_forms(&words.forms, paths, &more).await?;
         let mut candidates: BTreeMap<String, DocumentCandidate> = BTreeMap::new();

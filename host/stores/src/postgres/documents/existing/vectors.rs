@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{
-        error::{StoreError, column},
+        error::{Result, column},
         session::PostgresSession,
     },
     layout::TableColumn,
@@ -25,7 +25,7 @@ impl VectorColumn {
     pub(super) async fn detect(
         db: &PostgresSession,
         found: Option<&TableColumn>,
-    ) -> Result<Result<Self, String>, StoreError> {
+    ) -> Result<Result<Self, String>> {
         let Some(found) = found else {
             return Ok(Err("the table 'repository_files' has no column 'embedding'".into()));
         };
@@ -82,10 +82,7 @@ fn at_least(version: &str, (major, minor): (u32, u32)) -> bool {
 }
 
 /// Returns the dimension of the stored vectors. `None` if the table has no vectors.
-pub(super) async fn dimension(
-    db: &PostgresSession,
-    found: &VectorColumn,
-) -> Result<Option<usize>, StoreError> {
+pub(super) async fn dimension(db: &PostgresSession, found: &VectorColumn) -> Result<Option<usize>> {
     if found.dimension.is_some() {
         return Ok(found.dimension);
     }

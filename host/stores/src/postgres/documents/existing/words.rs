@@ -4,7 +4,7 @@ use gatehouse_core::search::SearchQuery;
 
 use super::{
     super::super::{
-        error::{StoreError, column},
+        error::Result,
         session::PostgresSession,
         terms::index_form,
         words::{QueryForm, occurrences_sql},
@@ -36,10 +36,7 @@ pub(super) enum WordSource {
 }
 
 impl WordSource {
-    pub(super) async fn detect(
-        db: &PostgresSession,
-        found: Option<&TableColumn>,
-    ) -> Result<Self, StoreError> {
+    pub(super) async fn detect(db: &PostgresSession, found: Option<&TableColumn>) -> Result<Self> {
         let mut configurations = existing_configurations(db, &configurations(db, found).await?).await?;
         let why = match found {
             Some(column) if column.kind == "tsvector" => {
@@ -138,10 +135,7 @@ const CONFIGURATION_PATTERN: &str =
     r"(?:to_tsvector\s*\(\s*|tsvector_update_trigger\s*\(\s*'content_tsvector'\s*,\s*)'([^']{1,128})'";
 
 /// Finds the configurations that fill the column, from its expression, the triggers and the indexes of the table.
-async fn configurations(
-    db: &PostgresSession,
-    found: Option<&TableColumn>,
-) -> Result<Vec<String>, StoreError> {
+async fn configurations(db: &PostgresSession, found: Option<&TableColumn>) -> Result<Vec<String>> {
     let sql = "SELECT DISTINCT named[1] FROM (
             SELECT pg_get_triggerdef(t.oid) || ' ' || p.prosrc AS made FROM pg_catalog.pg_trigger t
                 JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
@@ -151,26 +145,22 @@ async fn configurations(
             UNION ALL SELECT $2
          ) how, regexp_matches(how.made, $3, 'g') named ORDER BY 1 LIMIT 4";
     let expression = found.and_then(|column| column.expression.as_deref());
-    db.rows(sql, &[&TABLES[1], &expression, &CONFIGURATION_PATTERN])
-        .await?
-        .iter()
-        .map(|row| column(row, 0))
-        .collect()
+    db.column(sql, &[&TABLES[1], &expression, &CONFIGURATION_PATTERN]).await
 }
 
-async fn existing_configurations(db: &PostgresSession, names: &[String]) -> Result<Vec<String>, StoreError> {
+async fn existing_configurations(db: &PostgresSession, names: &[String]) -> Result<Vec<String>> {
     let sql = "SELECT name FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
          WHERE EXISTS (SELECT 1 FROM pg_catalog.pg_ts_config c JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace
             WHERE quote_ident(n.nspname) || '.' || quote_ident(c.cfgname) = name
                 OR pg_ts_config_is_visible(c.oid) AND quote_ident(c.cfgname) = name) ORDER BY place";
-    db.rows(sql, &[&names]).await?.iter().map(|row| column(row, 0)).collect()
+    db.column(sql, &[&names]).await
 }
 
-async fn has_index(db: &PostgresSession) -> Result<bool, StoreError> {
+async fn has_index(db: &PostgresSession) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_index i
              JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)
              WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND a.attname = 'content_tsvector')";
-    column(&db.one(sql, &[&TABLES[1]]).await?, 0)
+    db.value(sql, &[&TABLES[1]]).await
 }
 
 fn literal(name: &str) -> String {

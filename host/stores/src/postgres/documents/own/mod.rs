@@ -1,6 +1,5 @@
 //! Document engine on tables of gatehouse: full-text search by document, vectors by chunk if the server has pgvector.
 
-mod nearest_chunks;
 mod put;
 mod read;
 mod search;
@@ -10,27 +9,23 @@ use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    hash::sha256_hex,
     outcome::Fault,
     ports::documents::{FileHead, NewFile, Repository, RepositoryState},
 };
-use sha2::{Digest as _, Sha256};
 
-use super::{
-    super::{
-        error::StoreError,
-        migrations,
-        server::PostgresServer,
-        session::PostgresSession,
-        terms::storable,
-        vectors::{PgvectorState, PostgresVectors},
-    },
-    NAME,
+use super::super::{
+    error::count,
+    migrations,
+    server::PostgresServer,
+    session::PostgresSession,
+    terms::storable,
+    vectors::{PgvectorState, PostgresVectors},
 };
 use crate::{
-    documents::engine::{
-        CHUNKS, DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, StoredFile,
-    },
-    embedding::{VectorModel, VectorStore},
+    documents::engine::{CHUNKS, DocumentCandidates, DocumentEngine, DocumentQuestion, StoredFile},
+    embedding::VectorModel,
+    engine::StoreHealth,
 };
 
 /// Bytes of an indexed name or path. An index row can hold about 2,700.
@@ -38,41 +33,13 @@ const MAX_INDEXED_BYTES: usize = 1_000;
 
 pub(super) struct OwnTables {
     server: Arc<PostgresServer>,
-    vectors: Arc<PostgresVectors>,
+    pub(super) vectors: PostgresVectors,
 }
 
 impl OwnTables {
     pub(super) fn new(server: Arc<PostgresServer>) -> Self {
-        let vectors = Arc::new(PostgresVectors::new(Arc::clone(&server), CHUNKS));
+        let vectors = PostgresVectors::new(Arc::clone(&server), CHUNKS);
         Self { server, vectors }
-    }
-
-    /// Runs outside a transaction, because it must not create tables.
-    async fn inspect(
-        &self,
-        db: &PostgresSession,
-        model: Option<&VectorModel>,
-    ) -> Result<DocumentHealth, StoreError> {
-        let version = migrations::DOCUMENTS.checked_version(db).await?;
-        let latest = migrations::DOCUMENTS.latest();
-        let mut health = DocumentHealth {
-            engine: NAME,
-            address: self.server.address().to_owned(),
-            schema: version.map(|found| (found, latest)),
-            ..DocumentHealth::default()
-        };
-        let current = version == Some(latest);
-        let mut items = 0;
-        if current {
-            (health.repositories, health.files, items) = read::counts(db).await?;
-        }
-        let Some(model) = model else { return Ok(health) };
-        health.waiting = items;
-        match self.vectors.count_waiting(db, model, current, items).await? {
-            Ok(waiting) => health.waiting = waiting,
-            Err(why) => health.no_vectors = Some(why),
-        }
-        Ok(health)
     }
 }
 
@@ -82,9 +49,8 @@ fn index_key(text: &str) -> Cow<'_, str> {
     if text.len() <= MAX_INDEXED_BYTES {
         return text;
     }
-    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let end = text.floor_char_boundary(MAX_INDEXED_BYTES);
-    format!("{}/{hash}", &text[..end]).into()
+    format!("{}/{}", &text[..end], sha256_hex(text.as_bytes())).into()
 }
 
 /// Returns the key prefix of a repository's items. Items of one file are adjacent.
@@ -149,11 +115,15 @@ impl DocumentEngine for OwnTables {
         self.server.read_with(async |db| read::chunk_texts(db, keys).await).await
     }
 
-    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
-        Some(Arc::clone(&self.vectors) as _)
-    }
-
-    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
-        self.server.inspect_with(async |db| self.inspect(db, model).await).await
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
+        let counts = async |db: &PostgresSession, health: &mut StoreHealth| {
+            let sql = "SELECT count(*), coalesce(sum(files), 0)::bigint, coalesce(sum(items), 0)::bigint
+                 FROM gatehouse.repository";
+            let row = db.one(sql, &[]).await?;
+            (health.repositories, health.items) = (count(&row, 0)?, count(&row, 1)?);
+            health.without_vector = count(&row, 2)?;
+            Ok(())
+        };
+        self.vectors.health(migrations::DOCUMENTS, model, counts).await
     }
 }

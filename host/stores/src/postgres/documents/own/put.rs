@@ -7,10 +7,13 @@ use gatehouse_core::{
 };
 
 use super::{
-    super::super::terms::{TermBudget, name_keys, storable, with_variants},
+    super::super::terms::{IndexTerms, name_keys, storable, with_variants},
     index_key,
 };
-use crate::documents::chunk::{abstract_of, version};
+use crate::{
+    documents::chunk::{abstract_of, version},
+    worker::run_blocking,
+};
 
 pub(super) struct PreparedFile {
     pub(super) head: FileHead,
@@ -21,16 +24,9 @@ pub(super) struct PreparedFile {
     pub(super) text: String,
     pub(super) abstract_text: String,
     pub(super) names: Vec<String>,
-    pub(super) terms: FileTerms,
+    /// Terms of the path, the headings and the text.
+    pub(super) terms: IndexTerms<3>,
     pub(super) chunks: ChunkColumns,
-}
-
-/// Terms of a file by label, most significant first.
-pub(super) struct FileTerms {
-    pub(super) path: String,
-    pub(super) headings: String,
-    pub(super) body: String,
-    pub(super) length: i32,
 }
 
 #[derive(Default)]
@@ -46,9 +42,7 @@ pub(super) struct ChunkColumns {
 
 /// Prepares files on a blocking thread.
 pub(super) async fn prepare_files(files: Vec<NewFile>) -> Result<Vec<PreparedFile>, Fault> {
-    let work = move || files.into_iter().map(PreparedFile::from_file).collect();
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Fault::internal("the task that prepares documents failed")))
+    run_blocking(move || files.into_iter().map(PreparedFile::from_file).collect()).await
 }
 
 impl PreparedFile {
@@ -58,7 +52,8 @@ impl PreparedFile {
         }
         let chunks = ChunkColumns::from_file(&file)?;
         let path = storable(&file.head.path).into_owned();
-        let terms = FileTerms::from_file(&path, &file);
+        let (named, headings) = (with_variants(&path), with_variants(&file.headings.join("\n")));
+        let terms = IndexTerms::new(&path, [&named, &headings, &file.text]);
         let abstract_text = storable(&abstract_of(&file)).into_owned();
         Ok(Self {
             key: index_key(&path).into_owned(),
@@ -72,19 +67,6 @@ impl PreparedFile {
             terms,
             chunks,
         })
-    }
-}
-
-impl FileTerms {
-    fn from_file(path: &str, file: &NewFile) -> Self {
-        let mut budget = TermBudget::new();
-        let path_terms = budget.take_terms(&with_variants(path));
-        let headings = budget.take_terms(&with_variants(&file.headings.join("\n")));
-        let body = budget.take_terms(&file.text);
-        if budget.cut {
-            tracing::warn!(path, "document is too long; not all of its words are indexed");
-        }
-        Self { path: path_terms, headings, body, length: budget.length() }
     }
 }
 

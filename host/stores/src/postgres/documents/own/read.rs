@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::{
     super::super::{
-        error::{StoreError, column, count},
+        error::{Result, column, count},
         session::PostgresSession,
         terms::storable,
     },
@@ -27,7 +27,7 @@ pub(super) struct RepositoryKey {
     pub(super) items: i64,
 }
 
-pub(super) async fn key(db: &PostgresSession, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
+pub(super) async fn key(db: &PostgresSession, name: &str) -> Result<Option<RepositoryKey>> {
     let sql = "SELECT number, files, words, items FROM gatehouse.repository WHERE key = $1";
     let Some(row) = db.query_opt(sql, &[&index_key(name)]).await? else { return Ok(None) };
     Ok(Some(RepositoryKey {
@@ -38,13 +38,13 @@ pub(super) async fn key(db: &PostgresSession, name: &str) -> Result<Option<Repos
     }))
 }
 
-pub(super) async fn repositories(db: &PostgresSession, guides: bool) -> Result<Vec<Repository>, StoreError> {
+pub(super) async fn repositories(db: &PostgresSession, guides: bool) -> Result<Vec<Repository>> {
     let guide = if guides { "guide" } else { "NULL::text" };
     let sql = format!("SELECT {COLUMNS}, {guide} FROM gatehouse.repository ORDER BY name");
-    db.rows(&sql, &[]).await?.iter().map(repository).collect()
+    db.all(&sql, &[], repository).await
 }
 
-pub(super) async fn state(db: &PostgresSession, name: &str) -> Result<Option<RepositoryState>, StoreError> {
+pub(super) async fn state(db: &PostgresSession, name: &str) -> Result<Option<RepositoryState>> {
     let sql = format!(
         "SELECT {COLUMNS}, guide, root, changed_since_guide FROM gatehouse.repository WHERE key = $1"
     );
@@ -56,7 +56,7 @@ pub(super) async fn state(db: &PostgresSession, name: &str) -> Result<Option<Rep
     }))
 }
 
-fn repository(row: &Row) -> Result<Repository, StoreError> {
+fn repository(row: &Row) -> Result<Repository> {
     Ok(Repository {
         id: column(row, 0)?,
         name: column(row, 1)?,
@@ -70,18 +70,14 @@ fn repository(row: &Row) -> Result<Repository, StoreError> {
     })
 }
 
-pub(super) async fn heads(db: &PostgresSession, name: &str) -> Result<Vec<FileHead>, StoreError> {
+pub(super) async fn heads(db: &PostgresSession, name: &str) -> Result<Vec<FileHead>> {
     let sql = "SELECT path, hash FROM gatehouse.file
          WHERE repository = (SELECT number FROM gatehouse.repository WHERE key = $1) ORDER BY path";
-    let rows = db.rows(sql, &[&index_key(name)]).await?;
-    rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: column(row, 1)? })).collect()
+    let head = |row: &Row| Ok(FileHead { path: column(row, 0)?, hash: column(row, 1)? });
+    db.all(sql, &[&index_key(name)], head).await
 }
 
-pub(super) async fn file(
-    db: &PostgresSession,
-    name: &str,
-    path: &str,
-) -> Result<Option<StoredFile>, StoreError> {
+pub(super) async fn file(db: &PostgresSession, name: &str, path: &str) -> Result<Option<StoredFile>> {
     let sql = "SELECT f.path, f.made_from, f.tokens, t.content
          FROM gatehouse.repository r JOIN gatehouse.file f ON f.repository = r.number
          JOIN gatehouse.file_text t ON t.file = f.number WHERE r.key = $1 AND f.key = $2";
@@ -95,29 +91,21 @@ pub(super) async fn file(
 }
 
 /// Returns the texts to embed for these chunk items.
-pub(super) async fn chunk_texts(
-    db: &PostgresSession,
-    keys: &[String],
-) -> Result<Vec<Option<String>>, StoreError> {
+pub(super) async fn chunk_texts(db: &PostgresSession, keys: &[String]) -> Result<Vec<Option<String>>> {
     let files: Vec<i64> = keys.iter().map(|key| file_of(key).unwrap_or(-1)).collect();
     let sql = "SELECT DISTINCT ON (c.item) c.item, c.file, c.start, c.stop, c.heading
          FROM unnest($1::text[], $2::bigint[]) AS asked (item, file)
          JOIN gatehouse.chunk c ON c.file = asked.file AND c.item = asked.item ORDER BY c.item, c.position";
-    let rows = db.rows(sql, &[&keys, &files]).await?;
-    let mut chunks = HashMap::new();
-    for row in &rows {
+    let chunk = |row: &Row| {
         let (start, stop): (i64, i64) = (column(row, 2)?, column(row, 3)?);
-        let heading: String = column(row, 4)?;
-        let (item, file): (String, i64) = (column(row, 0)?, column(row, 1)?);
-        chunks.insert(item, (file, start as usize..stop as usize, heading));
-    }
+        let (file, heading): (i64, String) = (column(row, 1)?, column(row, 4)?);
+        Ok((column(row, 0)?, (file, start as usize..stop as usize, heading)))
+    };
+    let chunks: HashMap<String, _> = db.all(sql, &[&keys, &files], chunk).await?;
     // Load each text once; several items share a file.
-    let texts = db
-        .rows("SELECT file, content FROM gatehouse.file_text WHERE file = ANY($1)", &[&files])
-        .await?
-        .iter()
-        .map(|row| Ok((column(row, 0)?, column(row, 1)?)))
-        .collect::<Result<HashMap<i64, String>, StoreError>>()?;
+    let sql = "SELECT file, content FROM gatehouse.file_text WHERE file = ANY($1)";
+    let texts: HashMap<i64, String> =
+        db.all(sql, &[&files], |row| Ok((column(row, 0)?, column(row, 1)?))).await?;
     let text = |key: &String| {
         let (file, bytes, heading) = chunks.get(key)?;
         Some(text_to_embed(heading, texts.get(file)?.get(bytes.clone())?))
@@ -130,19 +118,8 @@ pub(super) fn file_of(key: &str) -> Option<i64> {
     i64::from_str_radix(key.split('/').nth(1)?, 16).ok()
 }
 
-pub(super) async fn counts(db: &PostgresSession) -> Result<(u32, u32, u32), StoreError> {
-    let sql = "SELECT count(*), coalesce(sum(files), 0)::bigint, coalesce(sum(items), 0)::bigint
-         FROM gatehouse.repository";
-    let row = db.one(sql, &[]).await?;
-    Ok((count(&row, 0)?, count(&row, 1)?, count(&row, 2)?))
-}
-
-pub(super) async fn numbers(
-    db: &PostgresSession,
-    repository: i64,
-    paths: &[String],
-) -> Result<Vec<i64>, StoreError> {
+pub(super) async fn numbers(db: &PostgresSession, repository: i64, paths: &[String]) -> Result<Vec<i64>> {
     let keys: Vec<String> = paths.iter().map(|path| index_key(&storable(path)).into_owned()).collect();
     let sql = "SELECT number FROM gatehouse.file WHERE repository = $1 AND key = ANY($2)";
-    db.rows(sql, &[&repository, &keys]).await?.iter().map(|row| column(row, 0)).collect()
+    db.column(sql, &[&repository, &keys]).await
 }

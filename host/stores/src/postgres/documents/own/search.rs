@@ -1,26 +1,18 @@
-//! Finds candidate documents by words, name and chunk vectors, then scores them.
+//! Finds candidate documents by words, name and chunk vectors, then scores them. Scans every vector of a repository.
 
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
 use gatehouse_core::{
     ports::documents::LineRange,
-    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate},
+    search::{MIN_CANDIDATE_POOL, NameMatch, ScoredCandidate},
 };
 use tokio_postgres::Row;
 
 use super::{
-    super::super::{
-        error::{StoreError, column, count},
-        session::{PostgresSession, SqlValues},
-        vectors::VectorSearch,
-        words::{
-            MAX_NAME_ROWS, QueryForm, WeightedForms, forms, forms_cte, name_range, prefix_forms,
-            total_score_sql,
-        },
-    },
-    nearest_chunks::{by_vector, nearest, waiting},
+    after_prefix, item_key,
     read::{self, RepositoryKey},
+    repository_prefix,
 };
 use crate::{
     documents::{
@@ -29,7 +21,22 @@ use crate::{
     },
     embedding::words_only_note,
     engine::name_matches,
+    postgres::{
+        error::{Result, column, count},
+        session::{PostgresSession, SqlValues},
+        vectors::{PgvectorQuery, VectorSearch},
+        words::{MAX_NAME_ROWS, WeightedForms, forms, forms_cte, name_range, prefix_forms, total_score_sql},
+    },
 };
+
+struct OwnSearch<'a> {
+    db: &'a PostgresSession,
+    repository: RepositoryKey,
+    question: &'a DocumentQuestion,
+    near: Option<&'a PgvectorQuery<'a>>,
+    /// Number of documents to find in each way.
+    pool: i64,
+}
 
 struct DocumentQueryTerms {
     matching: WeightedForms,
@@ -39,147 +46,207 @@ struct DocumentQueryTerms {
     length: f64,
 }
 
+/// Result of a vector search in a repository.
+#[derive(Default)]
+struct NearestFiles {
+    files: Vec<i64>,
+    /// Number of items that the model has processed.
+    known: i64,
+}
+
 pub(super) async fn candidates(
     db: &PostgresSession,
     question: &DocumentQuestion,
     vectors: &VectorSearch<'_>,
-) -> Result<DocumentCandidates, StoreError> {
+) -> Result<DocumentCandidates> {
     let name = &question.repository;
     let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?;
     let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
-    let asked = match question.prefixes.as_slice() {
-        [] => forms(&question.query),
-        prefixes => prefix_forms(prefixes),
-    };
-    let words = weigh_terms(db, &repository, asked).await?;
-    let near = vectors.query();
-    let (by_words, by_name, by_vector) = try_join3(
-        by_words(db, &repository, &words, question.limit, pool),
-        by_name(db, repository.number, &question.name),
-        by_vector(db, &repository, near, pool),
-    )
-    .await?;
+    let search = OwnSearch { db, repository, question, near: vectors.query(), pool };
+    let words = search.weigh_terms().await?;
+    let (by_words, by_name, by_vector) =
+        try_join3(search.by_words(&words), search.by_name(), search.by_vector()).await?;
     let mut files = [by_words, by_name.keys().copied().collect(), by_vector.files].concat();
     files.sort_unstable();
     files.dedup();
     let without_vector = match vectors {
-        VectorSearch::Query(_) | VectorSearch::NoVectors if by_vector.known < repository.items => {
-            waiting(db, &repository, near).await? as usize
+        VectorSearch::Query(_) | VectorSearch::NoVectors if by_vector.known < search.repository.items => {
+            search.waiting().await? as usize
         }
         _ => 0,
     };
-    let nearest = nearest(db, &repository, near, &files).await?;
-    let candidates = load_candidates(db, &words, &by_name, &nearest, &files).await?;
+    let nearest = search.nearest(&files).await?;
+    let candidates = search.load_candidates(&words, &by_name, &nearest, &files).await?;
     let notes = vectors.words_only_reason().map(|why| words_only_note(why)).into_iter().collect();
     Ok(DocumentCandidates { candidates, unmatched_terms: words.matching.unmatched, without_vector, notes })
 }
 
-/// Returns the query for the repository's term, which no word of a question can match.
-fn scope(repository: &RepositoryKey) -> String {
-    format!("'/{}'", repository.number)
-}
-
-/// Weighs query forms by how many documents contain them.
-async fn weigh_terms(
-    db: &PostgresSession,
-    repository: &RepositoryKey,
-    forms: Vec<QueryForm>,
-) -> Result<DocumentQueryTerms, StoreError> {
-    let (all, words) = (repository.files as f64, repository.words as f64);
-    let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
-    let sql = "SELECT (SELECT count(*) FROM gatehouse.file_terms t
-                WHERE t.terms @@ ($2::text::tsquery && to_tsquery('gatehouse.words', form)))
-         FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
-    let rows =
-        if asked.is_empty() { Vec::new() } else { db.rows(sql, &[&asked, &scope(repository)]).await? };
-    let frequencies = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<i64>, _>>()?;
-    let matching = WeightedForms::new(&forms, &frequencies, repository.files);
-    let mut rounds = vec![matching.selective.join(" | "), matching.forms.join(" | ")];
-    rounds.dedup();
-    rounds.retain(|round| !round.is_empty());
-    Ok(DocumentQueryTerms { matching, rounds, length: (words / all.max(1.0)).max(1.0) })
-}
-
-/// Returns the best documents by words, ties by path. Words that more than half of the documents contain are queried
-/// only if the rest finds fewer than `wanted`: they match many rows and add little.
-async fn by_words(
-    db: &PostgresSession,
-    repository: &RepositoryKey,
-    words: &DocumentQueryTerms,
-    wanted: usize,
-    pool: i64,
-) -> Result<Vec<i64>, StoreError> {
-    // OFFSET 0 and `||` fetch the long terms once for all forms.
-    let sql = format!(
-        "{} SELECT t.number FROM (
-            SELECT f.number, f.path, f.length, x.terms || ''::tsvector AS terms
-            FROM gatehouse.file_terms x JOIN gatehouse.file f ON f.number = x.file
-            WHERE x.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) OFFSET 0
-         ) t ORDER BY {} DESC, t.path LIMIT $6",
-        forms_cte(),
-        total_score_sql()
-    );
-    let WeightedForms { forms, weights, .. } = &words.matching;
-    let mut found = Vec::new();
-    for round in &words.rounds {
-        let values: SqlValues<'_> = &[forms, weights, &words.length, &scope(repository), round, &pool];
-        let rows = db.rows(&sql, values).await?;
-        found = rows.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
-        if found.len() >= wanted {
-            break;
-        }
+impl OwnSearch<'_> {
+    /// Returns the query for the repository's term, which no word of a question can match.
+    fn scope(&self) -> String {
+        format!("'/{}'", self.repository.number)
     }
-    Ok(found)
-}
 
-/// Returns documents whose name equals the question or begins with it. Names that match too many documents are ignored.
-async fn by_name(
-    db: &PostgresSession,
-    repository: i64,
-    name: &NameQuery,
-) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
-    let Some((from, to)) = name_range(name) else { return Ok(BTreeMap::new()) };
-    let sql = "SELECT file, key FROM gatehouse.file_name
-         WHERE repository = $1 AND key >= $2 AND key < $3 ORDER BY key, file LIMIT $4";
-    let rows = db.rows(sql, &[&repository, &from, &to, &MAX_NAME_ROWS]).await?;
-    let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
-    let files = name_matches(name, rows.collect::<Result<Vec<_>, StoreError>>()?);
-    Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
-}
+    /// Weighs query forms by how many documents contain them.
+    async fn weigh_terms(&self) -> Result<DocumentQueryTerms> {
+        let forms = match self.question.prefixes.as_slice() {
+            [] => forms(&self.question.query),
+            prefixes => prefix_forms(prefixes),
+        };
+        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let sql = "SELECT (SELECT count(*) FROM gatehouse.file_terms t
+                    WHERE t.terms @@ ($2::text::tsquery && to_tsquery('gatehouse.words', form)))
+             FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
+        let frequencies: Vec<i64> = match asked.as_slice() {
+            [] => Vec::new(),
+            _ => self.db.column(sql, &[&asked, &self.scope()]).await?,
+        };
+        let RepositoryKey { files, words, .. } = self.repository;
+        let matching = WeightedForms::new(&forms, &frequencies, files);
+        let mut rounds = vec![matching.selective.join(" | "), matching.forms.join(" | ")];
+        rounds.dedup();
+        rounds.retain(|round| !round.is_empty());
+        let length = (words as f64 / (files as f64).max(1.0)).max(1.0);
+        Ok(DocumentQueryTerms { matching, rounds, length })
+    }
 
-async fn load_candidates(
-    db: &PostgresSession,
-    words: &DocumentQueryTerms,
-    by_name: &BTreeMap<i64, NameMatch>,
-    nearest: &HashMap<i64, (f32, LineRange)>,
-    files: &[i64],
-) -> Result<Vec<DocumentCandidate>, StoreError> {
-    let sql = format!(
-        "{} SELECT t.number, t.path, t.tokens, x.abstract, {}
-         FROM (
-            SELECT f.number, f.path, f.tokens, f.length, w.terms || ''::tsvector AS terms
-            FROM gatehouse.file f JOIN gatehouse.file_terms w ON w.file = f.number
-            WHERE f.number = ANY($4) OFFSET 0
-         ) t JOIN gatehouse.file_text x ON x.file = t.number",
-        forms_cte(),
-        total_score_sql()
-    );
-    let WeightedForms { forms, weights, .. } = &words.matching;
-    let rows = db.rows(&sql, &[forms, weights, &words.length, &files]).await?;
-    let one = |row: &Row| {
-        let number: i64 = column(row, 0)?;
-        let nearest = nearest.get(&number);
-        Ok(DocumentCandidate {
-            scored: ScoredCandidate {
-                key: column(row, 1)?,
-                name: by_name.get(&number).copied().unwrap_or(NameMatch::No),
-                bm25: column(row, 4)?,
-                cosine: nearest.map(|(cosine, _)| *cosine),
-            },
-            tokens: count(row, 2)?,
-            best: nearest.map(|(_, lines)| *lines),
-            abstract_text: column(row, 3)?,
-        })
-    };
-    rows.iter().map(one).collect()
+    /// Returns the best documents by words, ties by path. Words that more than half of the documents contain are
+    /// queried only if the rest finds fewer than requested: they match many rows and add little.
+    async fn by_words(&self, words: &DocumentQueryTerms) -> Result<Vec<i64>> {
+        // OFFSET 0 and `||` fetch the long terms once for all forms.
+        let sql = format!(
+            "{} SELECT t.number FROM (
+                SELECT f.number, f.path, f.length, x.terms || ''::tsvector AS terms
+                FROM gatehouse.file_terms x JOIN gatehouse.file f ON f.number = x.file
+                WHERE x.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) OFFSET 0
+             ) t ORDER BY {} DESC, t.path LIMIT $6",
+            forms_cte(),
+            total_score_sql()
+        );
+        let WeightedForms { forms, weights, .. } = &words.matching;
+        let mut found = Vec::new();
+        for round in &words.rounds {
+            let values: SqlValues<'_> = &[forms, weights, &words.length, &self.scope(), round, &self.pool];
+            found = self.db.column(&sql, values).await?;
+            if found.len() >= self.question.limit {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns documents whose name equals the question or begins with it. Names that match too many documents are
+    /// ignored.
+    async fn by_name(&self) -> Result<BTreeMap<i64, NameMatch>> {
+        let name = &self.question.name;
+        let Some((from, to)) = name_range(name) else { return Ok(BTreeMap::new()) };
+        let sql = "SELECT file, key FROM gatehouse.file_name
+             WHERE repository = $1 AND key >= $2 AND key < $3 ORDER BY key, file LIMIT $4";
+        let values: SqlValues<'_> = &[&self.repository.number, &from, &to, &MAX_NAME_ROWS];
+        let row = |row: &Row| Ok((column(row, 0)?, column(row, 1)?));
+        let files = name_matches(name, self.db.all::<_, Vec<_>>(sql, values, row).await?);
+        Ok(if files.len() > MIN_CANDIDATE_POOL { BTreeMap::new() } else { files })
+    }
+
+    /// Returns the files with the nearest chunks, ties by number.
+    async fn by_vector(&self) -> Result<NearestFiles> {
+        let Some(near) = self.near else { return Ok(NearestFiles::default()) };
+        let prefix = repository_prefix(self.repository.number);
+        // Groups by key prefix, which contains the file number. OFFSET 0 forces the distances to be computed before
+        // the sort, because vectors are long.
+        let sql = format!(
+            "SELECT file, sum(known) OVER ()::bigint, distance IS NULL FROM (
+                SELECT left(key, $7) AS file, count(*) AS known, min(distance) AS distance FROM (
+                    {} AND v.key >= $5 AND v.key < $6 OFFSET 0
+                ) near GROUP BY 1
+             ) files ORDER BY distance NULLS LAST, file LIMIT $8",
+            near.distances_or_none()
+        );
+        let [vector, corpus, model, dimension] = near.values();
+        let length = i32::try_from(item_key(self.repository.number, 0, "").len()).unwrap_or(i32::MAX);
+        let to = after_prefix(&prefix);
+        let values: SqlValues<'_> = &[vector, corpus, model, dimension, &prefix, &to, &length, &self.pool];
+        let mut found = NearestFiles::default();
+        for row in &self.db.rows(&sql, values).await? {
+            found.known = column(row, 1)?;
+            let key: String = column(row, 0)?;
+            if !column::<bool>(row, 2)? {
+                found.files.extend(read::file_of(&key));
+            }
+        }
+        Ok(found)
+    }
+
+    async fn waiting(&self) -> Result<u32> {
+        let number = &self.repository.number;
+        let all =
+            "SELECT count(DISTINCT c.file) FROM gatehouse.file f JOIN gatehouse.chunk c ON c.file = f.number
+             WHERE f.repository = $1";
+        let Some(near) = self.near else { return self.db.count(all, &[number]).await };
+        let [_, corpus, model, dimension] = near.values();
+        let sql = format!(
+            "{all} AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
+                WHERE v.corpus = $2 AND v.key = c.item AND v.model = $3 AND v.dimension IN (0, $4))"
+        );
+        self.db.count(&sql, &[number, corpus, model, dimension]).await
+    }
+
+    /// Returns the similarity of each file and the lines of its nearest chunk.
+    async fn nearest(&self, files: &[i64]) -> Result<HashMap<i64, (f32, LineRange)>> {
+        let Some(near) = self.near else { return Ok(HashMap::new()) };
+        let prefixes = files.iter().map(|file| item_key(self.repository.number, *file, ""));
+        let (from, to): (Vec<String>, Vec<String>) =
+            prefixes.map(|prefix| (prefix.clone(), after_prefix(&prefix))).unzip();
+        let sql = format!(
+            "SELECT asked.file, 1 - best.distance, best.first_line, best.last_line
+             FROM unnest($5::bigint[], $6::text[], $7::text[]) AS asked (file, low, high),
+                LATERAL (SELECT near.distance, c.first_line, c.last_line
+                    FROM ({} AND v.key >= asked.low AND v.key < asked.high ORDER BY distance, v.key LIMIT 1) near
+                    JOIN gatehouse.chunk c ON c.file = asked.file AND c.item = near.key
+                    ORDER BY c.position LIMIT 1) best",
+            near.distances()
+        );
+        let [vector, corpus, model, dimension] = near.values();
+        let one = |row: &Row| {
+            let lines = LineRange { first: count(row, 2)?, last: count(row, 3)? };
+            Ok((column(row, 0)?, (column::<f64>(row, 1)? as f32, lines)))
+        };
+        self.db.all(&sql, &[vector, corpus, model, dimension, &files, &from, &to], one).await
+    }
+
+    async fn load_candidates(
+        &self,
+        words: &DocumentQueryTerms,
+        by_name: &BTreeMap<i64, NameMatch>,
+        nearest: &HashMap<i64, (f32, LineRange)>,
+        files: &[i64],
+    ) -> Result<Vec<DocumentCandidate>> {
+        let sql = format!(
+            "{} SELECT t.number, t.path, t.tokens, x.abstract, {}
+             FROM (
+                SELECT f.number, f.path, f.tokens, f.length, w.terms || ''::tsvector AS terms
+                FROM gatehouse.file f JOIN gatehouse.file_terms w ON w.file = f.number
+                WHERE f.number = ANY($4) OFFSET 0
+             ) t JOIN gatehouse.file_text x ON x.file = t.number",
+            forms_cte(),
+            total_score_sql()
+        );
+        let WeightedForms { forms, weights, .. } = &words.matching;
+        let one = |row: &Row| {
+            let number: i64 = column(row, 0)?;
+            let nearest = nearest.get(&number);
+            Ok(DocumentCandidate {
+                scored: ScoredCandidate {
+                    key: column(row, 1)?,
+                    name: by_name.get(&number).copied().unwrap_or(NameMatch::No),
+                    bm25: column(row, 4)?,
+                    cosine: nearest.map(|(cosine, _)| *cosine),
+                },
+                tokens: count(row, 2)?,
+                best: nearest.map(|(_, lines)| *lines),
+                abstract_text: column(row, 3)?,
+            })
+        };
+        self.db.all(&sql, &[forms, weights, &words.length, &files], one).await
+    }
 }

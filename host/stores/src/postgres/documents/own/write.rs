@@ -6,11 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use gatehouse_core::ports::documents::RepositoryState;
 
 use super::{
-    super::super::{
-        error::{StoreError, column},
-        session::PostgresSession,
-        terms::storable,
-    },
+    super::super::{error::Result, session::PostgresSession, terms::storable},
     after_prefix, index_key, item_key,
     put::PreparedFile,
     read, repository_prefix,
@@ -23,7 +19,7 @@ const MAX_IN_FLIGHT: usize = 16;
 /// Chunks with the same text to check for a vector to copy.
 const MAX_TWINS: i64 = 16;
 
-pub(super) async fn put_state(db: &PostgresSession, state: &RepositoryState) -> Result<(), StoreError> {
+pub(super) async fn put_state(db: &PostgresSession, state: &RepositoryState) -> Result<()> {
     let RepositoryState { repository, root, changed_since_guide } = state;
     let guide = repository.navigation_guide.as_deref().map(storable);
     db.run(
@@ -56,7 +52,7 @@ pub(super) async fn change(
     put: &[PreparedFile],
     remove: &[String],
     with_vectors: bool,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     // Another process can have removed the repository since the caller's check.
     let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?.number;
     let puts = put.iter().map(|file| put_file(db, repository, file)).collect::<Vec<_>>();
@@ -84,7 +80,7 @@ pub(super) async fn change(
 }
 
 /// Removes a repository and its files. Returns `false` if it does not exist.
-pub(super) async fn remove(db: &PostgresSession, name: &str) -> Result<bool, StoreError> {
+pub(super) async fn remove(db: &PostgresSession, name: &str) -> Result<bool> {
     let Some(repository) = read::key(db, name).await? else { return Ok(false) };
     remove_items(db, &repository_prefix(repository.number)).await?;
     db.run("DELETE FROM gatehouse.repository WHERE number = $1", &[&repository.number]).await?;
@@ -92,7 +88,7 @@ pub(super) async fn remove(db: &PostgresSession, name: &str) -> Result<bool, Sto
 }
 
 /// Deletes the items with this key prefix and their vectors.
-async fn remove_items(db: &PostgresSession, prefix: &str) -> Result<(), StoreError> {
+async fn remove_items(db: &PostgresSession, prefix: &str) -> Result<()> {
     let sql = "DELETE FROM gatehouse.item WHERE corpus = $1 AND key >= $2 AND key < $3";
     db.run(sql, &[&CHUNKS, &prefix, &after_prefix(prefix)]).await?;
     Ok(())
@@ -103,10 +99,10 @@ async fn put_file(
     db: &PostgresSession,
     repository: i64,
     file: &PreparedFile,
-) -> Result<Vec<(String, String)>, StoreError> {
+) -> Result<Vec<(String, String)>> {
     let PreparedFile { head, terms, chunks, .. } = file;
-    let row = db
-        .one(
+    let number: i64 = db
+        .value(
             "WITH own AS (
                 INSERT INTO gatehouse.file (repository, key, path, hash, made_from, lines, tokens, length)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -141,15 +137,14 @@ async fn put_file(
                 &terms.length,
                 &file.abstract_text,
                 &file.text,
-                &terms.path,
-                &terms.headings,
-                &terms.body,
+                &terms.texts[0],
+                &terms.texts[1],
+                &terms.texts[2],
                 &file.names,
                 &chunks.versions,
             ],
         )
         .await?;
-    let number: i64 = column(&row, 0)?;
     let keys: Vec<String> =
         chunks.versions.iter().map(|version| item_key(repository, number, version)).collect();
     db.run(
@@ -178,11 +173,7 @@ async fn put_file(
 }
 
 /// Stores chunk items. A new item copies the vectors of an item with the same text.
-async fn put_items(
-    db: &PostgresSession,
-    items: &[(String, String)],
-    with_vectors: bool,
-) -> Result<(), StoreError> {
+async fn put_items(db: &PostgresSession, items: &[(String, String)], with_vectors: bool) -> Result<()> {
     let (keys, versions): (Vec<&String>, Vec<&String>) =
         items.iter().map(|(key, version)| (key, version)).unzip();
     let fresh = "INSERT INTO gatehouse.item (corpus, key, version)
