@@ -1,15 +1,23 @@
 //! Vectors of artifacts in one ChromaDB collection, which hosts and stores share. All other data stays in the artifact
 //! engine, and the vectors can be recomputed.
 
-mod client;
 mod vectors;
 
-use std::time::Duration;
+use std::{sync::Mutex, time::Duration};
 
-use gatehouse_core::{Fault, names::quoted};
+use gatehouse_core::{Fault, lock};
+use gatehouse_net::{Method, StatusCode};
+use serde_json::{Value, json};
 use url::Url;
 
-pub(crate) use self::vectors::ArtifactsInChroma;
+pub(crate) use self::vectors::ChromaVectors;
+use crate::remote::{HttpServer, http_url};
+
+const COLLECTION: &str = "mcp_artifacts";
+
+const COLLECTIONS_PATH: &str = "api/v2/tenants/default_tenant/databases/default_database/collections";
+
+const HINT: &str = "Start ChromaDB, or correct MCP_GATEWAY_CHROMA_URL. Gatehouse retries automatically.";
 
 #[derive(Debug, Clone)]
 pub struct ChromaConfig {
@@ -24,46 +32,111 @@ pub struct ChromaConfig {
 impl ChromaConfig {
     /// Parses a URL such as `http://localhost:8000`, optionally with a path.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let hint = "Set MCP_GATEWAY_CHROMA_URL to http://host:port.";
-        let refused = |why: &str| {
-            // Do not show credentials.
-            let shown = if text.contains('@') { String::new() } else { format!(" '{}'", quoted(text, 80)) };
-            Fault::invalid(format!("MCP_GATEWAY_CHROMA_URL{shown} cannot be used: {why}")).hint(hint)
-        };
-        let mut base = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
-        if !["http", "https"].contains(&base.scheme()) {
-            return Err(refused("its scheme is not one of http, https"));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(refused("it holds credentials"));
-        }
-        if base.query().is_some() || base.fragment().is_some() {
-            return Err(refused("it has a query or a fragment"));
-        }
-        if !base.path().ends_with('/') {
-            base.set_path(&format!("{}/", base.path()));
-        }
+        let base = http_url("MCP_GATEWAY_CHROMA_URL", text, "Gatehouse uses ChromaDB without credentials.")?;
         let pauses = (Duration::from_secs(1), Duration::from_secs(30));
         Ok(Self { base, request: Duration::from_secs(3), pauses })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Client for ChromaDB's REST API v2.
+struct ChromaClient {
+    http: HttpServer,
+    /// Id of the collection. Cleared if the server no longer knows it, because its vectors are then lost.
+    collection: Mutex<Option<String>>,
+}
 
-    #[test]
-    fn valid_addresses_are_read_and_others_rejected() {
-        let base = |text: &str| ChromaConfig::parse(text).map(|config| config.base.to_string());
-        assert_eq!(base("http://localhost:8000"), Ok("http://localhost:8000/".into()));
-        assert_eq!(base("https://x/under"), Ok("https://x/under/".into()));
-        let fault = |text: &str| base(text).expect_err("refused").message;
-        assert!(fault("localhost").starts_with("MCP_GATEWAY_CHROMA_URL 'localhost' cannot be used: "));
-        assert!(fault("ftp://x").contains("its scheme is not one of http, https"));
-        assert_eq!(
-            fault("http://me:s3cret@x"),
-            "MCP_GATEWAY_CHROMA_URL cannot be used: it holds credentials"
+struct VectorMatch {
+    id: String,
+    version: String,
+    /// 1 minus the cosine.
+    distance: f32,
+}
+
+impl ChromaClient {
+    fn new(config: ChromaConfig) -> Self {
+        let ChromaConfig { base, request, pauses } = config;
+        let http = HttpServer::new(("ChromaDB", base, HINT), None, (request, request), pauses);
+        Self { http, collection: Mutex::default() }
+    }
+
+    /// Returns the id of the collection, creating it if needed.
+    async fn collection(&self) -> Result<String, Fault> {
+        let known = lock(&self.collection).clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let body = json!({
+            "name": COLLECTION,
+            "get_or_create": true,
+            "configuration": {"hnsw": {"space": "cosine"}},
+        });
+        let answer = self.send_ok("", &body).await?;
+        let id = answer["id"].as_str().ok_or_else(|| self.http.malformed_answer("has no collection id"))?;
+        *lock(&self.collection) = Some(id.to_owned());
+        Ok(id.to_owned())
+    }
+
+    /// Stores vectors and their metadata, replacing those with the same ids.
+    async fn upsert(&self, ids: &[String], vectors: &[&Vec<f32>], about: &[Value]) -> Result<(), Fault> {
+        let body = json!({"ids": ids, "embeddings": vectors, "metadatas": about});
+        self.send_to_collection("upsert", &body).await.map(|_| ())
+    }
+
+    async fn nearest(&self, vector: &[f32], filter: &Value, limit: usize) -> Result<Vec<VectorMatch>, Fault> {
+        let body = json!({
+            "query_embeddings": [vector],
+            "n_results": limit,
+            "where": filter,
+            "include": ["metadatas", "distances"],
+        });
+        let answer = self.send_to_collection("query", &body).await?;
+        let column = |name: &str| answer[name][0].as_array().map(Vec::as_slice);
+        let (Some(ids), Some(distances), Some(about)) =
+            (column("ids"), column("distances"), column("metadatas"))
+        else {
+            return Err(self.http.malformed_answer("is not a list of results"));
+        };
+        let neighbour = |((id, distance), about): ((&Value, &Value), &Value)| {
+            let (id, version) = (id.as_str()?.to_owned(), about["version"].as_str()?.to_owned());
+            Some(VectorMatch { id, version, distance: distance.as_f64()? as f32 })
+        };
+        Ok(ids.iter().zip(distances).zip(about).filter_map(neighbour).collect())
+    }
+
+    async fn ids(&self, filter: &Value) -> Result<Vec<String>, Fault> {
+        let answer = self.send_to_collection("get", &json!({"where": filter, "include": []})).await?;
+        let ids = answer["ids"].as_array();
+        let ids = ids.ok_or_else(|| self.http.malformed_answer("is not a list of ids"))?;
+        Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
+    }
+
+    async fn delete(&self, ids: &[String]) -> Result<(), Fault> {
+        self.send_to_collection("delete", &json!({"ids": ids})).await.map(|_| ())
+    }
+
+    async fn send_to_collection(&self, operation: &str, body: &Value) -> Result<Value, Fault> {
+        let collection = self.collection().await?;
+        self.send_ok(&format!("/{collection}/{operation}"), body).await
+    }
+
+    async fn send_ok(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+        let path = format!("{COLLECTIONS_PATH}{path}");
+        let (status, answer) = self.http.send(Method::POST, &path, Some(body)).await?;
+        if status.is_success() {
+            return Ok(answer);
+        }
+        if status == StatusCode::NOT_FOUND {
+            // The collection or the database was removed, so the next request creates it again.
+            *lock(&self.collection) = None;
+        }
+        let fault = self.http.unexpected_answer(status, &answer);
+        if !fault.message.contains("dimension") {
+            return Err(fault);
+        }
+        let hint = format!(
+            "Collection '{COLLECTION}' belongs to another embedding model. Configure that model, or remove the \
+            collection to have it rebuilt."
         );
-        assert!(fault("http://x/?a=b").contains("a query"));
+        Err(Fault { retryable: false, ..fault.hint(hint) })
     }
 }

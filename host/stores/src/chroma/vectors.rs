@@ -1,8 +1,8 @@
-//! An artifact engine that stores vectors in ChromaDB and everything else in another engine.
+//! Vectors of an artifact engine in ChromaDB.
 //!
-//! The other engine records stored vectors, without the numbers, under a model name that contains the id of the
-//! collection. It therefore knows which items wait, and recomputes the vectors of a lost collection. It also checks
-//! owner, expiry and version of search results, so outdated vectors in ChromaDB do not matter.
+//! The engine records stored vectors, without the numbers, under a model name that contains the id of the collection.
+//! It therefore knows which items wait, and recomputes the vectors of a lost collection. It also checks owner, expiry
+//! and version of search results, so outdated vectors in ChromaDB do not matter.
 
 use std::sync::{
     Arc,
@@ -10,62 +10,70 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use gatehouse_core::{
-    outcome::Fault,
-    ports::artifacts::{Artifact, ArtifactFilter},
-};
+use gatehouse_core::outcome::Fault;
 use serde_json::{Value, json};
 
-use super::{ChromaConfig, client::ChromaClient};
+use super::{ChromaClient, ChromaConfig, VectorMatch};
 use crate::{
-    artifacts::engine::{
-        ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, ArtifactSpan,
-        NearestItem, NewArtifact, OwnerScope, PackedText, RowEdit, StorageLimit, item_prefix,
-    },
-    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
+    artifacts::engine::{ArtifactEngine, ArtifactQuestion, NearestItem, item_prefix},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore},
+    engine::StoreHealth,
 };
 
 const ID_BATCH: usize = 500;
 
-struct ChromaVectors {
+pub(crate) struct ChromaVectors {
     chroma: ChromaClient,
     engine: Arc<dyn ArtifactEngine>,
-}
-
-pub(crate) struct ArtifactsInChroma {
-    engine: Arc<dyn ArtifactEngine>,
-    vectors: Arc<ChromaVectors>,
     /// True if ChromaDB may have vectors of deleted artifacts.
     outdated: AtomicBool,
 }
 
-impl ArtifactsInChroma {
-    pub(crate) fn new(engine: Arc<dyn ArtifactEngine>, config: ChromaConfig) -> Self {
-        let vectors = ChromaVectors { chroma: ChromaClient::new(config), engine: Arc::clone(&engine) };
-        Self { engine, vectors: Arc::new(vectors), outdated: AtomicBool::new(true) }
-    }
-}
-
 impl ChromaVectors {
+    pub(crate) fn new(engine: Arc<dyn ArtifactEngine>, config: ChromaConfig) -> Self {
+        Self { chroma: ChromaClient::new(config), engine, outdated: AtomicBool::new(true) }
+    }
+
     /// Returns the model name under which the engine records stored vectors.
     async fn engine_model(&self, model: &VectorModel) -> Result<VectorModel, Fault> {
         let collection = self.chroma.collection().await?;
         Ok(VectorModel { name: format!("{} in ChromaDB {collection}", model.name), dimension: None })
     }
 
-    async fn nearest(&self, question: &ArtifactQuestion) -> Result<Option<Vec<NearestItem>>, Fault> {
-        let Some(vector) = &question.vector else { return Ok(None) };
+    /// Replaces the vector of a question by the items that are nearest to it. After a failure, the question has only
+    /// its words.
+    pub(crate) async fn find_nearest(&self, question: &mut ArtifactQuestion) -> Result<(), Fault> {
+        let Some(vector) = question.vector.take() else { return Ok(()) };
         let store = self.engine.identity().await?;
         let owner = item_prefix(&question.scope.owner);
         let filter = json!({"$and": [
             {"store": {"$eq": store}}, {"owner": {"$eq": owner}}, {"model": {"$eq": vector.model}},
         ]});
         let near = self.chroma.nearest(&vector.values, &filter, question.pool).await?;
-        let item = |near: super::client::VectorMatch| {
+        let item = |near: VectorMatch| {
             let key = key_of(&near.id, &store)?.to_owned();
             Some(NearestItem { key, version: near.version, cosine: 1.0 - near.distance })
         };
-        Ok(Some(near.into_iter().filter_map(item).collect()))
+        question.near = near.into_iter().filter_map(item).collect();
+        Ok(())
+    }
+
+    /// Records whether artifacts were deleted.
+    pub(crate) fn note_deletion(&self, deleted: bool) {
+        self.outdated.fetch_or(deleted, Ordering::Relaxed);
+    }
+
+    /// Removes the vectors of deleted artifacts. A failure is retried by the next call.
+    pub(crate) async fn sweep(&self) -> Result<(), Fault> {
+        // Do not connect if nothing was ever stored.
+        if self.outdated.load(Ordering::Relaxed) && self.engine.health(None).await?.schema.is_some() {
+            self.outdated.store(false, Ordering::Relaxed);
+            if let Err(fault) = self.remove_stale_vectors().await {
+                self.outdated.store(true, Ordering::Relaxed);
+                tracing::warn!("cannot remove the vectors of deleted artifacts yet: {}", fault.message);
+            }
+        }
+        Ok(())
     }
 
     async fn remove_stale_vectors(&self) -> Result<(), Fault> {
@@ -83,6 +91,18 @@ impl ChromaVectors {
         }
         Ok(())
     }
+
+    /// Returns the health of the engine with the state of these vectors.
+    pub(crate) async fn health(&self, model: &VectorModel) -> Result<StoreHealth, Fault> {
+        match self.engine_model(model).await {
+            Ok(noted) => self.engine.health(Some(&noted)).await,
+            Err(fault) => {
+                let health = self.engine.health(None).await?;
+                let (without_vector, no_vectors) = (health.items, Some(fault.message));
+                Ok(StoreHealth { without_vector, no_vectors, ..health })
+            }
+        }
+    }
 }
 
 /// Returns the item key in a ChromaDB id, which is `{store}{key}/{model}`.
@@ -95,14 +115,9 @@ fn key_of<'a>(id: &'a str, store: &str) -> Option<&'a str> {
 
 #[async_trait]
 impl VectorStore for ChromaVectors {
-    async fn waiting(
-        &self,
-        model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
         let noted = self.engine_model(model).await?;
-        self.engine.vectors().waiting(&noted, after, limit).await
+        self.engine.vectors().waiting(&noted, after, max).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
@@ -115,122 +130,15 @@ impl VectorStore for ChromaVectors {
             let owner = key.rfind('/').map_or("", |end| &key[..=end]);
             ids.push(format!("{store}{key}/{}", model.name));
             values.push(value);
-            about.push(json!({"store": store, "owner": owner, "model": model.name, "version": new.version}));
+            about.push(
+                json!({"store": store, "owner": owner, "model": model.name, "version": new.item.version}),
+            );
         }
         if !ids.is_empty() {
             self.chroma.upsert(&ids, &values, &about).await?;
         }
         let notes = vectors.into_iter().map(|new| NewVector { vector: None, ..new }).collect();
         self.engine.vectors().put(&noted, notes).await
-    }
-}
-
-#[async_trait]
-impl ArtifactEngine for ArtifactsInChroma {
-    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault> {
-        self.engine.put(new, cap).await
-    }
-
-    async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        self.engine.info(scope, ids).await
-    }
-
-    async fn read(
-        &self,
-        scope: &OwnerScope,
-        id: &str,
-        span: ArtifactSpan,
-    ) -> Result<Option<PackedText>, Fault> {
-        self.engine.read(scope, id, span).await
-    }
-
-    async fn recent(
-        &self,
-        scope: &OwnerScope,
-        filter: &ArtifactFilter,
-        limit: usize,
-    ) -> Result<Vec<Artifact>, Fault> {
-        self.engine.recent(scope, filter, limit).await
-    }
-
-    async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
-        let near = self.vectors.nearest(question).await;
-        let (near, failed) = near.map_or_else(|fault| (None, Some(fault.message)), |near| (near, None));
-        let ArtifactQuestion { scope, query, limit, pool, .. } = &**question;
-        let question = ArtifactQuestion {
-            scope: scope.clone(),
-            query: query.clone(),
-            vector: None,
-            near: near.unwrap_or_default(),
-            limit: *limit,
-            pool: *pool,
-        };
-        let mut found = self.engine.candidates(&Arc::new(question)).await?;
-        if failed.is_some() {
-            // ChromaDB may have lost its vectors.
-            found.without_vector = 1;
-            found.words_only_reason = failed;
-        }
-        Ok(found)
-    }
-
-    async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
-        self.engine.change(scope, id, edit).await
-    }
-
-    async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault> {
-        let deleted = self.engine.delete(scope, id).await?;
-        self.outdated.fetch_or(deleted, Ordering::Relaxed);
-        Ok(deleted)
-    }
-
-    async fn sweep(&self, now: i64) -> Result<u64, Fault> {
-        let swept = self.engine.sweep(now).await?;
-        if swept > 0 {
-            self.outdated.store(true, Ordering::Relaxed);
-            return Ok(swept);
-        }
-        // Do not connect if nothing was ever stored.
-        if self.outdated.load(Ordering::Relaxed) && self.engine.health(None).await?.schema.is_some() {
-            self.outdated.store(false, Ordering::Relaxed);
-            if let Err(fault) = self.vectors.remove_stale_vectors().await {
-                self.outdated.store(true, Ordering::Relaxed);
-                tracing::warn!("cannot remove the vectors of deleted artifacts yet: {}", fault.message);
-            }
-        }
-        Ok(0)
-    }
-
-    async fn reclaim_space(&self) -> Result<(), Fault> {
-        self.engine.reclaim_space().await
-    }
-
-    async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
-        self.engine.texts_to_embed(keys).await
-    }
-
-    async fn identity(&self) -> Result<String, Fault> {
-        self.engine.identity().await
-    }
-
-    fn vectors(&self) -> Arc<dyn VectorStore> {
-        Arc::clone(&self.vectors) as _
-    }
-
-    async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
-        let Some(model) = model else { return self.engine.health(None).await };
-        match self.vectors.engine_model(model).await {
-            Ok(noted) => self.engine.health(Some(&noted)).await,
-            Err(fault) => {
-                let health = self.engine.health(None).await?;
-                let waiting = health.artifacts;
-                Ok(ArtifactEngineHealth { waiting, no_vectors: Some(fault.message), ..health })
-            }
-        }
-    }
-
-    async fn close(&self) {
-        self.engine.close().await;
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use gatehouse_core::{Fault, http::Secret, names::quoted};
+use gatehouse_core::{Fault, http::Secret};
 use url::Url;
+
+use crate::remote::{http_url, server_url};
 
 #[derive(Debug, Clone)]
 pub struct WeaviateNeo4jConfig {
@@ -45,6 +47,8 @@ impl Default for RemoteTimeouts {
     }
 }
 
+const LOGIN: &str = "Set NEO4J_USER and NEO4J_PASSWORD, or WEAVIATE_API_KEY.";
+
 const BOLT: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
 impl WeaviateNeo4jConfig {
@@ -64,15 +68,11 @@ impl WeaviateNeo4jConfig {
 
     /// Returns the address of Weaviate, whose path ends with `/`.
     pub(super) fn weaviate(&self) -> Result<Url, Fault> {
-        let mut url = parsed("WEAVIATE_URL", &self.weaviate_url, &["http", "https"])?;
-        if !url.path().ends_with('/') {
-            url.set_path(&format!("{}/", url.path()));
-        }
-        Ok(url)
+        http_url("WEAVIATE_URL", &self.weaviate_url, LOGIN)
     }
 
     pub(super) fn neo4j(&self) -> Result<Url, Fault> {
-        let url = parsed("NEO4J_URI", &self.neo4j_uri, &BOLT)?;
+        let url = server_url("NEO4J_URI", &self.neo4j_uri, &BOLT, LOGIN)?;
         if !matches!(url.path(), "" | "/") {
             return Err(Fault::invalid("NEO4J_URI must not have a path")
                 .hint("Set NEO4J_DATABASE to the name of the database."));
@@ -81,64 +81,26 @@ impl WeaviateNeo4jConfig {
     }
 }
 
-/// Parses an address without credentials. Errors quote the value only if it contains none.
-fn parsed(variable: &str, text: &str, schemes: &[&str]) -> Result<Url, Fault> {
-    let hint = format!("Set {variable} to a URL such as {}://host:port.", schemes[0]);
-    let shown = quoted(text, 80);
-    let url = Url::parse(text).map_err(|error| {
-        let value = if text.contains('@') { String::new() } else { format!(" '{shown}'") };
-        Fault::invalid(format!("{variable}{value} is not a URL: {error}")).hint(hint.clone())
-    })?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(Fault::invalid(format!("{variable} must not contain credentials"))
-            .hint("Set NEO4J_USER and NEO4J_PASSWORD, or WEAVIATE_API_KEY."));
-    }
-    let wrong = if !schemes.contains(&url.scheme()) {
-        format!("the scheme must be one of {}", schemes.join(", "))
-    } else if url.host_str().is_none_or(str::is_empty) {
-        "the host is missing".to_owned()
-    } else if url.query().is_some() || url.fragment().is_some() {
-        "a query or a fragment is not allowed".to_owned()
-    } else {
-        return Ok(url);
-    };
-    Err(Fault::invalid(format!("invalid {variable} '{shown}': {wrong}")).hint(hint))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn config(weaviate: &str, neo4j: &str) -> WeaviateNeo4jConfig {
-        WeaviateNeo4jConfig {
-            weaviate_url: weaviate.into(),
-            weaviate_api_key: None,
-            neo4j_uri: neo4j.into(),
-            neo4j_user: "neo4j".into(),
-            neo4j_password: Secret::new("s3cret"),
-            neo4j_database: None,
-            timing: RemoteTimeouts::default(),
-        }
-    }
-
     #[test]
-    fn addresses_are_read() {
-        let config = config("http://localhost:8081/under", "bolt://localhost:7687");
-        assert_eq!(config.weaviate().expect("an address").as_str(), "http://localhost:8081/under/");
-        assert_eq!(config.neo4j().expect("an address").as_str(), "bolt://localhost:7687");
-    }
-
-    #[test]
-    fn a_rejected_address_names_its_variable_without_the_password() {
-        let fault = |weaviate: &str| config(weaviate, "bolt://x").weaviate().expect_err("refused").message;
-        assert!(fault("localhost").starts_with("WEAVIATE_URL 'localhost' is not a URL"));
-        assert!(fault("ftp://x").contains("the scheme must be one of http, https"));
-        assert_eq!(fault("http://me:s3cret@x"), "WEAVIATE_URL must not contain credentials");
-        assert!(!fault("http://me:s3cret@[").contains("s3cret"));
-        assert!(fault("http://x/?a=b").contains("a query"));
-        let fault = |neo4j: &str| config("http://x", neo4j).neo4j().expect_err("refused").message;
-        assert!(fault("http://x:7474").contains("the scheme must be one of bolt"));
-        assert!(fault("bolt://").contains("the host is missing"), "{}", fault("bolt://"));
-        assert_eq!(fault("bolt://x/wiki"), "NEO4J_URI must not have a path");
+    fn an_address_of_neo4j_has_a_scheme_of_bolt_and_no_path() {
+        let neo4j = |neo4j: &str| {
+            let config = WeaviateNeo4jConfig {
+                weaviate_url: "http://x".into(),
+                weaviate_api_key: None,
+                neo4j_uri: neo4j.into(),
+                neo4j_user: "neo4j".into(),
+                neo4j_password: Secret::new("s3cret"),
+                neo4j_database: None,
+                timing: RemoteTimeouts::default(),
+            };
+            config.neo4j_address().map_err(|fault| fault.message)
+        };
+        assert_eq!(neo4j("bolt://localhost:7687"), Ok("bolt://localhost:7687".into()));
+        assert!(neo4j("http://x:7474").expect_err("refused").contains("the scheme must be one of bolt"));
+        assert_eq!(neo4j("bolt://x/wiki"), Err("NEO4J_URI must not have a path".into()));
     }
 }

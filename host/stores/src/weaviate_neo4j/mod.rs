@@ -7,7 +7,6 @@
 mod config;
 mod neo4j;
 mod outbox;
-mod remote;
 mod search;
 mod tokenizer;
 mod weaviate;
@@ -35,9 +34,9 @@ use self::{
     weaviate::WeaviateClient,
 };
 use crate::{
-    embedding::{NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore},
     engine::{
-        EngineHealth, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, WriteOutcome, WritePlan,
+        PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, WriteOutcome, WritePlan,
     },
     wiki::record::PageRecord,
     worker::{PassOutcome, Worker},
@@ -144,7 +143,7 @@ impl PageEngine for WeaviateNeo4jEngine {
         Map::from_iter([
             ("neo4j_uri".to_owned(), Value::from(self.0.neo4j.address())),
             ("weaviate_url".to_owned(), Value::from(self.0.weaviate.address())),
-            ("weaviate_collection".to_owned(), Value::from(weaviate::MAIN.name())),
+            ("weaviate_collection".to_owned(), Value::from(weaviate::MAIN)),
         ])
     }
 
@@ -222,20 +221,21 @@ impl PageEngine for WeaviateNeo4jEngine {
         self.0.outbox.stop();
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
         let ServerPair { neo4j, weaviate, .. } = &*self.0;
         let (schema, ()) = tokio::try_join!(neo4j.schema(), weaviate.ping())?;
-        let mut health = EngineHealth {
+        let mut health = StoreHealth {
+            engine: NAME,
             address: format!("{} and {}", neo4j.address(), weaviate.address()),
             schema: schema.map(|found| (found, SCHEMA)),
-            ..EngineHealth::default()
+            ..StoreHealth::default()
         };
         if schema.is_some() {
-            health.pages = neo4j.statistics(NAME).await?.pages;
-            health.waiting = neo4j.state().await?.map_or(0, |state| state.waiting);
+            health.items = neo4j.statistics(NAME).await?.pages;
+            health.unsearchable = neo4j.state().await?.map_or(0, |state| state.waiting);
             health.without_vector = match model {
                 Some(model) if schema == Some(SCHEMA) => neo4j.without_vector(model).await?,
-                _ => health.pages,
+                _ => health.items,
             };
         }
         Ok(health)
@@ -244,13 +244,8 @@ impl PageEngine for WeaviateNeo4jEngine {
 
 #[async_trait]
 impl VectorStore for ServerPair {
-    async fn waiting(
-        &self,
-        model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
-        self.neo4j.items_without_vector(model, after, limit).await
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
+        self.neo4j.items_without_vector(model, after, max).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {

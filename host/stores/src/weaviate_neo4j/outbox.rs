@@ -17,11 +17,11 @@ use super::{
     config::RemoteTimeouts,
     neo4j::{Neo4jClient, PendingPage, State},
     space,
-    weaviate::{Collection, CollectionState, MAIN, PageObject, VECTORS, WeaviateClient},
+    weaviate::{CollectionState, MAIN, PageObject, VECTORS, VERSION_1_TEMPORARY, WeaviateClient},
 };
 use crate::{
     embedding::VectorModel,
-    worker::{PassOutcome, WorkerJob},
+    worker::{PassOutcome, WorkerJob, run_blocking},
 };
 
 /// Maximum rebuilds of collections within one pass.
@@ -36,11 +36,6 @@ pub(super) struct Outbox {
     /// True after the collections were found complete since this host started.
     pub(super) looked: watch::Sender<bool>,
     wanted: Mutex<Option<VectorModel>>,
-}
-
-/// The delivery lease, which one host holds at a time.
-struct Lease {
-    renewed: Instant,
 }
 
 #[async_trait]
@@ -85,7 +80,7 @@ impl Outbox {
         if !self.take_lease().await? {
             return Ok(PassOutcome::OtherHost);
         }
-        let done = self.deliver(Lease { renewed: Instant::now() }).await;
+        let done = self.deliver(Instant::now()).await;
         // An unreleased lease expires.
         if let Err(fault) = self.neo4j.release(&self.holder).await {
             tracing::debug!(%fault, "cannot release the delivery lease; it will expire");
@@ -97,16 +92,8 @@ impl Outbox {
         self.neo4j.lease(&self.holder, self.timing.lease).await
     }
 
-    /// Renews the lease. Returns `false` if another host holds it.
-    async fn renew_lease(&self, lease: &mut Lease) -> Result<bool, Fault> {
-        if lease.renewed.elapsed() < self.timing.lease / 3 {
-            return Ok(true);
-        }
-        lease.renewed = Instant::now();
-        self.take_lease().await
-    }
-
-    async fn deliver(&self, mut lease: Lease) -> Result<PassOutcome, Fault> {
+    /// Delivers all queued pages under the lease, which was `renewed` last.
+    async fn deliver(&self, renewed: Instant) -> Result<PassOutcome, Fault> {
         let wanted = lock(&self.wanted).clone();
         for _ in 0..MAX_REPAIRS {
             let Some(state) = self.neo4j.state().await? else { return Ok(PassOutcome::Complete) };
@@ -114,7 +101,7 @@ impl Outbox {
                 continue;
             }
             self.compare(&state, wanted.as_ref()).await?;
-            return self.drain(wanted.as_ref(), &mut lease).await;
+            return self.drain(wanted.as_ref(), renewed).await;
         }
         Err(self.weaviate.unstable_collections())
     }
@@ -125,7 +112,7 @@ impl Outbox {
             // Queue first: if the rest fails, the next pass finds the collection missing again.
             self.neo4j.requeue_all_texts().await?;
             self.recreate_collection(MAIN, state).await?;
-            self.weaviate.delete_collection(Collection::VERSION_1_TEMPORARY).await?;
+            self.weaviate.delete_collection(VERSION_1_TEMPORARY).await?;
             return Ok(true);
         }
         let Some(model) = wanted else { return Ok(false) };
@@ -147,7 +134,7 @@ impl Outbox {
         Ok(true)
     }
 
-    async fn collection_exists(&self, collection: Collection, state: &State) -> Result<bool, Fault> {
+    async fn collection_exists(&self, collection: &str, state: &State) -> Result<bool, Fault> {
         match self.weaviate.find(collection, &state.graph).await? {
             CollectionState::Ours => Ok(true),
             CollectionState::Missing | CollectionState::Outdated => Ok(false),
@@ -157,7 +144,7 @@ impl Outbox {
         }
     }
 
-    async fn recreate_collection(&self, collection: Collection, state: &State) -> Result<(), Fault> {
+    async fn recreate_collection(&self, collection: &str, state: &State) -> Result<(), Fault> {
         self.weaviate.delete_collection(collection).await?;
         self.weaviate.create_collection(collection, &state.graph).await
     }
@@ -184,11 +171,14 @@ impl Outbox {
         Ok(())
     }
 
-    async fn drain(&self, wanted: Option<&VectorModel>, lease: &mut Lease) -> Result<PassOutcome, Fault> {
+    async fn drain(&self, wanted: Option<&VectorModel>, mut renewed: Instant) -> Result<PassOutcome, Fault> {
         let (mut left, mut after) = (PassOutcome::Complete, String::new());
         loop {
-            if !self.renew_lease(lease).await? {
-                return Ok(PassOutcome::OtherHost);
+            if renewed.elapsed() >= self.timing.lease / 3 {
+                renewed = Instant::now();
+                if !self.take_lease().await? {
+                    return Ok(PassOutcome::OtherHost);
+                }
             }
             let pending = self.neo4j.pending(&after, wanted).await?;
             let Some(last) = pending.last() else { return Ok(left) };
@@ -238,11 +228,10 @@ async fn objects(pending: &[PendingPage]) -> Result<(Vec<PageObject>, Vec<PageOb
         .filter(|one| !one.text_is_there)
         .filter_map(|one| Some((one.key.clone(), one.page.clone()?)))
         .collect();
-    let work =
-        move || pages.iter().map(|(key, page)| PageObject::with_texts(key, page)).collect::<Result<_, _>>();
-    let texts = tokio::task::spawn_blocking(work).await;
-    let texts = texts
-        .map_err(|_| Fault::internal("the task that tokenizes pages failed"))?
-        .map_err(|error: rusqlite::Error| Fault::internal(format!("cannot tokenize pages: {error}")))?;
-    Ok((texts, vectors))
+    let texts = run_blocking(move || {
+        let objects = pages.iter().map(|(key, page)| PageObject::with_texts(key, page));
+        let objects: Result<_, rusqlite::Error> = objects.collect();
+        objects.map_err(|error| Fault::internal(format!("cannot tokenize pages: {error}")))
+    });
+    Ok((texts.await?, vectors))
 }

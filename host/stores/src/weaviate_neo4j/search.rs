@@ -20,6 +20,7 @@ use crate::{
     embedding::VectorModel,
     engine::{PageCandidates, PageQuestion},
     weaviate_neo4j::tokenizer,
+    worker::run_blocking,
 };
 
 const MAX_CONCURRENT: usize = 8;
@@ -170,7 +171,8 @@ impl WeaviateSearch<'_> {
 async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>), Fault> {
     let work = move || {
         let SearchQuery { words, joined, stretches } = query;
-        let mut cut = tokenizer::tokenize(&[words.as_slice(), joined.as_slice()].concat())?;
+        let mut cut = tokenizer::tokenize(&[words.as_slice(), joined.as_slice()].concat())
+            .map_err(|error| Fault::internal(format!("cannot tokenize the question: {error}")))?;
         let joined = cut.split_off(words.len());
         let words = words.into_iter().zip(cut).map(|(text, terms)| SearchWord { text, terms, all: false });
         let stretches = stretches.into_iter().map(|ScriptRun { text, pieces, any, .. }| SearchWord {
@@ -182,8 +184,7 @@ async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>
         let mut seen = BTreeSet::new();
         let terms = words.iter().flat_map(|word| &word.terms).chain(joined.iter().flatten());
         let terms = terms.filter(|term| seen.insert((*term).clone())).cloned().collect();
-        Ok::<_, rusqlite::Error>((words, terms))
+        Ok((words, terms))
     };
-    let cut = tokio::task::spawn_blocking(work).await;
-    cut.ok().and_then(Result::ok).ok_or_else(|| Fault::internal("cannot tokenize the question"))
+    run_blocking(work).await
 }

@@ -24,11 +24,11 @@ pub(super) use outbox::{PendingPage, State};
 pub(super) use schema::SCHEMA;
 use transaction::{CypherStatement, Neo4jTransaction, cypher};
 
-use super::{
-    config::{RemoteTimeouts, WeaviateNeo4jConfig},
+use super::config::{RemoteTimeouts, WeaviateNeo4jConfig};
+use crate::{
     remote::RemoteServer,
+    worker::{back_off, run_detached},
 };
-use crate::worker::back_off;
 
 const MAX_CONNECTIONS: usize = 8;
 
@@ -47,31 +47,22 @@ pub(super) struct Neo4jClient {
 }
 
 /// A failure within a transaction.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum Neo4jError {
-    Neo4j(neo4rs::Error),
+    #[error(transparent)]
+    Neo4j(#[from] neo4rs::Error),
+    #[error("no answer within {0:?}")]
     Slow(Duration),
-    /// A stored value cannot be decoded.
+    #[error("cannot read a stored page: {0}")]
     Damaged(String),
     /// A fault that did not come from Neo4j.
-    Fault(Fault),
-}
-
-impl From<neo4rs::Error> for Neo4jError {
-    fn from(error: neo4rs::Error) -> Self {
-        Self::Neo4j(error)
-    }
+    #[error(transparent)]
+    Fault(#[from] Fault),
 }
 
 impl From<neo4rs::DeError> for Neo4jError {
     fn from(error: neo4rs::DeError) -> Self {
-        Self::Damaged(error.to_string())
-    }
-}
-
-impl From<Fault> for Neo4jError {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+        Self::invalid(error)
     }
 }
 
@@ -95,7 +86,7 @@ impl Neo4jClient {
         let redactor = Redactor::new([&config.neo4j_password]);
         let pauses = (config.timing.first_pause, config.timing.longest_pause);
         Ok(Self {
-            remote: RemoteServer::new(("neo4j", shown, hint), redactor, pauses),
+            remote: RemoteServer::new(("knowledge engine 'neo4j'", shown, hint), redactor, pauses),
             settings,
             timing: config.timing,
             graph: Mutex::default(),
@@ -130,16 +121,6 @@ impl Neo4jClient {
         Ok(graph.insert(Graph::connect(self.settings.clone())?).clone())
     }
 
-    /// Runs work in a detached task.
-    async fn run_detached<T: Send + 'static>(
-        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
-    ) -> Result<T, Fault> {
-        tokio::spawn(work).await.unwrap_or_else(|_| {
-            Err(Fault::internal("knowledge engine 'neo4j': the task failed")
-                .hint("This is a bug in gatehouse or its Bolt client. See the log on stderr."))
-        })
-    }
-
     /// Runs read-only work in a transaction.
     async fn reading<T: Send + 'static, F>(
         self: &Arc<Self>,
@@ -149,7 +130,7 @@ impl Neo4jClient {
         F: Future<Output = Result<T, Neo4jError>> + Send,
     {
         let me = Arc::clone(self);
-        Self::run_detached(async move {
+        run_detached(async move {
             let transaction = me.begin().await?;
             work(transaction).await.map_err(|error| me.fault(error))
         })
@@ -184,7 +165,7 @@ impl Neo4jClient {
         F: Future<Output = Result<T, Neo4jError>> + Send,
     {
         let me = Arc::clone(self);
-        Self::run_detached(async move {
+        run_detached(async move {
             me.prepare().await?;
             let _one = me.writing.lock().await;
             let mut attempt = 0;
@@ -204,11 +185,11 @@ impl Neo4jClient {
         let login = "Set NEO4J_USER and NEO4J_PASSWORD to an existing account.";
         match error {
             Neo4jError::Fault(fault) => fault,
-            Neo4jError::Slow(limit) => self.remote.record_failure(&format!("no answer within {limit:?}")),
-            Neo4jError::Damaged(what) => self.remote.refused(
-                &format!("cannot read a stored page: {what}"),
-                "Index the wiki again with kg_index and clear_existing.",
-            ),
+            Neo4jError::Slow(_) => self.remote.record_failure(&error.to_string()),
+            Neo4jError::Damaged(_) => {
+                let hint = "Index the wiki again with kg_index and clear_existing.";
+                self.remote.refused(&error.to_string(), hint)
+            }
             Neo4jError::Neo4j(error) => match &error {
                 neo4rs::Error::AuthenticationError(said) => {
                     let failed = self.remote.record_failure(&format!("login failed: {said}"));
@@ -227,6 +208,10 @@ impl Neo4jClient {
 }
 
 impl Neo4jError {
+    fn invalid(error: impl ToString) -> Self {
+        Self::Damaged(error.to_string())
+    }
+
     /// Returns `true` if another transaction caused the failure and a retry can succeed.
     fn is_conflict(&self) -> bool {
         match self {

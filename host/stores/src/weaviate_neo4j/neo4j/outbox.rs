@@ -11,7 +11,7 @@ use neo4rs::Row;
 use super::{
     super::space,
     CypherStatement, Neo4jClient, Neo4jError, cypher,
-    rows::{self, Parameters, page_columns},
+    rows::{self, Parameters},
 };
 use crate::{embedding::VectorModel, wiki::record::PageRecord};
 
@@ -124,9 +124,7 @@ impl Neo4jClient {
                 taken.push(PendingPage { key, turn, text_is_there, page: None, vector: None });
             }
             let keys: Vec<String> = taken.iter().map(|one| one.key.clone()).collect();
-            let statement =
-                cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-            let rows = transaction.rows(statement.with_param("keys", keys.clone())).await?;
+            let rows = transaction.pages(&keys).await?;
             let mut vectors = match space {
                 Some(space) => transaction.vectors(&space, keys).await?,
                 None => HashMap::new(),

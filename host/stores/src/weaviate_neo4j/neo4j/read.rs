@@ -7,16 +7,14 @@ use std::{
 
 use gatehouse_core::{
     Fault,
-    page::{EngineStatistics, KnowledgePage, PageLink, PageNeighbor, PageType},
+    page::{EngineStatistics, KnowledgePage, PageLink, PageNeighbor},
     search::{MIN_CANDIDATE_POOL, NameMatch},
 };
+use neo4rs::Row;
 
-use super::{
-    CypherStatement, Neo4jClient, Neo4jError, Neo4jTransaction, cypher,
-    rows::{self, page_columns},
-};
+use super::{CypherStatement, Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows};
 use crate::{
-    engine::{PageHead, PageQuestion, PageScope, name_matches},
+    engine::{PageHead, PageQuestion, PageScope, name_matches, statistics_of},
     wiki::record::PageRecord,
 };
 
@@ -43,12 +41,10 @@ impl Neo4jClient {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.check_schema().await?;
         self.reading(|mut transaction| async move {
-            let statement =
-                cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-            let rows = transaction.rows(statement.with_param("keys", keys.clone())).await?;
+            let rows = transaction.pages(&keys).await?;
             let mut neighbours = transaction.neighbors(keys.clone()).await?;
             transaction.rollback().await;
-            let page = |row: &neo4rs::Row| {
+            let page = |row: &Row| {
                 let key: String = row.get("key")?;
                 let page = rows::record(row)?.into_page(neighbours.remove(&key).unwrap_or_default());
                 Ok((key, page))
@@ -64,9 +60,7 @@ impl Neo4jClient {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.check_schema().await?;
         self.reading(|mut transaction| async move {
-            let statement =
-                cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-            let pages = transaction.rows(statement.with_param("keys", keys.clone())).await?;
+            let pages = transaction.pages(&keys).await?;
             let statement = cypher(
                 "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys
                  RETURN p.key AS key, l.edge AS edge, l.target AS target ORDER BY l.position",
@@ -76,7 +70,7 @@ impl Neo4jClient {
                 links.entry(row.get("key")?).or_default().push(rows::link(&row)?);
             }
             transaction.rollback().await;
-            let record = |row: &neo4rs::Row| {
+            let record = |row: &Row| {
                 let links = links.remove(&row.get::<String>("key")?).unwrap_or_default();
                 Ok(PageRecord { links, ..rows::record(row)? })
             };
@@ -146,10 +140,12 @@ impl Neo4jClient {
         self.query_rows(statement, |row| Ok(row.get("key")?)).await
     }
 
-    pub(crate) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<EngineStatistics, Fault> {
-        let engine = engine.to_owned();
+    pub(crate) async fn statistics(
+        self: &Arc<Self>,
+        engine: &'static str,
+    ) -> Result<EngineStatistics, Fault> {
         self.check_schema().await?;
-        self.reading(|mut transaction| async move {
+        self.reading(move |mut transaction| async move {
             let rows = transaction
                 .rows(cypher("MATCH (p:WikiPage) RETURN p.type AS type, count(*) AS pages"))
                 .await?;
@@ -163,14 +159,7 @@ impl Neo4jClient {
                 ))
                 .await?;
             transaction.rollback().await;
-            let by_type = |kind: PageType| counted.get(kind.as_str()).map(|pages| (kind, *pages));
-            let by_type: Vec<(PageType, u32)> = PageType::ALL.into_iter().filter_map(by_type).collect();
-            Ok(EngineStatistics {
-                engine,
-                pages: by_type.iter().map(|(_, pages)| pages).sum(),
-                links,
-                by_type,
-            })
+            Ok(statistics_of(engine, &counted, links))
         })
         .await
     }
@@ -182,6 +171,15 @@ impl Neo4jClient {
 }
 
 impl Neo4jTransaction {
+    /// Returns the rows of these pages, which [`rows::record`] reads.
+    pub(super) async fn pages(&mut self, keys: &[String]) -> Result<Vec<Row>, Neo4jError> {
+        let statement =
+            "MATCH (p:WikiPage) WHERE p.key IN $keys RETURN p.key AS key, p.id AS id, p.type AS type, p.title AS title,
+                 p.overview AS overview, p.content AS content, p.domains AS domains, p.sources AS sources,
+                 p.last_updated AS last_updated, p.hash AS hash, p.root AS root, p.file AS file";
+        self.rows(cypher(statement).with_param("keys", keys)).await
+    }
+
     /// Returns the pages one link away from each page. An edge declared several times, or from both ends, appears once.
     /// A link declared here is outgoing unless it is inverse; a link declared there is incoming unless it is.
     async fn neighbors(

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gatehouse_core::{
-    page::{PageLink, PageNeighbor, PageType},
+    page::{PageLink, PageNeighbor},
     search::name::name_key,
 };
 use neo4rs::{BoltType, Row};
@@ -13,7 +13,7 @@ use crate::{
     engine::PageHead,
     wiki::{
         edges, ids,
-        record::{PageOrigin, PageRecord},
+        record::{PageOrigin, PageRecord, parse_type},
     },
 };
 
@@ -33,8 +33,7 @@ pub(super) fn key(id: &str) -> String {
 }
 
 pub(super) fn properties(record: &PageRecord) -> Result<Parameters, Neo4jError> {
-    let sources =
-        serde_json::to_string(&record.sources).map_err(|error| Neo4jError::Damaged(error.to_string()))?;
+    let sources = serde_json::to_string(&record.sources).map_err(Neo4jError::invalid)?;
     let origin = record.origin.as_ref();
     Ok(HashMap::from([
         ("key", key(&record.id).into()),
@@ -92,45 +91,26 @@ pub(crate) fn domain_key(domain: &str) -> String {
     truncate_for_index(&ids::domain_key(domain))
 }
 
-/// Columns that [`record`] reads, for a page `p`.
-macro_rules! page_columns {
-    () => {
-        "p.key AS key, p.id AS id, p.type AS type, p.title AS title, p.overview AS overview, p.content AS content, p.domains AS domains, p.sources AS sources, p.last_updated AS last_updated, p.hash AS hash, p.root AS root, p.file AS file"
-    };
-}
-pub(super) use page_columns;
-
 /// Decodes a page without its links.
 pub(super) fn record(row: &Row) -> Result<PageRecord, Neo4jError> {
-    let kind: String = row.get("type")?;
-    let page_type: PageType =
-        kind.parse().map_err(|_| Neo4jError::Damaged(format!("'{kind}' is not a page type")))?;
-    let sources: String = row.get("sources")?;
-    let root: Option<String> = row.get("root")?;
-    let file: Option<String> = row.get("file")?;
     Ok(PageRecord {
         id: row.get("id")?,
-        page_type,
+        page_type: parse_type(&row.get::<String>("type")?).map_err(Neo4jError::Damaged)?,
         title: row.get("title")?,
         overview: row.get("overview")?,
         content: row.get("content")?,
         domains: row.get("domains")?,
-        sources: serde_json::from_str(&sources).map_err(|error| Neo4jError::Damaged(error.to_string()))?,
+        sources: serde_json::from_str(&row.get::<String>("sources")?).map_err(Neo4jError::invalid)?,
         links: Vec::new(),
         last_updated: row.get("last_updated")?,
         hash: row.get("hash")?,
-        origin: root.zip(file).map(|(root, file)| PageOrigin { root, file }),
+        origin: PageOrigin::from_columns(row.get("root")?, row.get("file")?),
     })
 }
 
 pub(super) fn head(row: &Row) -> Result<PageHead, Neo4jError> {
-    let (root, file): (Option<String>, Option<String>) = (row.get("root")?, row.get("file")?);
-    Ok(PageHead {
-        id: row.get("id")?,
-        title: row.get("title")?,
-        hash: row.get("hash")?,
-        origin: root.zip(file).map(|(root, file)| PageOrigin { root, file }),
-    })
+    let origin = PageOrigin::from_columns(row.get("root")?, row.get("file")?);
+    Ok(PageHead { id: row.get("id")?, title: row.get("title")?, hash: row.get("hash")?, origin })
 }
 
 pub(super) fn link(row: &Row) -> Result<PageLink, Neo4jError> {

@@ -6,11 +6,11 @@ use std::{collections::HashMap, sync::Arc};
 use gatehouse_core::Fault;
 
 use super::{
-    super::space, Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows::Parameters,
+    super::space, CypherStatement, Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows::Parameters,
     transaction::unweighted_rows,
 };
 use crate::{
-    embedding::{NewVector, VectorItem, VectorModel, WaitingItem},
+    embedding::{NewVector, VectorItem, VectorModel},
     engine::PAGES,
 };
 
@@ -28,37 +28,31 @@ macro_rules! without_vector {
 }
 
 impl Neo4jClient {
-    /// Returns the next items after `after` that have no vector of this model.
+    /// Returns up to `max` items after the key `after` that have no vector of this model.
     pub(crate) async fn items_without_vector(
         self: &Arc<Self>,
         model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
+        after: &str,
+        max: usize,
+    ) -> Result<Vec<VectorItem>, Fault> {
         // Migrate an older schema, which has no items. Do not create a schema in an empty database.
         if self.schema().await?.is_none() {
             return Ok(Vec::new());
         }
         self.prepare().await?;
-        let (after, limit) = (after.map_or_else(String::new, id), limit as i64);
-        let (name, dimension) = parameters(model);
         let statement = without_vector!(
-            "i.id > $after",
-            "i.corpus AS corpus, i.key AS key, i.version AS version ORDER BY i.id LIMIT $limit"
+            "i.corpus = $corpus AND i.id > $after",
+            "i.key AS key, i.version AS version ORDER BY i.id LIMIT $limit"
         );
-        let statement = statement.with_param("model", name).with_param("dimension", dimension);
-        self.query_rows(statement.with_param("after", after).with_param("limit", limit), |row| {
-            let item = VectorItem { corpus: row.get("corpus")?, key: row.get("key")? };
-            Ok(WaitingItem { item, version: row.get("version")? })
+        let statement = about(statement, model).with_param("after", page_id(after));
+        self.query_rows(statement.with_param("limit", max as i64), |row| {
+            Ok(VectorItem { key: row.get("key")?, version: row.get("version")? })
         })
         .await
     }
 
     pub(crate) async fn without_vector(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
-        let (name, dimension) = parameters(model);
-        let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
-        let statement = statement.with_param("model", name).with_param("dimension", dimension);
-        self.count(statement.with_param("corpus", PAGES)).await
+        self.count(about(without_vector!("i.corpus = $corpus", "count(i) AS n"), model)).await
     }
 
     pub(crate) async fn count_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
@@ -75,14 +69,14 @@ impl Neo4jClient {
         vectors: Vec<NewVector>,
     ) -> Result<(), Fault> {
         let name = model.name.clone();
-        let row = move |new: &NewVector| -> Parameters {
-            let numbers: Vec<f64> = new.vector.iter().flatten().map(|number| f64::from(*number)).collect();
+        let row = move |NewVector { item, vector }: &NewVector| -> Parameters {
+            let numbers: Vec<f64> = vector.iter().flatten().map(|number| f64::from(*number)).collect();
             let dimension = i64::try_from(numbers.len()).unwrap_or(i64::MAX);
             HashMap::from([
-                ("id", id(&new.item).into()),
-                ("vector", format!("{name}\n{}", id(&new.item)).into()),
-                ("key", new.item.key.clone().into()),
-                ("version", new.version.clone().into()),
+                ("id", page_id(&item.key).into()),
+                ("vector", format!("{name}\n{}", page_id(&item.key)).into()),
+                ("key", item.key.clone().into()),
+                ("version", item.version.clone().into()),
                 ("model", name.clone().into()),
                 ("dimension", dimension.into()),
                 ("space", format!("{name} {dimension}").into()),
@@ -163,12 +157,11 @@ impl Neo4jTransaction {
     }
 }
 
-fn parameters(model: &VectorModel) -> (String, Option<i64>) {
-    (model.name.clone(), model.dimension.and_then(|dimension| i64::try_from(dimension).ok()))
-}
-
-fn id(item: &VectorItem) -> String {
-    format!("{}\n{}", item.corpus, item.key)
+/// Adds the parameters of [`without_vector`] and the corpus.
+fn about(statement: CypherStatement, model: &VectorModel) -> CypherStatement {
+    let dimension = model.dimension.and_then(|dimension| i64::try_from(dimension).ok());
+    let statement = statement.with_param("model", model.name.clone()).with_param("dimension", dimension);
+    statement.with_param("corpus", PAGES)
 }
 
 fn page_id(key: &str) -> String {

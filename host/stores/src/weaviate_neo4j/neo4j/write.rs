@@ -12,13 +12,14 @@ use super::{Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows, transaction
 use crate::{
     engine::{PageWrites, WriteOutcome, WritePlan},
     wiki::record::PageRecord,
+    worker::run_detached,
 };
 
 impl Neo4jClient {
     /// Applies a plan if it is still valid; returns a conflict otherwise.
     pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
         let me = Arc::clone(self);
-        Self::run_detached(async move {
+        run_detached(async move {
             me.prepare().await?;
             let _one = me.writing.lock().await;
             let mut transaction = me.begin().await?;

@@ -9,32 +9,24 @@ use gatehouse_net::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{WeaviateClient, error_message};
+use super::WeaviateClient;
 use crate::{
+    remote::error_message,
     weaviate_neo4j::tokenizer,
     wiki::{ids, record::PageRecord},
 };
 
-pub(crate) const MAIN: Collection = Collection("KGWikiPages");
+pub(crate) const MAIN: &str = "KGWikiPages";
 
 /// Collection of page vectors. It is separate because a change of the model requires a new collection.
-pub(crate) const VECTORS: Collection = Collection("KGWikiVectors");
+pub(crate) const VECTORS: &str = "KGWikiVectors";
+
+/// Left over from earlier versions.
+pub(crate) const VERSION_1_TEMPORARY: &str = "KGWikiPagesMeanwhile";
 
 /// Prefix of our collection descriptions. Increase the version when the format of objects changes, so that the
 /// collection is recreated.
 const DESCRIPTION: &str = "Gatehouse wiki pages, version 2, of graph ";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Collection(pub(super) &'static str);
-
-impl Collection {
-    /// Left over from earlier versions.
-    pub(crate) const VERSION_1_TEMPORARY: Self = Self("KGWikiPagesMeanwhile");
-
-    pub(crate) const fn name(self) -> &'static str {
-        self.0
-    }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CollectionState {
@@ -84,9 +76,8 @@ impl PageObject {
         Self { key: key.to_owned(), properties, vector: Some(vector) }
     }
 
-    fn into_json(self, collection: Collection) -> Value {
-        let mut object =
-            json!({"class": collection.0, "id": id_of(&self.key), "properties": self.properties});
+    fn into_json(self, collection: &str) -> Value {
+        let mut object = json!({"class": collection, "id": id_of(&self.key), "properties": self.properties});
         if let Some(vector) = self.vector {
             object["vector"] = vector.into_iter().map(f64::from).collect();
         }
@@ -116,7 +107,7 @@ fn id_of(key: &str) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-fn class(collection: Collection, graph: &str) -> Value {
+fn class(collection: &str, graph: &str) -> Value {
     let property = |name: &str, kind: &str, tokenization: &str, filterable: bool, searchable: bool| {
         json!({
             "name": name, "dataType": [kind], "tokenization": tokenization,
@@ -128,7 +119,7 @@ fn class(collection: Collection, graph: &str) -> Value {
     // Terms are already tokenized and stemmed.
     let words = |name| property(name, "text", "whitespace", false, true);
     json!({
-        "class": collection.0,
+        "class": collection,
         "description": format!("{DESCRIPTION}{graph}. Built from Neo4j; if it is deleted, it is built again."),
         "vectorizer": "none",
         "vectorIndexType": "hnsw",
@@ -146,14 +137,14 @@ fn class(collection: Collection, graph: &str) -> Value {
 }
 
 impl WeaviateClient {
-    pub(crate) async fn find(&self, collection: Collection, graph: &str) -> Result<CollectionState, Fault> {
-        let (status, answer) = self.send(Method::GET, &format!("v1/schema/{}", collection.0), None).await?;
+    pub(crate) async fn find(&self, collection: &str, graph: &str) -> Result<CollectionState, Fault> {
+        let (status, answer) = self.send(Method::GET, &format!("v1/schema/{collection}"), None).await?;
         match status {
             StatusCode::NOT_FOUND => Ok(CollectionState::Missing),
             StatusCode::OK => {
                 let name = answer.get("class").and_then(Value::as_str);
-                if name != Some(collection.0) {
-                    return Err(self.malformed_answer("does not describe the requested collection"));
+                if name != Some(collection) {
+                    return Err(self.0.malformed_answer("does not describe the requested collection"));
                 }
                 let description = answer.get("description").and_then(Value::as_str).unwrap_or_default();
                 Ok(if description.starts_with(&format!("{DESCRIPTION}{graph}.")) {
@@ -164,12 +155,12 @@ impl WeaviateClient {
                     CollectionState::Foreign(description.to_owned())
                 })
             }
-            other => Err(self.unexpected_answer(other, &answer)),
+            other => Err(self.0.unexpected_answer(other, &answer)),
         }
     }
 
     /// Creates a collection. Succeeds if another host created the same one concurrently.
-    pub(crate) async fn create_collection(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
+    pub(crate) async fn create_collection(&self, collection: &str, graph: &str) -> Result<(), Fault> {
         let (status, answer) = self.send(Method::POST, "v1/schema", Some(&class(collection, graph))).await?;
         match status {
             StatusCode::OK => Ok(()),
@@ -178,25 +169,24 @@ impl WeaviateClient {
             {
                 Ok(())
             }
-            other => Err(self.unexpected_answer(other, &answer)),
+            other => Err(self.0.unexpected_answer(other, &answer)),
         }
     }
 
-    pub(crate) async fn delete_collection(&self, collection: Collection) -> Result<(), Fault> {
-        let (status, answer) =
-            self.send(Method::DELETE, &format!("v1/schema/{}", collection.0), None).await?;
+    pub(crate) async fn delete_collection(&self, collection: &str) -> Result<(), Fault> {
+        let (status, answer) = self.send(Method::DELETE, &format!("v1/schema/{collection}"), None).await?;
         match status {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
             // Older versions of Weaviate return an error for a missing collection.
             StatusCode::BAD_REQUEST if self.find(collection, "").await? == CollectionState::Missing => Ok(()),
-            other => Err(self.unexpected_answer(other, &answer)),
+            other => Err(self.0.unexpected_answer(other, &answer)),
         }
     }
 
     /// Adds or replaces objects. Returns the keys of rejected objects with the reasons.
     pub(crate) async fn put_objects(
         &self,
-        collection: Collection,
+        collection: &str,
         objects: Vec<PageObject>,
     ) -> Result<Vec<(String, String)>, Fault> {
         if objects.is_empty() {
@@ -208,11 +198,11 @@ impl WeaviateClient {
         let answer = self.send_ok(Method::POST, "v1/batch/objects", Some(&body)).await?;
         let results = answer.as_array().filter(|results| results.len() == keys.len());
         let results =
-            results.ok_or_else(|| self.malformed_answer("does not have one result for each object"))?;
+            results.ok_or_else(|| self.0.malformed_answer("does not have one result for each object"))?;
         let mut refused = Vec::new();
         for (result, key) in results.iter().zip(keys) {
             if result.get("id").and_then(Value::as_str) != Some(id_of(&key).as_str()) {
-                return Err(self.malformed_answer("has results in a different order than the objects"));
+                return Err(self.0.malformed_answer("has results in a different order than the objects"));
             }
             let result = result.get("result").unwrap_or(&Value::Null);
             match result.get("status").and_then(Value::as_str) {
@@ -224,12 +214,12 @@ impl WeaviateClient {
     }
 
     /// Removes the object of a page, if it exists.
-    pub(crate) async fn forget(&self, collection: Collection, key: &str) -> Result<(), Fault> {
-        let path = format!("v1/objects/{}/{}", collection.0, id_of(key));
+    pub(crate) async fn forget(&self, collection: &str, key: &str) -> Result<(), Fault> {
+        let path = format!("v1/objects/{collection}/{}", id_of(key));
         let (status, answer) = self.send(Method::DELETE, &path, None).await?;
         match status {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
-            other => Err(self.unexpected_answer(other, &answer)),
+            other => Err(self.0.unexpected_answer(other, &answer)),
         }
     }
 }

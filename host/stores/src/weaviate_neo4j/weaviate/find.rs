@@ -2,12 +2,10 @@
 
 use gatehouse_core::{Fault, page::PageType};
 use gatehouse_net::Method;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
-use super::{
-    Collection, WeaviateClient, error_message,
-    graphql::{GetQuery, GraphqlValue},
-};
+use super::{WeaviateClient, graphql::GetQuery};
+use crate::remote::error_message;
 
 const WORD_FIELDS: [&str; 5] =
     ["title_words^6", "overview_words^3", "domain_words^2", "content_words", "pieces"];
@@ -17,7 +15,7 @@ const MAX_KEYS: usize = 10_000;
 
 /// A scored query and the function that reads a score.
 struct ScoredQuery {
-    by: (&'static str, GraphqlValue),
+    by: (&'static str, Json),
     fields: &'static str,
     read: fn(&Json) -> Option<f64>,
 }
@@ -32,29 +30,18 @@ pub(crate) struct SearchFilter {
 }
 
 impl SearchFilter {
-    fn condition(&self) -> Option<GraphqlValue> {
-        let any_of = |property: &str, values: GraphqlValue| {
-            GraphqlValue::Object(vec![
-                ("path", GraphqlValue::texts([property])),
-                ("operator", GraphqlValue::Word("ContainsAny")),
-                ("valueText", values),
-            ])
-        };
-        let mut all = Vec::new();
-        if !self.types.is_empty() {
-            all.push(any_of("page_type", GraphqlValue::texts(self.types.iter().map(|kind| kind.as_str()))));
-        }
-        if !self.domains.is_empty() {
-            all.push(any_of("domain_keys", GraphqlValue::texts(self.domains.iter().cloned())));
-        }
-        if !self.keys.is_empty() {
-            all.push(any_of("key", GraphqlValue::texts(self.keys.iter().cloned())));
-        }
+    fn condition(&self) -> Option<Json> {
+        let lists: [(&str, Vec<&str>); 3] = [
+            ("page_type", self.types.iter().map(|kind| kind.as_str()).collect()),
+            ("domain_keys", self.domains.iter().map(String::as_str).collect()),
+            ("key", self.keys.iter().map(String::as_str).collect()),
+        ];
+        let any_of =
+            |(property, values)| json!({"path": [property], "operator": "ContainsAny", "valueText": values});
+        let mut all: Vec<Json> =
+            lists.into_iter().filter(|(_, values)| !values.is_empty()).map(any_of).collect();
         if all.len() > 1 {
-            return Some(GraphqlValue::Object(vec![
-                ("operator", GraphqlValue::Word("And")),
-                ("operands", GraphqlValue::List(all)),
-            ]));
+            return Some(json!({"operator": "And", "operands": all}));
         }
         all.pop()
     }
@@ -65,7 +52,7 @@ impl WeaviateClient {
     /// one, so that the caller can break ties by key.
     pub(crate) async fn by_words(
         &self,
-        collection: Collection,
+        collection: &str,
         words: &[String],
         narrowed: &SearchFilter,
         limit: usize,
@@ -78,13 +65,12 @@ impl WeaviateClient {
     /// Returns the keys and cosines of the nearest pages. The vector must have the dimension of the collection.
     pub(crate) async fn by_vector(
         &self,
-        collection: Collection,
+        collection: &str,
         vector: &[f32],
         narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
-        let vector = GraphqlValue::List(vector.iter().map(|x| GraphqlValue::Real(*x)).collect());
-        let near = GraphqlValue::Object(vec![("vector", vector)]);
+        let near = json!({"vector": vector});
         let read = |row: &Json| Some(1.0 - row.pointer("/_additional/distance")?.as_f64()?);
         let ask = ScoredQuery { by: ("nearVector", near), fields: "key _additional{distance}", read };
         self.best(collection, ask, narrowed, limit).await
@@ -93,65 +79,50 @@ impl WeaviateClient {
     /// Returns `true` if a page contains any of these words or, with `all`, all of them as pieces.
     pub(crate) async fn contains_words(
         &self,
-        collection: Collection,
+        collection: &str,
         words: &[String],
         all: bool,
     ) -> Result<bool, Fault> {
-        let by = if all {
-            let piece = |piece: &String| {
-                GraphqlValue::Object(vec![
-                    ("path", GraphqlValue::texts(["pieces"])),
-                    ("operator", GraphqlValue::Word("Equal")),
-                    ("valueText", GraphqlValue::Text(piece.clone())),
-                ])
-            };
-            let pieces = words.iter().map(piece).collect();
-            (
-                "where",
-                GraphqlValue::Object(vec![
-                    ("operator", GraphqlValue::Word("And")),
-                    ("operands", GraphqlValue::List(pieces)),
-                ]),
-            )
+        let (name, by) = if all {
+            let piece = |piece| json!({"path": ["pieces"], "operator": "Equal", "valueText": piece});
+            let pieces: Vec<Json> = words.iter().map(piece).collect();
+            ("where", json!({"operator": "And", "operands": pieces}))
         } else {
             ("bm25", bm25(words))
         };
-        let arguments = vec![by, ("limit", GraphqlValue::Number(1))];
-        let get = GetQuery { collection: collection.0, arguments, fields: "key" };
-        Ok(!self.get(collection, &get).await?.is_empty())
+        let arguments = Map::from_iter([(name.to_owned(), by), ("limit".to_owned(), Json::from(1))]);
+        Ok(!self.get(&GetQuery { collection, arguments, fields: "key" }).await?.is_empty())
     }
 
-    pub(crate) async fn count(&self, collection: Collection) -> Result<u64, Fault> {
-        let body = json!({"query": format!("{{Aggregate{{{}{{meta{{count}}}}}}}}", collection.0)});
+    pub(crate) async fn count(&self, collection: &str) -> Result<u64, Fault> {
+        let body = json!({"query": format!("{{Aggregate{{{collection}{{meta{{count}}}}}}}}")});
         let answer = self.question(&body).await?;
-        let count = answer.pointer(&format!("/data/Aggregate/{}/0/meta/count", collection.0));
-        count.and_then(Json::as_u64).ok_or_else(|| self.malformed_answer("has no count"))
+        let count = answer.pointer(&format!("/data/Aggregate/{collection}/0/meta/count"));
+        count.and_then(Json::as_u64).ok_or_else(|| self.0.malformed_answer("has no count"))
     }
 
     async fn best(
         &self,
-        collection: Collection,
+        collection: &str,
         ScoredQuery { by, fields, read }: ScoredQuery,
         narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
         let mut asked = limit.saturating_add(1).min(MAX_KEYS);
         loop {
-            let mut arguments = vec![by.clone(), ("limit", GraphqlValue::Number(asked))];
-            if let Some(condition) = narrowed.condition() {
-                arguments.push(("where", condition));
-            }
-            let rows =
-                self.get(collection, &GetQuery { collection: collection.0, arguments, fields }).await?;
+            let mut arguments = Map::from_iter([(by.0.to_owned(), by.1.clone())]);
+            arguments.insert("limit".to_owned(), Json::from(asked));
+            arguments.extend(narrowed.condition().map(|condition| ("where".to_owned(), condition)));
+            let rows = self.get(&GetQuery { collection, arguments, fields }).await?;
             let scored = rows.iter().map(|row| {
                 let key = row.get("key").and_then(Json::as_str)?.to_owned();
                 Some((key, read(row).filter(|score| score.is_finite())?))
             });
             let scored: Option<Vec<(String, f64)>> = scored.collect();
             let mut scored =
-                scored.ok_or_else(|| self.malformed_answer("has a page without key or score"))?;
+                scored.ok_or_else(|| self.0.malformed_answer("has a page without key or score"))?;
             if scored.len() > asked {
-                return Err(self.malformed_answer("has more pages than requested"));
+                return Err(self.0.malformed_answer("has more pages than requested"));
             }
             scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
             let tied = scored.len() == asked
@@ -166,11 +137,11 @@ impl WeaviateClient {
         }
     }
 
-    async fn get(&self, collection: Collection, get: &GetQuery) -> Result<Vec<Json>, Fault> {
+    async fn get(&self, get: &GetQuery<'_>) -> Result<Vec<Json>, Fault> {
         let mut answer = self.question(&json!({"query": get.to_string()})).await?;
-        match answer.pointer_mut(&format!("/data/Get/{}", collection.0)).map(Json::take) {
+        match answer.pointer_mut(&format!("/data/Get/{}", get.collection)).map(Json::take) {
             Some(Json::Array(rows)) => Ok(rows),
-            _ => Err(self.malformed_answer("has no list of pages")),
+            _ => Err(self.0.malformed_answer("has no list of pages")),
         }
     }
 
@@ -178,43 +149,33 @@ impl WeaviateClient {
         let answer = self.send_ok(Method::POST, "v1/graphql", Some(body)).await?;
         // GraphQL errors come with status 200.
         if answer.get("errors").and_then(Json::as_array).is_some_and(|errors| !errors.is_empty()) {
-            return Err(self
-                .remote
-                .unavailable(&format!("it rejected the query: {}", error_message(&answer))));
+            let cause = format!("it rejected the query: {}", error_message(&answer));
+            return Err(self.0.remote.unavailable(&cause));
         }
         Ok(answer)
     }
 }
 
-fn bm25(words: &[String]) -> GraphqlValue {
-    GraphqlValue::Object(vec![
-        ("query", GraphqlValue::Text(words.join(" "))),
-        ("properties", GraphqlValue::texts(WORD_FIELDS)),
-    ])
+fn bm25(words: &[String]) -> Json {
+    json!({"query": words.join(" "), "properties": WORD_FIELDS})
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::graphql::GraphqlValue, *};
 
     #[test]
     fn filters_are_one_condition() {
         let narrowed = |types: &[PageType], domains: &[&str]| {
             let domains = domains.iter().map(|domain| (*domain).to_owned()).collect();
-            SearchFilter { types: types.to_vec(), domains, keys: Vec::new() }
-                .condition()
-                .map(|condition| condition.to_string())
+            let filter = SearchFilter { types: types.to_vec(), domains, keys: Vec::new() };
+            filter.condition().map(|condition| GraphqlValue(&condition).to_string())
         };
         assert_eq!(narrowed(&[], &[]), None);
-        assert_eq!(
-            narrowed(&[PageType::Heuristic], &[]).as_deref(),
-            Some(r#"{path:["page_type"],operator:ContainsAny,valueText:["Heuristic"]}"#)
-        );
-        assert_eq!(
-            narrowed(&[PageType::Heuristic], &["a\"b"]).as_deref(),
-            Some(
-                r#"{operator:And,operands:[{path:["page_type"],operator:ContainsAny,valueText:["Heuristic"]},{path:["domain_keys"],operator:ContainsAny,valueText:["a\"b"]}]}"#
-            )
-        );
+        let types = narrowed(&[PageType::Heuristic], &[]).unwrap();
+        assert_eq!(types, r#"{path:["page_type"],operator:ContainsAny,valueText:["Heuristic"]}"#);
+        let domains = r#"{path:["domain_keys"],operator:ContainsAny,valueText:["a\"b"]}"#;
+        let both = narrowed(&[PageType::Heuristic], &["a\"b"]);
+        assert_eq!(both, Some(format!("{{operator:And,operands:[{types},{domains}]}}")));
     }
 }

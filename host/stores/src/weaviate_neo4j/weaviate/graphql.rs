@@ -1,61 +1,51 @@
-//! GraphQL queries as data. Only this module writes query text, and quotes every string, so that callers cannot inject
-//! syntax.
+//! GraphQL queries from JSON values. Only this module writes query text, and quotes every string, so that callers cannot
+//! inject syntax.
 
 use std::fmt::{self, Write as _};
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum GraphqlValue {
-    Text(String),
-    Number(usize),
-    /// A vector component. NaN and infinity are written as 0.
-    Real(f32),
-    /// A constant enum value.
-    Word(&'static str),
-    List(Vec<GraphqlValue>),
-    /// Constant field names with values.
-    Object(Vec<(&'static str, GraphqlValue)>),
-}
+use serde_json::{Map, Value};
 
-impl GraphqlValue {
-    pub(super) fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
-        Self::List(texts.into_iter().map(|text| Self::Text(text.into())).collect())
-    }
-}
+/// A value in the syntax of GraphQL. The field `operator` of an object is a constant enum value, without quotes.
+pub(super) struct GraphqlValue<'a>(pub(super) &'a Value);
 
-impl fmt::Display for GraphqlValue {
+impl fmt::Display for GraphqlValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => quote(text, f),
-            Self::Number(number) => write!(f, "{number}"),
-            // Rust prints finite floats without an exponent.
-            Self::Real(real) => write!(f, "{}", if real.is_finite() { *real } else { 0.0 }),
-            Self::Word(word) => f.write_str(word),
-            Self::List(values) => {
+        match self.0 {
+            // A vector component that is NaN or infinite.
+            Value::Null => f.write_char('0'),
+            Value::Bool(value) => write!(f, "{value}"),
+            // Rust prints floats without an exponent.
+            Value::Number(number) => write!(f, "{}", number.as_f64().unwrap_or_default()),
+            Value::String(text) => quote(text, f),
+            Value::Array(values) => {
                 f.write_char('[')?;
-                separated(values, f, |value, f| write!(f, "{value}"))?;
+                for (index, value) in values.iter().enumerate() {
+                    write!(f, "{}{}", comma(index), Self(value))?;
+                }
                 f.write_char(']')
             }
-            Self::Object(fields) => {
+            Value::Object(fields) => {
                 f.write_char('{')?;
-                separated(fields, f, |(name, value), f| write!(f, "{name}:{value}"))?;
+                write_fields(fields, f)?;
                 f.write_char('}')
             }
         }
     }
 }
 
-fn separated<T>(
-    items: &[T],
-    f: &mut fmt::Formatter<'_>,
-    write: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
-) -> fmt::Result {
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            f.write_char(',')?;
+fn write_fields(fields: &Map<String, Value>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (index, (name, value)) in fields.iter().enumerate() {
+        write!(f, "{}{name}:", comma(index))?;
+        match value {
+            Value::String(constant) if name == "operator" => f.write_str(constant)?,
+            _ => write!(f, "{}", GraphqlValue(value))?,
         }
-        write(item, f)?;
     }
     Ok(())
+}
+
+fn comma(index: usize) -> &'static str {
+    if index > 0 { "," } else { "" }
 }
 
 /// Writes a quoted string (GraphQL, October 2021, section 2.9.4). Escapes control characters and the byte order mark.
@@ -75,17 +65,16 @@ fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_char('"')
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct GetQuery {
-    pub(super) collection: &'static str,
-    pub(super) arguments: Vec<(&'static str, GraphqlValue)>,
+pub(super) struct GetQuery<'a> {
+    pub(super) collection: &'a str,
+    pub(super) arguments: Map<String, Value>,
     pub(super) fields: &'static str,
 }
 
-impl fmt::Display for GetQuery {
+impl fmt::Display for GetQuery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{Get{{{}(", self.collection)?;
-        separated(&self.arguments, f, |(name, value), f| write!(f, "{name}:{value}"))?;
+        write_fields(&self.arguments, f)?;
         write!(f, "){{{}}}}}}}", self.fields)
     }
 }
@@ -93,6 +82,7 @@ impl fmt::Display for GetQuery {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -121,36 +111,27 @@ mod tests {
 
     #[test]
     fn a_question_is_written_as_weaviate_reads_it() {
+        let arguments = [
+            ("bm25".to_owned(), json!({"query": "a \"b\""})),
+            ("limit".to_owned(), json!(5)),
+            ("nearVector".to_owned(), json!({"vector": [0.5, -1e-9]})),
+        ];
         let get = GetQuery {
             collection: "KGWikiPages",
-            arguments: vec![
-                ("bm25", GraphqlValue::Object(vec![("query", GraphqlValue::Text("a \"b\"".into()))])),
-                (
-                    "nearVector",
-                    GraphqlValue::Object(vec![(
-                        "vector",
-                        GraphqlValue::List(vec![GraphqlValue::Real(0.5), GraphqlValue::Real(-1e-9)]),
-                    )]),
-                ),
-                ("limit", GraphqlValue::Number(5)),
-            ],
+            arguments: Map::from_iter(arguments),
             fields: "key _additional{score}",
         };
         assert_eq!(
             get.to_string(),
-            r#"{Get{KGWikiPages(bm25:{query:"a \"b\""},nearVector:{vector:[0.5,-0.000000001]},limit:5){key _additional{score}}}}"#
+            r#"{Get{KGWikiPages(bm25:{query:"a \"b\""},limit:5,nearVector:{vector:[0.5,-0.000000001]}){key _additional{score}}}}"#
         );
     }
 
     #[test]
     fn control_characters_are_escaped_and_odd_numbers_are_zero() {
-        assert_eq!(
-            GraphqlValue::Text("a\n\0\u{7f}\u{feff}é🙂".into()).to_string(),
-            r#""a\u000a\u0000\u007f\ufeffé🙂""#
-        );
-        let odd =
-            GraphqlValue::List([f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(GraphqlValue::Real).to_vec());
-        assert_eq!(odd.to_string(), "[0,0,0]");
+        let written = |value: Value| GraphqlValue(&value).to_string();
+        assert_eq!(written(json!("a\n\0\u{7f}\u{feff}é🙂")), r#""a\u000a\u0000\u007f\ufeffé🙂""#);
+        assert_eq!(written(json!([f32::NAN, f32::INFINITY, f32::NEG_INFINITY])), "[0,0,0]");
     }
 
     proptest! {
@@ -160,13 +141,13 @@ mod tests {
         fn every_text_comes_back_and_ends_where_it_ends(
             text in prop_oneof![".*", "\\PC*", "[\"\\\\{}():,\\n\\r\\t\\x00-\\x1f u0-9a-f]*"],
         ) {
-            let written = format!("{}){{", GraphqlValue::Text(text.clone()));
+            let written = format!("{}){{", GraphqlValue(&json!(text)));
             prop_assert_eq!(read(&written), Some((text, "){")));
         }
 
         #[test]
         fn every_finite_number_comes_back(number in any::<f32>().prop_filter("finite", |n| n.is_finite())) {
-            let written = GraphqlValue::Real(number).to_string();
+            let written = GraphqlValue(&json!(number)).to_string();
             prop_assert!(!written.contains(['e', 'E', 'i', 'N']));
             prop_assert_eq!(written.parse::<f32>(), Ok(number));
         }
