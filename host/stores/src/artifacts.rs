@@ -7,7 +7,6 @@
 pub(crate) mod blocks;
 pub(crate) mod engine;
 mod pointer;
-mod reading;
 pub(crate) mod row;
 mod search;
 
@@ -21,22 +20,27 @@ use gatehouse_core::{
         ArtifactService, Clock, Embedder,
         artifacts::{
             Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
-            ArtifactSlice,
+            ArtifactSlice, TextRange,
         },
     },
 };
 use tokio::{task::JoinHandle, time::sleep};
 
 use self::{
-    engine::{ArtifactEngine, ArtifactEngineHealth, NewArtifact, OwnerScope, PackedText, StorageLimit},
+    engine::{ArtifactEngine, ArtifactSpan, NewArtifact, OwnerScope, PackedText},
     row::ArtifactRow,
     search::SummaryTexts,
 };
 #[cfg(feature = "chroma")]
-use crate::chroma::{ArtifactsInChroma, ChromaConfig};
+use crate::chroma::{ChromaConfig, ChromaVectors};
 #[cfg(feature = "postgres")]
 use crate::postgres::{PostgresConfig, artifacts::PostgresArtifacts};
-use crate::{embedding::EmbeddingTask, engine::EmbeddingHealth, sqlite::artifacts::SqliteArtifacts};
+use crate::{
+    embedding::{EmbeddingTask, VectorStore},
+    engine::StoreHealth,
+    sqlite::artifacts::SqliteArtifacts,
+    worker::run_blocking,
+};
 
 /// Maximum number of artifacts that one list or search returns.
 const MAX_RESULTS: usize = 100;
@@ -51,21 +55,29 @@ pub struct ArtifactLimits {
     pub cap_setting: String,
 }
 
+impl ArtifactLimits {
+    /// Fails with `exhausted` if the artifacts exceed the cap.
+    pub(crate) fn check(&self, bytes: u64) -> Result<(), Fault> {
+        if bytes <= self.cap {
+            return Ok(());
+        }
+        let message = format!("artifacts would take {bytes} bytes; the limit is {}", self.cap);
+        let hint =
+            format!("Delete artifacts that are pinned or no longer needed, or raise {}.", self.cap_setting);
+        Err(Fault::exhausted(message).hint(hint))
+    }
+}
+
 /// Artifact service on a storage engine.
 pub struct ArtifactStore {
     engine: Arc<dyn ArtifactEngine>,
+    /// `None` if the engine has the vectors.
+    #[cfg(feature = "chroma")]
+    chroma: Option<Arc<ChromaVectors>>,
     embedder: Option<Arc<dyn Embedder>>,
     embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
-    ttl: Duration,
-    cap: StorageLimit,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArtifactHealth {
-    pub store: ArtifactEngineHealth,
-    /// State of the embedding model. `None` if search uses words only.
-    pub embedding: Option<EmbeddingHealth>,
+    limits: ArtifactLimits,
 }
 
 impl ArtifactStore {
@@ -97,9 +109,15 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let embedding = embedding(embedder.clone(), &engine);
-        let cap = StorageLimit { bytes: limits.cap, setting: limits.cap_setting };
-        Self { engine, embedder, embedding, clock, ttl: limits.ttl, cap }
+        Self {
+            embedding: embedding(embedder.clone(), engine.vectors(), &engine),
+            engine,
+            #[cfg(feature = "chroma")]
+            chroma: None,
+            embedder,
+            clock,
+            limits,
+        }
     }
 
     /// Moves the vectors of summaries to ChromaDB, which the first stored or searched vector connects to. While it is
@@ -107,16 +125,19 @@ impl ArtifactStore {
     #[cfg(feature = "chroma")]
     #[must_use]
     pub fn with_chroma(self, config: ChromaConfig) -> Self {
-        let engine: Arc<dyn ArtifactEngine> = Arc::new(ArtifactsInChroma::new(self.engine, config));
-        let embedding = embedding(self.embedder.clone(), &engine);
-        Self { engine, embedding, ..self }
+        let chroma = Arc::new(ChromaVectors::new(Arc::clone(&self.engine), config));
+        let embedding = embedding(self.embedder.clone(), Arc::clone(&chroma) as _, &self.engine);
+        Self { chroma: Some(chroma), embedding, ..self }
     }
 
     /// Checks the connection and returns the schema version and counts. Changes nothing.
-    pub async fn health(&self) -> Result<ArtifactHealth, Fault> {
-        let store = self.engine.health(self.embedding.model().as_ref()).await?;
-        let embedding = self.embedding.health(store.waiting, store.no_vectors.clone());
-        Ok(ArtifactHealth { store, embedding })
+    pub async fn health(&self) -> Result<StoreHealth, Fault> {
+        let model = self.embedding.model();
+        #[cfg(feature = "chroma")]
+        if let (Some(chroma), Some(model)) = (&self.chroma, &model) {
+            return Ok(self.embedding.add_health(chroma.health(model).await?));
+        }
+        Ok(self.embedding.add_health(self.engine.health(model.as_ref()).await?))
     }
 
     /// Deletes expired artifacts, frees their disk space and returns their number. Does not create a missing database.
@@ -127,6 +148,11 @@ impl ArtifactStore {
                 0 => break,
                 some => swept += some,
             }
+        }
+        #[cfg(feature = "chroma")]
+        if let Some(chroma) = &self.chroma {
+            chroma.note_deletion(swept > 0);
+            chroma.sweep().await?;
         }
         if swept > 0 {
             self.engine.reclaim_space().await?;
@@ -163,15 +189,15 @@ impl ArtifactStore {
 impl ArtifactService for ArtifactStore {
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
         let scope = self.owner_scope(owner);
-        let ttl = draft.ttl.unwrap_or(self.ttl).as_millis();
+        let ttl = draft.ttl.unwrap_or(self.limits.ttl).as_millis();
         let (now, ttl) = (scope.now, i64::try_from(ttl).unwrap_or(i64::MAX));
         let work = move || {
             let text = PackedText::from_text(&draft.text)?;
             let row = ArtifactRow::new(draft, &text.digest, now, ttl)?;
             Ok((text, row))
         };
-        let (text, row) = cpu(work).await?;
-        let artifact = self.engine.put(NewArtifact { scope, text, row }, &self.cap).await?;
+        let (text, row) = run_blocking(work).await?;
+        let artifact = self.engine.put(NewArtifact { scope, text, row }, &self.limits).await?;
         self.embedding.wake();
         Ok(artifact)
     }
@@ -181,7 +207,18 @@ impl ArtifactService for ArtifactStore {
     }
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
-        self.part(&self.owner_scope(owner), id, part).await
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let range =
+            |range: &TextRange| (number(range.offset), number(range.offset.saturating_add(range.count)));
+        let (span, pointer) = match part {
+            ArtifactPart::Whole => (ArtifactSpan::Whole, None),
+            ArtifactPart::Pointer(pointer) => (ArtifactSpan::Whole, Some(pointer.clone())),
+            ArtifactPart::Characters(part) => (ArtifactSpan::Characters(range(part).0, range(part).1), None),
+            ArtifactPart::Lines(part) => (ArtifactSpan::Lines(range(part).0, range(part).1), None),
+        };
+        let stored = self.engine.read(&self.owner_scope(owner), id, span).await?;
+        let stored = stored.ok_or_else(|| unknown_artifact(id))?;
+        run_blocking(move || stored.slice(span, pointer)).await
     }
 
     async fn recent(
@@ -208,7 +245,10 @@ impl ArtifactService for ArtifactStore {
     }
 
     async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault> {
-        self.engine.delete(&self.owner_scope(owner), id).await
+        let deleted = self.engine.delete(&self.owner_scope(owner), id).await?;
+        #[cfg(feature = "chroma")]
+        self.chroma.iter().for_each(|chroma| chroma.note_deletion(deleted));
+        Ok(deleted)
     }
 }
 
@@ -241,15 +281,12 @@ impl Drop for Sweeper {
     }
 }
 
-fn embedding(embedder: Option<Arc<dyn Embedder>>, engine: &Arc<dyn ArtifactEngine>) -> EmbeddingTask {
-    EmbeddingTask::new(embedder, engine.vectors(), Arc::new(SummaryTexts(Arc::clone(engine))))
-}
-
-async fn cpu<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(Fault::internal("artifact task ended unexpectedly")))
+fn embedding(
+    embedder: Option<Arc<dyn Embedder>>,
+    vectors: Arc<dyn VectorStore>,
+    engine: &Arc<dyn ArtifactEngine>,
+) -> EmbeddingTask {
+    EmbeddingTask::new(embedder, vectors, Arc::new(SummaryTexts(Arc::clone(engine))))
 }
 
 /// Returns the same fault for an unknown, expired or foreign id, so that it does not disclose foreign artifacts.

@@ -4,10 +4,9 @@ pub(crate) mod chunk;
 pub(crate) mod engine;
 mod lines;
 mod nearest;
-mod prefix_queries;
 mod search;
 
-pub(crate) use prefix_queries::PrefixQuery;
+pub(crate) use search::PrefixQuery;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -23,38 +22,55 @@ use gatehouse_core::{
     },
 };
 
-use self::{
-    chunk::ChunkTexts,
-    engine::{DocumentEngine, DocumentHealth},
-};
+use self::engine::DocumentEngine;
 #[cfg(feature = "postgres")]
-use crate::postgres::{PostgresDocumentsConfig, documents::PostgresDocuments};
+use crate::postgres::{PostgresDocumentsConfig, documents::DetectedTables};
 use crate::{
-    embedding::{EmbeddingTask, NewVector, VectorItem, VectorModel, VectorStore, WaitingItem},
-    engine::EmbeddingHealth,
+    embedding::{EmbeddingTask, TextSource, VectorStore},
+    engine::StoreHealth,
     nearest::nearest_names,
     sqlite::documents::SqliteDocuments,
     wiki::rfc3339,
 };
 
 pub struct DocumentLibrary {
-    engine: Arc<dyn DocumentEngine>,
+    engine: LibraryEngine,
     embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LibraryHealth {
-    pub store: DocumentHealth,
-    /// State of the embedding model. `None` if search uses words only.
-    pub embedding: Option<EmbeddingHealth>,
+#[derive(Clone)]
+enum LibraryEngine {
+    Sqlite(Arc<SqliteDocuments>),
+    /// The engine depends on the tables of the server.
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<DetectedTables>),
+}
+
+impl LibraryEngine {
+    async fn get(&self) -> Result<Arc<dyn DocumentEngine>, Fault> {
+        match self {
+            Self::Sqlite(engine) => Ok(Arc::clone(engine) as _),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tables) => tables.engine().await,
+        }
+    }
+}
+
+#[async_trait]
+impl TextSource for LibraryEngine {
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        self.get().await?.chunk_texts(keys).await
+    }
 }
 
 impl DocumentLibrary {
     /// Creates a library in a SQLite file that the first call opens. With an embedder, search also compares meaning;
     /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        Self::with_engine(Arc::new(SqliteDocuments::new(database)), clock, embedder)
+        let engine = Arc::new(SqliteDocuments::new(database));
+        let vectors = engine.vectors();
+        Self::with_engine(LibraryEngine::Sqlite(engine), vectors, clock, embedder)
     }
 
     /// Creates a library on a PostgreSQL server. The first call connects.
@@ -64,38 +80,49 @@ impl DocumentLibrary {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::with_engine(Arc::new(PostgresDocuments::new(config)), clock, embedder)
+        let tables = Arc::new(DetectedTables::new(config));
+        Self::with_engine(LibraryEngine::Postgres(Arc::clone(&tables)), tables, clock, embedder)
     }
 
-    pub(crate) fn with_engine(
-        engine: Arc<dyn DocumentEngine>,
+    fn with_engine(
+        engine: LibraryEngine,
+        vectors: Arc<dyn VectorStore>,
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let store = engine.vectors().unwrap_or_else(|| Arc::new(ForeignVectors));
-        let embedding = EmbeddingTask::new(embedder, store, Arc::new(ChunkTexts(Arc::clone(&engine))));
+        let embedding = EmbeddingTask::new(embedder, vectors, Arc::new(engine.clone()));
         Self { engine, embedding, clock }
     }
 
     /// Checks the connection and returns the schema version and counts. Changes nothing.
-    pub async fn health(&self) -> Result<LibraryHealth, Fault> {
-        let store = self.engine.health(self.embedding.model().as_ref()).await?;
-        let embedding = self.embedding.health(store.waiting, store.no_vectors.clone());
-        Ok(LibraryHealth { store, embedding })
+    pub async fn health(&self) -> Result<StoreHealth, Fault> {
+        let health = self.engine.get().await?.health(self.embedding.model().as_ref()).await?;
+        Ok(self.embedding.add_health(health))
     }
 
     /// Closes the library permanently and checkpoints a database file.
     pub async fn close(&self) {
         self.embedding.stop();
-        self.engine.close().await;
+        match &self.engine {
+            LibraryEngine::Sqlite(engine) => engine.close().await,
+            #[cfg(feature = "postgres")]
+            LibraryEngine::Postgres(_) => {}
+        }
     }
 
     async fn resolve_name(&self, repository: &str) -> Result<String, Fault> {
-        if let Some(name) = self.engine.stored_name(repository).await? {
+        if let Some(name) = self.engine.get().await?.stored_name(repository).await? {
             return Ok(name);
         }
-        let all: Vec<String> =
-            self.engine.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
+        let all: Vec<String> = self
+            .engine
+            .get()
+            .await?
+            .repositories(false)
+            .await?
+            .into_iter()
+            .map(|repository| repository.name)
+            .collect();
         Err(unknown_repository(repository, &all))
     }
 }
@@ -103,7 +130,7 @@ impl DocumentLibrary {
 #[async_trait]
 impl DocumentReader for DocumentLibrary {
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
-        self.engine.repositories(guides).await
+        self.engine.get().await?.repositories(guides).await
     }
 
     async fn search(
@@ -119,10 +146,10 @@ impl DocumentReader for DocumentLibrary {
 
     async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault> {
         let name = self.resolve_name(repository).await?;
-        match self.engine.file(&name, path).await? {
+        match self.engine.get().await?.file(&name, path).await? {
             Some(file) => lines::document(name, file, lines),
             None => {
-                let heads = self.engine.heads(&name).await?;
+                let heads = self.engine.get().await?.heads(&name).await?;
                 Err(nearest::unknown_path(&name, path, heads).await)
             }
         }
@@ -132,8 +159,8 @@ impl DocumentReader for DocumentLibrary {
 #[async_trait]
 impl DocumentStore for DocumentLibrary {
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
-        match self.engine.stored_name(repository).await? {
-            Some(name) => self.engine.state(&name).await,
+        match self.engine.get().await?.stored_name(repository).await? {
+            Some(name) => self.engine.get().await?.state(&name).await,
             None => Ok(None),
         }
     }
@@ -146,29 +173,29 @@ impl DocumentStore for DocumentLibrary {
         let now = rfc3339(self.clock.now_ms());
         let mut state = state.clone();
         // Lookups ignore case, so keep the stored spelling.
-        if let Some(name) = self.engine.stored_name(name).await? {
+        if let Some(name) = self.engine.get().await?.stored_name(name).await? {
             state.repository.name = name;
         }
         state.repository.created_at = Some(now.clone());
         state.repository.updated_at = Some(now);
-        self.engine.put_state(&state).await
+        self.engine.get().await?.put_state(&state).await
     }
 
     async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
         let name = self.resolve_name(repository).await?;
-        self.engine.heads(&name).await
+        self.engine.get().await?.heads(&name).await
     }
 
     async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
         let name = self.resolve_name(repository).await?;
-        self.engine.change(&name, put, remove).await?;
+        self.engine.get().await?.change(&name, put, remove).await?;
         self.embedding.wake();
         Ok(())
     }
 
     async fn remove(&self, repository: &str) -> Result<bool, Fault> {
-        match self.engine.stored_name(repository).await? {
-            Some(name) => self.engine.remove(&name).await,
+        match self.engine.get().await?.stored_name(repository).await? {
+            Some(name) => self.engine.get().await?.remove(&name).await,
             None => Ok(false),
         }
     }
@@ -186,24 +213,5 @@ pub(crate) fn unknown_repository(asked: &str, all: &[String]) -> Fault {
         near if near.is_empty() => Fault::not_found(missing)
             .hint("Run `gatehouse docs add <directory>` to index a directory or checkout."),
         near => Fault::not_found(format!("{missing}; nearest: {near}")),
-    }
-}
-
-/// Vector store of an engine whose vectors another program writes. Nothing ever waits here.
-struct ForeignVectors;
-
-#[async_trait]
-impl VectorStore for ForeignVectors {
-    async fn waiting(
-        &self,
-        _model: &VectorModel,
-        _after: Option<&VectorItem>,
-        _limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault> {
-        Ok(Vec::new())
-    }
-
-    async fn put(&self, _model: &VectorModel, _vectors: Vec<NewVector>) -> Result<(), Fault> {
-        Ok(())
     }
 }

@@ -8,7 +8,6 @@ mod plan;
 mod replace;
 mod search;
 mod store;
-mod unfinished_edits;
 mod write;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -31,7 +30,7 @@ use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     embedding::EmbeddingTask,
-    engine::{EngineHealth, KnowledgeHealth, PageEngine, PageScope},
+    engine::{PageEngine, PageScope, StoreHealth},
     nearest::nearest,
     sqlite::knowledge::SqliteEngine,
     wiki::{WikiRoots, ids, stamp},
@@ -119,11 +118,8 @@ impl WikiKnowledge {
     }
 
     /// Checks the connection and returns the schema version and counts. Changes nothing.
-    pub async fn health(&self) -> Result<KnowledgeHealth, Fault> {
-        let engine = self.engine.health(self.embedding.model().as_ref()).await?;
-        let embedding = self.embedding.health(engine.without_vector, engine.no_vectors);
-        let EngineHealth { address, schema, pages, waiting, .. } = engine;
-        Ok(KnowledgeHealth { engine: self.engine.name(), address, schema, pages, waiting, embedding })
+    pub async fn health(&self) -> Result<StoreHealth, Fault> {
+        Ok(self.embedding.add_health(self.engine.health(self.embedding.model().as_ref()).await?))
     }
 
     /// Returns the sorted ids of all pages.

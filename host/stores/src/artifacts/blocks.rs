@@ -1,10 +1,13 @@
 //! Texts in blocks that are compressed and verified separately, so that reading a page of a long text is cheap.
 
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{outcome::Fault, ports::artifacts::ArtifactSlice};
 use memchr::memchr_iter;
 use sha2::{Digest as _, Sha256};
 
-use super::engine::{BlockStart, PackedText};
+use super::{
+    engine::{ArtifactSpan, BlockStart, PackedText},
+    pointer,
+};
 
 /// Bytes in a block, before compression. A block that would split a character is up to 3 bytes longer.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -58,7 +61,7 @@ fn zstd_fault(error: &std::io::Error) -> Fault {
 }
 
 impl TextBlock {
-    pub(super) fn text(&self) -> Result<String, Fault> {
+    fn text(&self) -> Result<String, Fault> {
         let mut bytes = vec![0; self.length()?];
         self.unpack(&mut bytes)?;
         if Sha256::digest(&bytes)[..] != self.digest[..] {
@@ -81,8 +84,34 @@ impl TextBlock {
 }
 
 impl PackedText {
+    /// Returns the part in a span, whose blocks must be present, or the value at a JSON pointer into the whole text.
+    pub(super) fn slice(&self, span: ArtifactSpan, pointer: Option<String>) -> Result<ArtifactSlice, Fault> {
+        let (from, to, total) = match span {
+            ArtifactSpan::Characters(from, to) => (from, to, self.characters),
+            ArtifactSpan::Lines(from, to) => (from, to, self.lines),
+            ArtifactSpan::Whole => {
+                let mut text = self.full_text()?;
+                if let Some(pointer) = pointer {
+                    let value = pointer::find(&text, &pointer)?;
+                    text.truncate(value.end);
+                    text.drain(..value.start);
+                }
+                let total = text.chars().count() as u64;
+                return Ok(ArtifactSlice { text, total, next: None });
+            }
+        };
+        let (from, to) = (from.min(total), to.min(total));
+        let text = match span {
+            _ if from == to => String::new(),
+            ArtifactSpan::Lines(..) => self.lines(from, to)?,
+            _ => self.characters(from, to)?,
+        };
+        let positive = |value: i64| u64::try_from(value).unwrap_or(0);
+        Ok(ArtifactSlice { text, total: positive(total), next: (to < total).then(|| positive(to)) })
+    }
+
     /// Decompresses and verifies the whole text. All blocks must be present.
-    pub(super) fn full_text(&self) -> Result<String, Fault> {
+    fn full_text(&self) -> Result<String, Fault> {
         let lengths = self.blocks.iter().map(TextBlock::length).collect::<Result<Vec<_>, _>>()?;
         let size = lengths.iter().sum::<usize>();
         if i64::try_from(size) != Ok(self.size) {
@@ -103,7 +132,7 @@ impl PackedText {
     }
 
     /// Returns the characters `from..to` from the blocks that contain them.
-    pub(super) fn characters(&self, from: i64, to: i64) -> Result<String, Fault> {
+    fn characters(&self, from: i64, to: i64) -> Result<String, Fault> {
         let mut piece = String::new();
         for block in &self.blocks {
             let text = block.text()?;
@@ -114,7 +143,7 @@ impl PackedText {
     }
 
     /// Returns the lines `from..to` from the blocks that contain them, without the final line end.
-    pub(super) fn lines(&self, from: i64, to: i64) -> Result<String, Fault> {
+    fn lines(&self, from: i64, to: i64) -> Result<String, Fault> {
         let mut piece = String::new();
         for block in &self.blocks {
             let text = block.text()?;
@@ -160,7 +189,7 @@ fn damaged_text() -> Fault {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{super::engine::ArtifactSpan, *};
+    use super::*;
 
     fn stored(text: &str, span: ArtifactSpan) -> PackedText {
         let PackedText { digest, size, lines, characters, blocks } =

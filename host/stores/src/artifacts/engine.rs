@@ -4,16 +4,16 @@ use std::{ops::Range, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    hash::sha256_hex,
     outcome::Fault,
     ports::artifacts::{Artifact, ArtifactFilter},
     search::{ScoredCandidate, SearchQuery},
 };
-use sha2::{Digest as _, Sha256};
 
-use super::{blocks::TextBlock, row::ArtifactRow};
+use super::{ArtifactLimits, blocks::TextBlock, row::ArtifactRow};
 use crate::{
     embedding::{VectorModel, VectorStore},
-    engine::QueryVector,
+    engine::{QueryVector, StoreHealth},
 };
 
 pub(crate) const ARTIFACTS: &str = "artifact";
@@ -40,26 +40,6 @@ pub(crate) struct PackedText {
     pub(crate) lines: i64,
     pub(crate) characters: i64,
     pub(crate) blocks: Vec<TextBlock>,
-}
-
-/// Maximum bytes of all artifacts, and the name of the setting for faults.
-#[derive(Debug, Clone)]
-pub(crate) struct StorageLimit {
-    pub(crate) bytes: u64,
-    pub(crate) setting: String,
-}
-
-impl StorageLimit {
-    /// Fails with `exhausted` if the artifacts exceed the limit.
-    pub(crate) fn check(&self, bytes: u64) -> Result<(), Fault> {
-        if bytes <= self.bytes {
-            return Ok(());
-        }
-        let message = format!("artifacts would take {bytes} bytes; the limit is {}", self.bytes);
-        let hint =
-            format!("Delete artifacts that are pinned or no longer needed, or raise {}.", self.setting);
-        Err(Fault::exhausted(message).hint(hint))
-    }
 }
 
 /// Position of a block: characters and line feeds before it.
@@ -126,8 +106,7 @@ impl NearestItem {
 
 /// Returns the key prefix of an owner's items. A key ends with the artifact's row number, which is never reused.
 pub(crate) fn item_prefix(owner: &str) -> String {
-    let digits: String = Sha256::digest(owner).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("/{digits}/")
+    format!("/{}/", &sha256_hex(owner)[..32])
 }
 
 /// Returns the vector store key of an artifact.
@@ -150,20 +129,6 @@ pub(crate) struct ArtifactCandidates {
     pub(crate) words_only_reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ArtifactEngineHealth {
-    pub engine: &'static str,
-    pub address: String,
-    /// Schema version of the store, and the newest that this binary supports. `None` if nothing is stored yet.
-    pub schema: Option<(i64, i64)>,
-    /// Number of artifacts on disk, including expired ones.
-    pub artifacts: u32,
-    pub bytes: u64,
-    pub waiting: u32,
-    /// Reason that the engine cannot store or search vectors.
-    pub no_vectors: Option<String>,
-}
-
 /// Change of a row inside the engine's transaction.
 pub(crate) type RowEdit = Box<dyn FnOnce(&mut ArtifactRow) -> Result<(), Fault> + Send>;
 
@@ -176,7 +141,7 @@ pub(crate) trait ArtifactEngine: Send + Sync {
     ///
     /// # Errors
     /// `exhausted` if the text still does not fit, or the disk is full.
-    async fn put(&self, new: NewArtifact, cap: &StorageLimit) -> Result<Artifact, Fault>;
+    async fn put(&self, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact, Fault>;
 
     async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
 
@@ -218,7 +183,7 @@ pub(crate) trait ArtifactEngine: Send + Sync {
 
     fn vectors(&self) -> Arc<dyn VectorStore>;
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault>;
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault>;
 
     async fn close(&self) {}
 }

@@ -1,14 +1,11 @@
 //! The metadata of an artifact.
 
-use std::fmt::Write as _;
-
 use gatehouse_core::{
+    hash::{hex, sha256_hex},
     outcome::Fault,
     ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ID_PREFIX},
     search::embedded_text,
 };
-use sha2::{Digest as _, Sha256};
-
 /// Number of hexadecimal digits of the shortest id.
 const MIN_ID_DIGITS: usize = 12;
 const MAX_ID_DIGITS: usize = 64;
@@ -59,7 +56,7 @@ impl ArtifactRow {
     }
 
     pub(crate) fn ids(digest: &[u8]) -> impl Iterator<Item = String> + use<> {
-        let digits = hexadecimal(digest);
+        let digits = hex(digest);
         (MIN_ID_DIGITS..=MAX_ID_DIGITS)
             .step_by(4)
             .map(move |length| format!("{ID_PREFIX}{}", &digits[..length.min(digits.len())]))
@@ -141,23 +138,50 @@ impl ArtifactRow {
 
     /// Returns 32 hexadecimal digits that identify the text to embed.
     pub(crate) fn version_to_embed(&self) -> Option<String> {
-        Some(hexadecimal(&Sha256::digest(self.text_to_embed()?)[..16]))
+        Some(sha256_hex(self.text_to_embed()?)[..32].to_owned())
     }
 
-    pub(crate) fn artifact(self, size: i64, lines: i64) -> Artifact {
+    /// Returns the tags as a column, each between line feeds.
+    pub(crate) fn joined_tags(&self) -> String {
+        self.tags.iter().map(|tag| format!("\n{tag}\n")).collect()
+    }
+}
+
+/// Splits the column of [`ArtifactRow::joined_tags`].
+pub(crate) fn split_tags(tags: &str) -> Vec<String> {
+    tags.split('\n').filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
+}
+
+/// A stored artifact. `O` identifies its owner.
+pub(crate) struct StoredArtifact<O> {
+    pub(crate) number: i64,
+    pub(crate) owner: O,
+    /// Number of its text.
+    pub(crate) text: i64,
+    pub(crate) size: i64,
+    pub(crate) lines: i64,
+    pub(crate) row: ArtifactRow,
+}
+
+impl<O> StoredArtifact<O> {
+    pub(crate) fn is_expired(&self, now: i64) -> bool {
+        self.row.expires.is_some_and(|expires| expires <= now)
+    }
+
+    pub(crate) fn artifact(self) -> Artifact {
         let number = |value: i64| u64::try_from(value).unwrap_or(0);
         Artifact {
-            id: self.id,
-            size: number(size),
-            lines: number(lines),
-            mime_type: self.mime_type,
-            tool: self.tool,
-            source: self.source,
-            preset: self.preset,
-            summary: self.summary,
-            tags: self.tags,
-            created: number(self.created),
-            expires: self.expires.map(number),
+            id: self.row.id,
+            size: number(self.size),
+            lines: number(self.lines),
+            mime_type: self.row.mime_type,
+            tool: self.row.tool,
+            source: self.row.source,
+            preset: self.row.preset,
+            summary: self.row.summary,
+            tags: self.row.tags,
+            created: number(self.row.created),
+            expires: self.row.expires.map(number),
         }
     }
 }
@@ -175,15 +199,10 @@ fn bounded(what: &str, text: String, bytes: usize) -> Result<String, Fault> {
     Ok(if text.contains('\0') { text.replace('\0', "\u{1A}") } else { text })
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest as _, Sha256};
+
     use super::*;
 
     fn row(draft: ArtifactDraft) -> Result<ArtifactRow, Fault> {

@@ -29,8 +29,10 @@ impl ArtifactStore {
         let text = &text[..text.floor_char_boundary(MAX_QUESTION_BYTES)];
         let (vector, _) = self.embedding.embed_question(text).await;
         let (query, pool) = (SearchQuery::new(text), limit.max(MIN_CANDIDATE_POOL));
-        let question = Arc::new(ArtifactQuestion { scope, query, vector, near: Vec::new(), limit, pool });
-        let found = self.engine.candidates(&question).await?;
+        let question = ArtifactQuestion { scope, query, vector, near: Vec::new(), limit, pool };
+        #[cfg(feature = "chroma")]
+        let question = self.with_chroma_results(question).await;
+        let found = self.engine.candidates(&Arc::new(question)).await?;
         if let Some(why) = found.words_only_reason {
             tracing::warn!("searched artifacts by words only: {why}");
         }
@@ -52,6 +54,19 @@ impl ArtifactStore {
             Some(ArtifactHit { score: ranked.score, fit, artifact })
         });
         Ok(hits.collect())
+    }
+
+    /// Searches the vectors in ChromaDB, if it has them.
+    #[cfg(feature = "chroma")]
+    async fn with_chroma_results(&self, mut question: ArtifactQuestion) -> ArtifactQuestion {
+        if let Some(chroma) = &self.chroma
+            && let Err(fault) = chroma.find_nearest(&mut question).await
+        {
+            tracing::warn!("searched artifacts by words only: {}", fault.message);
+            // ChromaDB may have lost its vectors.
+            self.embedding.wake();
+        }
+        question
     }
 }
 

@@ -1,13 +1,7 @@
 //! Texts to embed and to rate, the same for every engine.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use gatehouse_core::{outcome::Fault, ports::documents::NewFile};
+use gatehouse_core::{hash::hex, ports::documents::NewFile};
 use sha2::{Digest as _, Sha256};
-
-use super::engine::DocumentEngine;
-use crate::embedding::TextSource;
 
 /// Characters of the headings, and of the beginning, that are stored to rate a document.
 const MAX_ABSTRACT_CHARS: usize = 2_000;
@@ -33,7 +27,7 @@ pub(crate) fn version(heading: &str, text: &str) -> String {
     hash.update(first_chars(heading, MAX_HEADING_CHARS));
     hash.update([0]);
     hash.update(text);
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize()[..16])
 }
 
 pub(crate) fn abstract_of(file: &NewFile) -> String {
@@ -43,13 +37,4 @@ pub(crate) fn abstract_of(file: &NewFile) -> String {
 
 fn first_chars(text: &str, letters: usize) -> &str {
     text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
-}
-
-pub(super) struct ChunkTexts(pub(super) Arc<dyn DocumentEngine>);
-
-#[async_trait]
-impl TextSource for ChunkTexts {
-    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
-        self.0.chunk_texts(keys).await
-    }
 }

@@ -9,10 +9,10 @@ use gatehouse_core::{
     search::{NameQuery, ScoredCandidate, SearchQuery},
 };
 
-use super::prefix_queries::PrefixQuery;
+use super::search::PrefixQuery;
 use crate::{
-    embedding::{VectorModel, VectorStore},
-    engine::QueryVector,
+    embedding::VectorModel,
+    engine::{QueryVector, StoreHealth},
 };
 
 pub(crate) const CHUNKS: &str = "chunk";
@@ -63,22 +63,6 @@ pub(crate) struct StoredFile {
     pub(crate) tokens: u32,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DocumentHealth {
-    pub engine: &'static str,
-    pub address: String,
-    /// Schema version of the store, and the newest that this binary supports. `None` if nothing is stored yet, or
-    /// another program owns the schema.
-    pub schema: Option<(i64, i64)>,
-    pub repositories: u32,
-    pub files: u32,
-    pub waiting: u32,
-    /// Reason that the engine cannot store or search vectors.
-    pub no_vectors: Option<String>,
-    /// Other facts for the operator, one sentence each.
-    pub notes: Vec<String>,
-}
-
 /// A store of documents. Repository names and paths compare exactly. Faults are `unavailable` and name the engine and
 /// its address.
 #[async_trait]
@@ -112,18 +96,13 @@ pub(crate) trait DocumentEngine: Send + Sync {
     /// Returns the text to embed for each item key: heading path and chunk text. `None` if the chunk is gone.
     async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault>;
 
-    /// Returns the vector store of chunks. `None` if another program writes the vectors.
-    fn vectors(&self) -> Option<Arc<dyn VectorStore>>;
-
     /// Returns the required dimension of question vectors. `None` if this host computes the vectors, so any model
     /// works.
     async fn fixed_vectors(&self) -> Result<Option<FixedVectors>, Fault> {
         Ok(None)
     }
 
-    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault>;
-
-    async fn close(&self) {}
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault>;
 }
 
 /// Returns the name that equals `asked`, or else the first one that differs only in case.

@@ -15,7 +15,6 @@ use super::{
     DocumentLibrary,
     engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion, FixedVectors, StoredFile},
     lines,
-    prefix_queries::prefix_queries,
 };
 use crate::{embedding::words_only_note, engine::QueryVector};
 
@@ -56,11 +55,11 @@ impl DocumentLibrary {
             limit,
             pool: limit.max(MIN_CANDIDATE_POOL),
         });
-        let mut found = self.engine.candidates(&question).await?;
+        let mut found = self.engine.get().await?.candidates(&question).await?;
         if mode == SearchMode::Text && !found.answers_by_words() {
             let prefix_question = DocumentQuestion::by_prefixes(&question);
             let by_prefixes = match &prefix_question {
-                Some(prefix_question) => Some(self.engine.candidates(prefix_question).await?),
+                Some(prefix_question) => Some(self.engine.get().await?.candidates(prefix_question).await?),
                 None => None,
             };
             if let (Some(prefix_question), Some(by_prefixes)) = (prefix_question, by_prefixes)
@@ -122,7 +121,7 @@ impl DocumentLibrary {
         path: &str,
         scorer: &Arc<FitScorer>,
     ) -> Result<Option<(LineRange, String)>, Fault> {
-        let Some(StoredFile { text, .. }) = self.engine.file(repository, path).await? else {
+        let Some(StoredFile { text, .. }) = self.engine.get().await?.file(repository, path).await? else {
             return Ok(None);
         };
         let scorer = Arc::clone(scorer);
@@ -142,7 +141,7 @@ impl DocumentLibrary {
         let (vector, failed) = self.embedding.embed_question(text).await;
         let Some(vector) = vector else { return Ok((None, failed.into_iter().collect())) };
         let dimension = vector.values.len();
-        if let Some(stored) = self.engine.fixed_vectors().await?
+        if let Some(stored) = self.engine.get().await?.fixed_vectors().await?
             && stored.dimension != dimension
         {
             return Ok((None, vec![other_dimension(&stored, model, dimension)]));
@@ -195,4 +194,56 @@ fn other_dimension(stored: &FixedVectors, model: &str, dimension: usize) -> Stri
         produced them",
         stored.dimension
     ))
+}
+
+/// Shorter prefixes match too many words.
+const MIN_LETTERS: usize = 3;
+
+/// Endings that complete a prefix longer than the stem.
+const ENDINGS: [&str; 8] = ["e", "ed", "es", "ing", "ion", "er", "s", "ss"];
+
+/// Query forms of one prefix. A document matches if any form matches.
+///
+/// The indexes stem words and queries. A prefix can be longer than the stem of its word (`configurat` and
+/// `configuration`), and its own stem can differ from it (`encry` becomes `encri`), so one prefix needs several forms.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PrefixQuery {
+    pub(crate) prefix: String,
+    /// Whole words, which the index stems.
+    pub(crate) words: Vec<String>,
+}
+
+/// Returns the prefix queries of a question, for documents that contain none of its whole words, in lowercase letters and digits.
+fn prefix_queries(query: &SearchQuery) -> Vec<PrefixQuery> {
+    query.words.iter().chain(&query.joined).filter_map(|word| prefix_query(word)).collect()
+}
+
+fn prefix_query(word: &str) -> Option<PrefixQuery> {
+    let word: String = word.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).collect();
+    if word.chars().count() < MIN_LETTERS {
+        return None;
+    }
+    // Stemmers change or drop these two letters.
+    let shorter = word.strip_suffix(['y', 'e']).filter(|shorter| shorter.chars().count() >= MIN_LETTERS);
+    let prefix = shorter.unwrap_or(&word).to_owned();
+    let words = ENDINGS.iter().map(|ending| format!("{word}{ending}")).collect();
+    Some(PrefixQuery { prefix, words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_queried_by_its_stemmed_form() {
+        let of = |text: &str| prefix_queries(&SearchQuery::new(text));
+        assert_eq!(of("Encry")[0].prefix, "encr");
+        assert_eq!(of("benchm")[0].prefix, "benchm");
+        assert!(of("configurat")[0].words.contains(&"configuration".to_owned()));
+        assert_eq!(of("be"), []);
+        for form in of("it's \"x*y\" NEAR(abc) gpt-4o").iter().flat_map(|b| b.words.iter().chain([&b.prefix]))
+        {
+            assert!(form.chars().all(char::is_alphanumeric), "{form}");
+        }
+    }
 }

@@ -18,10 +18,9 @@ use crate::{
     engine::{PageEngine, PageHead, PageScope},
     wiki::{
         WikiRoots,
-        file_fingerprint::FileFingerprint,
+        file::{FileFingerprint, read_text},
         folder, ids,
         record::{file_hash, is_store_only},
-        text::read_text,
     },
 };
 

@@ -25,6 +25,7 @@ use crate::{
         record::{PageOrigin, is_store_only},
         rfc3339,
     },
+    worker::{finish, run_blocking},
 };
 
 impl WikiKnowledge {
@@ -109,7 +110,7 @@ async fn read(
     while let Some((done, total)) = heard.recv().await {
         progress(done, total);
     }
-    reading.await.unwrap_or_else(|_| Err(aborted()))
+    finish(reading).await
 }
 
 /// Returns the path for a new index file. Checked before anything is indexed.
@@ -117,15 +118,4 @@ fn writable(roots: &WikiRoots, path: &Path) -> Result<PathBuf, Fault> {
     let path = roots.resolve_new(path)?;
     index_file::may_overwrite(&path)?;
     Ok(path)
-}
-
-pub(super) async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(aborted()))
-}
-
-pub(super) fn aborted() -> Fault {
-    Fault::internal("wiki file task ended unexpectedly")
-        .hint("This is a bug in gatehouse; see its log on stderr.")
 }

@@ -10,7 +10,7 @@ use gatehouse_core::{
     ports::knowledge::{PageChanges, PatchReport},
 };
 
-use super::{WikiKnowledge, WriteMode, index::run_blocking};
+use super::{WikiKnowledge, WriteMode};
 use crate::{
     engine::{PageHead, PageScope},
     nearest::nearest,
@@ -18,12 +18,12 @@ use crate::{
         WikiRoots,
         edges::UnknownEdges,
         edit,
-        file::{FileEdit, changed_meanwhile},
+        file::{FileEdit, MAX_FILE_BYTES, ReadError, changed_meanwhile, read_text},
         folder, ids,
         record::{PageOrigin, PageRecord, file_hash},
-        text::{self, ReadError},
         validate,
     },
+    worker::run_blocking,
 };
 
 struct PreparedEdit {
@@ -147,7 +147,7 @@ fn prepare_file_edit(
     date: Option<&str>,
 ) -> Result<PreparedEdit, Fault> {
     let root = Path::new(&origin.root);
-    let text = text::read_text(root, path).map_err(|unread| match unread {
+    let text = read_text(root, path).map_err(|unread| match unread {
         ReadError::Outside => {
             Fault::denied(format!("'{}' is a link to a file outside its wiki directory", path.display()))
                 .hint("Replace the link with the file itself.")
@@ -166,7 +166,7 @@ fn prepare_file_edit(
             unknown: Vec::new(),
         });
     }
-    if edited.text.len() as u64 > text::MAX_FILE_BYTES {
+    if edited.text.len() as u64 > MAX_FILE_BYTES {
         return Err(Fault::invalid(format!(
             "page '{}' would exceed the maximum size of a wiki file",
             page.id

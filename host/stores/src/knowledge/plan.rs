@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{IndexReport, TakenOverPages},
+    ports::knowledge::{IndexReport, TakenOverPages, UnresolvedLink},
 };
 
 use crate::{
@@ -37,6 +37,8 @@ pub(super) struct RecordChanges {
     pub(super) remove: Vec<String>,
     pub(super) put: Vec<PageRecord>,
     pub(super) report: IndexReport,
+    /// All links of the records.
+    pub(super) links: Vec<UnresolvedLink>,
 }
 
 /// Computes the changes of storing `records`, given the stored pages. Fails with `invalid-arguments` if pages would be
@@ -98,7 +100,18 @@ pub(super) fn changes(
         pages: pages.into_iter().map(str::to_owned).collect(),
     };
     report.taken_over = taken_over.into_iter().map(owned).collect();
-    Ok(RecordChanges { remove, put: put.into_values().cloned().collect(), report })
+    Ok(RecordChanges { remove, put: put.into_values().cloned().collect(), report, links: links(records) })
+}
+
+pub(super) fn links(records: &[PageRecord]) -> Vec<UnresolvedLink> {
+    let links = records.iter().flat_map(|page| {
+        page.links.iter().map(|link| UnresolvedLink {
+            page: page.id.clone(),
+            edge: link.edge.clone(),
+            target: link.target.clone(),
+        })
+    });
+    links.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Refuses if a stored page has content that is in no file. Ignores pages from the indexed directory, which indexing

@@ -15,8 +15,7 @@ use gatehouse_core::{
 
 use super::{
     WikiKnowledge,
-    index::run_blocking,
-    plan::{self, ClearMode, RecordChanges, WholeFolder},
+    plan::{self, ClearMode, RecordChanges, WholeFolder, links},
 };
 use crate::{
     engine::{PageHead, PageScope, PageWrites, WriteOutcome, WritePlan},
@@ -26,7 +25,7 @@ use crate::{
         ids,
         record::PageRecord,
     },
-    worker::back_off,
+    worker::{back_off, run_blocking},
 };
 
 /// Time that storing waits for vectors. The rest continues in the background.
@@ -62,19 +61,9 @@ impl PagesToStore {
         })
     }
 
-    fn plan(&self, clear: ClearMode, found: &[PageHead]) -> Result<PlannedChanges, Fault> {
-        self.read(|records, folder| {
-            Ok(PlannedChanges {
-                changes: plan::changes(records, folder, clear, found)?,
-                links: links(records),
-            })
-        })
+    fn plan(&self, clear: ClearMode, found: &[PageHead]) -> Result<RecordChanges, Fault> {
+        self.read(|records, folder| plan::changes(records, folder, clear, found))
     }
-}
-
-struct PlannedChanges {
-    changes: RecordChanges,
-    links: Vec<UnresolvedLink>,
 }
 
 struct StorePlan {
@@ -103,8 +92,7 @@ impl WritePlan for StorePlan {
     }
 
     fn writes(&self, found: &[PageHead]) -> Result<Option<PageWrites>, Fault> {
-        let PlannedChanges { changes: RecordChanges { remove, put, report }, links } =
-            self.pages.plan(self.clear, found)?;
+        let RecordChanges { remove, put, report, links } = self.pages.plan(self.clear, found)?;
         let mut attempt = lock(&self.attempt);
         (attempt.report, attempt.links) = (report, links);
         Ok(Some(PageWrites { remove, put }))
@@ -119,8 +107,7 @@ impl WikiKnowledge {
         clear: ClearMode,
     ) -> Result<IndexReport, Fault> {
         let found = self.engine.heads(&pages.scope(clear)).await?;
-        let PlannedChanges { changes: RecordChanges { remove, put, report }, links } =
-            pages.plan(clear, &found)?;
+        let RecordChanges { remove, put, report, links } = pages.plan(clear, &found)?;
         let unresolved_links = self.unresolved(links, &remove, &put).await?;
         Ok(IndexReport { unresolved_links, ..report })
     }
@@ -183,17 +170,6 @@ impl WikiKnowledge {
         links.retain(|link| !there.contains(&ids::key(&link.target)));
         Ok(links)
     }
-}
-
-pub(super) fn links(records: &[PageRecord]) -> Vec<UnresolvedLink> {
-    let links = records.iter().flat_map(|page| {
-        page.links.iter().map(|link| UnresolvedLink {
-            page: page.id.clone(),
-            edge: link.edge.clone(),
-            target: link.target.clone(),
-        })
-    });
-    links.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 pub(super) fn too_many_conflicts() -> Fault {

@@ -11,17 +11,18 @@ use gatehouse_core::{
     ports::knowledge::{IndexReport, PageChanges, PageDraft, PageLocation, PageType},
 };
 
-use super::{
-    WikiKnowledge, WriteMode, index::run_blocking, patch::path_of, plan::ClearMode, store::PagesToStore,
-};
-use crate::wiki::{
-    WikiRoots,
-    edges::UnknownEdges,
-    edit,
-    file::{check_new, create, file_exists},
-    folder::{self, PageFile},
-    record::{PageRecord, draft_id},
-    validate,
+use super::{WikiKnowledge, WriteMode, patch::path_of, plan::ClearMode, store::PagesToStore};
+use crate::{
+    wiki::{
+        WikiRoots,
+        edges::UnknownEdges,
+        edit,
+        file::{check_new, create, file_exists},
+        folder::{self, PageFile},
+        record::{PageRecord, draft_id},
+        validate,
+    },
+    worker::run_blocking,
 };
 
 const MAX_FILE_NAME_BYTES: usize = 240;

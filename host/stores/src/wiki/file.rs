@@ -1,15 +1,54 @@
-//! Creates wiki files and makes reversible edits to them.
+//! Reads, creates and compares wiki files, and makes reversible edits to them.
 
 use std::{
-    fs, io,
+    fs::{self, Metadata},
+    io::{self, Read as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, SystemTime},
 };
 
 use gatehouse_core::outcome::Fault;
 use gatehouse_files::{write_atomic, write_new};
 
 use super::{edit_marker::EditMarker, record::file_hash, roots::WikiRoots};
+
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Reason that a file was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ReadError {
+    Outside,
+    /// The file is inside, but invalid. Contains the reason.
+    Invalid(String),
+}
+
+pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, ReadError> {
+    let because = |error: std::io::Error| ReadError::Invalid(format!("cannot be read: {error}"));
+    let real: PathBuf = path.canonicalize().map_err(because)?;
+    if !real.starts_with(root) {
+        return Err(ReadError::Outside);
+    }
+    // Check before opening: opening a named pipe would block.
+    let about = fs::metadata(&real).map_err(because)?;
+    if !about.is_file() {
+        return Err(ReadError::Invalid("not a file".into()));
+    }
+    let file = fs::File::open(&real).map_err(because)?;
+    let mut bytes = Vec::new();
+    // Read one extra byte to detect a file that is growing.
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(because)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let mib = MAX_FILE_BYTES / 1024 / 1024;
+        return Err(ReadError::Invalid(format!("larger than {mib} MiB ({} bytes)", about.len())));
+    }
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(ReadError::Invalid(format!("not text: NUL at byte {at}")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        ReadError::Invalid(format!("not UTF-8 from byte {}", error.utf8_error().valid_up_to()))
+    })
+}
 
 /// Creates a file and its directory.
 ///
@@ -122,6 +161,50 @@ pub(crate) fn changed_meanwhile(path: &Path) -> Fault {
         .hint("Index its folder again with kg_index, then repeat the edit; nothing was changed.")
 }
 
+/// Minimum age of a modification. A younger file could change again within one tick of the file system's clock, so it
+/// counts as changed.
+const MIN_SETTLED_AGE: Duration = Duration::from_secs(2);
+
+/// Metadata of a file at one time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileFingerprint {
+    modified: SystemTime,
+    size: u64,
+    /// Device, inode and change time. A rename replaces the inode.
+    identity: (u64, u64, i64, i64),
+}
+
+impl FileFingerprint {
+    /// Returns the current state. `None` if it is unavailable or the file changed just now.
+    pub(crate) fn capture(path: &Path) -> Option<Self> {
+        let seen = Self::read(path)?;
+        let settled = SystemTime::now().duration_since(seen.modified).is_ok_and(|age| age > MIN_SETTLED_AGE);
+        settled.then_some(seen)
+    }
+
+    /// Returns `true` if the file is unchanged.
+    pub(crate) fn is_unchanged(&self, path: &Path) -> bool {
+        Self::read(path).as_ref() == Some(self)
+    }
+
+    fn read(path: &Path) -> Option<Self> {
+        // Rejects symbolic links. The reader resolves those.
+        let about = fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
+        Some(Self { modified: about.modified().ok()?, size: about.len(), identity: identity(&about) })
+    }
+}
+
+#[cfg(unix)]
+fn identity(about: &Metadata) -> (u64, u64, i64, i64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (about.dev(), about.ino(), about.ctime(), about.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (u64, u64, i64, i64) {
+    (0, 0, 0, 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +245,26 @@ mod tests {
             assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_or_written_again_is_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.md");
+        let old = SystemTime::now() - Duration::from_secs(60);
+        let write = |text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        };
+        write("one");
+        let seen = FileFingerprint::capture(&path).unwrap();
+        assert!(seen.is_unchanged(&path));
+        write_atomic(&path, b"two").unwrap();
+        assert!(!seen.is_unchanged(&path), "the same size, and another file");
+        assert_eq!(FileFingerprint::capture(&path), None, "too recent to detect another change");
+        write("longer");
+        assert!(!seen.is_unchanged(&path));
+        fs::remove_file(&path).unwrap();
+        assert!(!seen.is_unchanged(&path) && FileFingerprint::capture(&path).is_none());
     }
 }

@@ -9,10 +9,9 @@ use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
 
 use super::{
     edges::UnknownEdges,
-    file_fingerprint::FileFingerprint,
+    file::{FileFingerprint, ReadError, read_text},
     notes,
     record::PageRecord,
-    text::{ReadError, read_text},
 };
 
 /// A file that should contain a page.
@@ -177,7 +176,7 @@ pub(super) fn names(folder: &Path) -> std::io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wiki::{ids, text::MAX_FILE_BYTES};
+    use crate::wiki::{file::MAX_FILE_BYTES, ids};
     use gatehouse_core::outcome::FaultKind;
 
     fn id_of(relative: &str) -> Option<String> {

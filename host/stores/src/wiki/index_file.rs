@@ -119,7 +119,7 @@ impl IndexFile {
 pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
     match read_bounded(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Ok(bytes) if serde_json::from_slice::<IndexFileProbe>(&bytes).is_ok() => Ok(()),
+        Ok(bytes) if is_index_file(&bytes) => Ok(()),
         _ => Err(Fault::invalid(format!(
             "'{}' exists and is not an index file; it was not changed",
             path.display()
@@ -128,13 +128,10 @@ pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Fields that identify an index file of any version.
-#[derive(Deserialize)]
-#[allow(dead_code)] // only deserialized
-struct IndexFileProbe {
-    version: String,
-    data_source: String,
-    search_backend: String,
+/// Returns true for an index file of any version.
+fn is_index_file(bytes: &[u8]) -> bool {
+    let fields = ["version", "data_source", "search_backend"];
+    serde_json::from_slice(bytes).is_ok_and(|file: Value| fields.iter().all(|name| file[name].is_string()))
 }
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {

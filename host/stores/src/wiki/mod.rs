@@ -6,7 +6,6 @@ pub(crate) mod edges;
 pub(crate) mod edit;
 pub(crate) mod edit_marker;
 pub(crate) mod file;
-pub(crate) mod file_fingerprint;
 pub(crate) mod folder;
 pub(crate) mod ids;
 pub(crate) mod index_file;
@@ -16,7 +15,6 @@ mod overview;
 pub(crate) mod parse;
 pub(crate) mod record;
 pub(crate) mod roots;
-pub(crate) mod text;
 pub(crate) mod validate;
 mod verbatim;
 

@@ -36,6 +36,18 @@ pub(crate) struct PageOrigin {
     pub(crate) file: String,
 }
 
+impl PageOrigin {
+    /// Returns the origin in two columns of a database, which are empty for a page without a file.
+    pub(crate) fn from_columns(root: Option<String>, file: Option<String>) -> Option<Self> {
+        root.zip(file).map(|(root, file)| Self { root, file })
+    }
+}
+
+/// Parses a stored page type. The error describes the value.
+pub(crate) fn parse_type(text: &str) -> Result<PageType, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a page type"))
+}
+
 /// A complete page with its declared links and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PageRecord {

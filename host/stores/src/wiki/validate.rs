@@ -5,7 +5,7 @@ use gatehouse_core::{
     ports::knowledge::{EDGES, PageChanges, PageDraft, PageLink, PageSource},
 };
 
-use super::{ids, parse::plain, text::MAX_FILE_BYTES};
+use super::{file::MAX_FILE_BYTES, ids, parse::plain};
 
 const MAX_FIELD: usize = 500;
 

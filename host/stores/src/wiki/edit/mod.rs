@@ -3,9 +3,8 @@
 //! The result is parsed again. An edit is rejected if the parsed values differ from the requested ones. Writes no
 //! files.
 
-mod header;
-mod links;
 mod splice;
+mod tags;
 
 use gatehouse_core::{
     outcome::Fault,
@@ -47,11 +46,11 @@ pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> R
     if now.overview != target.overview && (now.own_overview || !target.overview.is_empty()) {
         edited = set_overview(&edited, &target.overview, eol);
     }
-    edited = header::set_domains(&edited, &target.domains, eol);
-    edited = header::set_sources(&edited, &target.sources, eol);
-    edited = links::set_links(&edited, &target.links, eol);
+    edited = tags::set_domains(&edited, &target.domains, eol);
+    edited = tags::set_sources(&edited, &target.sources, eol);
+    edited = tags::set_links(&edited, &target.links, eol);
     if let Some(date) = &target.last_updated {
-        edited = header::set_date(&edited, date, eol);
+        edited = tags::set_date(&edited, date, eol);
     }
     let after = parse(&edited);
     verify(&target, &before, &after)?;
@@ -64,7 +63,7 @@ pub(crate) fn apply(text: &str, changes: &PageChanges, stamp: Option<&str>) -> R
         return Ok(EditedPage { text: text.to_owned(), changed });
     }
     if let Some(date) = stamp {
-        edited = header::set_date(&edited, date, eol);
+        edited = tags::set_date(&edited, date, eol);
         verify(&target.with_date(date), &before, &parse(&edited))?;
     }
     Ok(EditedPage { text: edited, changed })
