@@ -3,8 +3,6 @@
 //! Each store has one task. It sleeps until a caller reports work, embeds waiting items in batches and stores each
 //! batch, so finished batches survive a crash. After a failure it retries with a pause that doubles.
 
-mod pass;
-
 use std::{
     sync::{
         Arc,
@@ -25,37 +23,35 @@ use gatehouse_core::{
 use tokio::time::timeout;
 
 use crate::{
-    engine::{EmbeddingHealth, QueryVector},
-    worker::{PassOutcome, Worker},
+    engine::{EmbeddingHealth, QueryVector, StoreHealth},
+    worker::{PassOutcome, Worker, WorkerJob},
 };
-use pass::{EmbeddingJob, validate_vectors};
 
 /// After this, an answer by words only is better than a late answer.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(3);
 
 const MAX_QUERY_CHARS: usize = 2_000;
 
-/// Key of an item in a corpus, which is one kind of searchable text, such as wiki pages.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+const BATCH_SIZE: usize = 64;
+
+/// Maximum time for one batch, in case the provider has no limit of its own.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
+
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// An item to embed, such as a wiki page. All items of a store are of one corpus.
+#[derive(Debug, Clone)]
 pub(crate) struct VectorItem {
-    pub(crate) corpus: String,
     /// Unique within the corpus.
     pub(crate) key: String,
-}
-
-/// An item without a vector of the current model.
-#[derive(Debug, Clone)]
-pub(crate) struct WaitingItem {
-    pub(crate) item: VectorItem,
     /// Identifies the item's text.
     pub(crate) version: String,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct NewVector {
+    /// The vector is dropped if the item has another version by now.
     pub(crate) item: VectorItem,
-    /// Identifies the embedded text. The vector is dropped if the item has another version by now.
-    pub(crate) version: String,
     /// `None` if the model returned no vector for the text.
     pub(crate) vector: Option<Vec<f32>>,
 }
@@ -69,14 +65,9 @@ pub(crate) struct VectorModel {
 
 #[async_trait]
 pub(crate) trait VectorStore: Send + Sync {
-    /// Returns up to `limit` items after `after` that have no vector of this model or one of another dimension. All
-    /// items are of the corpus that the store's text source reads.
-    async fn waiting(
-        &self,
-        model: &VectorModel,
-        after: Option<&VectorItem>,
-        limit: usize,
-    ) -> Result<Vec<WaitingItem>, Fault>;
+    /// Returns up to `max` items after the key `after` that have no vector of this model or one of another dimension,
+    /// sorted by key.
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault>;
 
     /// Stores vectors of items whose version is unchanged.
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault>;
@@ -118,12 +109,15 @@ impl EmbeddingTask {
         self.worker.as_ref().map(|worker| worker.job().embedder.model())
     }
 
-    /// Returns the progress, given the number of items without a vector and the reason that the engine cannot store
-    /// vectors. `None` without an embedder.
-    pub(crate) fn health(&self, waiting: u32, vector_error: Option<String>) -> Option<EmbeddingHealth> {
-        let worker = self.worker.as_ref()?;
-        let model = worker.job().embedder.model().to_owned();
-        Some(EmbeddingHealth { model, waiting, failing: vector_error.or_else(|| worker.failing()) })
+    /// Adds the progress to the health of the store, given the number of items without a vector and the reason that the
+    /// engine cannot store vectors. Adds nothing without an embedder.
+    pub(crate) fn add_health(&self, health: StoreHealth) -> StoreHealth {
+        let embedding = self.worker.as_ref().map(|worker| EmbeddingHealth {
+            model: worker.job().embedder.model().to_owned(),
+            waiting: health.without_vector,
+            failing: health.no_vectors.clone().or_else(|| worker.failing()),
+        });
+        StoreHealth { embedding, ..health }
     }
 
     /// Embeds a question. If the model fails, returns a note for the caller instead of a vector.
@@ -169,17 +163,12 @@ impl EmbeddingTask {
 
 /// Embeds a question. Fails with `timed-out` after [`QUERY_TIMEOUT`].
 async fn query(worker: &Worker<EmbeddingJob>, text: &str) -> Result<EmbeddingVector, Fault> {
-    let EmbeddingJob { embedder, dimension, .. } = worker.job();
+    let job = worker.job();
     let text: String = text.chars().take(MAX_QUERY_CHARS).collect();
-    let embed = embedder.embed(std::slice::from_ref(&text), EmbeddingPurpose::Query);
-    let Ok(answer) = timeout(QUERY_TIMEOUT, embed).await else {
-        let (model, seconds) = (embedder.model(), QUERY_TIMEOUT.as_secs());
-        let message = format!("embedding model '{model}' did not respond within {seconds} s");
-        return Err(Fault::new(FaultKind::TimedOut, message));
-    };
-    let vector = validate_vectors(embedder.model(), answer?, 1)?.pop().flatten();
+    let texts = std::slice::from_ref(&text);
+    let vector = job.vectors(texts, EmbeddingPurpose::Query).await?.pop().flatten();
     if let Some(vector) = &vector
-        && dimension.swap(vector.len(), Ordering::Relaxed) != vector.len()
+        && job.dimension.swap(vector.len(), Ordering::Relaxed) != vector.len()
     {
         // Stored vectors may have another dimension.
         worker.request_pass();
@@ -190,4 +179,119 @@ async fn query(worker: &Worker<EmbeddingJob>, text: &str) -> Result<EmbeddingVec
 /// Returns the note of a search that did not use meaning.
 pub(crate) fn words_only_note(why: &str) -> String {
     format!("Searched by words only: {}.", why.trim_end_matches('.'))
+}
+
+struct EmbeddingJob {
+    embedder: Arc<dyn Embedder>,
+    name: String,
+    store: Arc<dyn VectorStore>,
+    texts: Arc<dyn TextSource>,
+    /// Dimension of the vectors. 0 if unknown.
+    dimension: AtomicUsize,
+}
+
+#[async_trait]
+impl WorkerJob for EmbeddingJob {
+    /// Every change requests a pass, which must not reach a failing model each time.
+    const KEEPS_PAUSE: bool = true;
+
+    fn pauses(&self) -> (Duration, Duration) {
+        PAUSES
+    }
+
+    async fn pass(&self) -> Result<PassOutcome, Fault> {
+        let (mut after, mut first) = (String::new(), Ok(PassOutcome::Complete));
+        loop {
+            let batch = self.store.waiting(&self.model(), &after, BATCH_SIZE).await?;
+            let Some(last) = batch.last() else { break };
+            after.clone_from(&last.key);
+            if let Err(fault) = self.embed(batch).await {
+                tracing::warn!(model = self.name, "cannot embed texts yet: {}", fault.message);
+                if stops_pass(fault.kind) {
+                    return Err(fault);
+                }
+                first = first.and(Err(fault));
+            }
+        }
+        first
+    }
+}
+
+impl EmbeddingJob {
+    fn model(&self) -> VectorModel {
+        let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
+        VectorModel { name: self.name.clone(), dimension }
+    }
+
+    /// Embeds items and stores their vectors. If the model rejects the batch, tries each text by itself.
+    async fn embed(&self, batch: Vec<VectorItem>) -> Result<(), Fault> {
+        let keys: Vec<String> = batch.iter().map(|item| item.key.clone()).collect();
+        let texts = self.texts.texts(&keys).await?;
+        let there = batch.into_iter().zip(texts).filter_map(|(item, text)| Some((item, text?)));
+        let (batch, texts): (Vec<_>, Vec<String>) = there.unzip();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let purpose = EmbeddingPurpose::Document;
+        match self.vectors(&texts, purpose).await {
+            Ok(vectors) => self.store_vectors(batch, vectors).await,
+            Err(fault) if stops_pass(fault.kind) || batch.len() == 1 => Err(fault),
+            Err(_) => {
+                let mut first = Ok(());
+                for (item, text) in batch.into_iter().zip(texts) {
+                    let done = match self.vectors(std::slice::from_ref(&text), purpose).await {
+                        Ok(vectors) => self.store_vectors(vec![item], vectors).await,
+                        Err(fault) => Err(fault),
+                    };
+                    match done {
+                        Err(fault) if stops_pass(fault.kind) => return Err(fault),
+                        other => first = first.and(other),
+                    }
+                }
+                first
+            }
+        }
+    }
+
+    /// Returns a vector for each text. Fails with `timed-out` after [`QUERY_TIMEOUT`] or [`BATCH_TIMEOUT`].
+    async fn vectors(
+        &self,
+        texts: &[String],
+        purpose: EmbeddingPurpose,
+    ) -> Result<Vec<EmbeddingVector>, Fault> {
+        let limit = if purpose == EmbeddingPurpose::Query { QUERY_TIMEOUT } else { BATCH_TIMEOUT };
+        let model = self.embedder.model();
+        let Ok(answer) = timeout(limit, self.embedder.embed(texts, purpose)).await else {
+            let seconds = limit.as_secs();
+            let message = format!("embedding model '{model}' did not respond within {seconds} s");
+            return Err(Fault::new(FaultKind::TimedOut, message));
+        };
+        let (vectors, texts) = (answer?, texts.len());
+        let mut lengths = vectors.iter().flatten().map(Vec::len);
+        let dimension = lengths.next().unwrap_or(1);
+        let numbers = vectors.iter().flatten().flatten().all(|value| value.is_finite());
+        if vectors.len() == texts && dimension > 0 && numbers && lengths.all(|length| length == dimension) {
+            return Ok(vectors);
+        }
+        Err(Fault::internal(format!(
+            "embedding model '{model}' returned vectors that do not match its {texts} texts"
+        )))
+    }
+
+    async fn store_vectors(
+        &self,
+        batch: Vec<VectorItem>,
+        vectors: Vec<EmbeddingVector>,
+    ) -> Result<(), Fault> {
+        if let Some(vector) = vectors.iter().flatten().next() {
+            self.dimension.store(vector.len(), Ordering::Relaxed);
+        }
+        let new = batch.into_iter().zip(vectors).map(|(item, vector)| NewVector { item, vector });
+        self.store.put(&self.model(), new.collect()).await
+    }
+}
+
+/// Returns true for faults that the next text would also cause.
+fn stops_pass(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Unavailable | FaultKind::TimedOut | FaultKind::Denied | FaultKind::Exhausted)
 }

@@ -1,7 +1,11 @@
 //! The interface of a knowledge engine. Callers read directories, check values and edit files; an engine only stores
 //! and finds.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -14,6 +18,7 @@ use serde_json::{Map, Value};
 use crate::{
     embedding::{VectorModel, VectorStore},
     wiki::record::{PageOrigin, PageRecord},
+    worker::run_blocking,
 };
 
 #[derive(Debug, Default)]
@@ -46,8 +51,7 @@ impl dyn WritePlan {
         step: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let plan = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || step(&*plan)).await;
-        done.unwrap_or_else(|_| Err(Fault::internal("wiki file task ended unexpectedly")))
+        run_blocking(move || step(&*plan)).await
     }
 }
 
@@ -93,15 +97,28 @@ impl PageHead {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnowledgeHealth {
+/// Health of a store. Numbers that it does not have are 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreHealth {
     pub engine: &'static str,
     pub address: String,
-    /// Schema version of the store, and the newest that this binary supports. `None` if nothing is stored yet.
+    /// Schema version of the store, and the newest that this binary supports. `None` if nothing is stored yet, or
+    /// another program owns the schema.
     pub schema: Option<(i64, i64)>,
-    pub pages: u32,
+    /// Number of pages, documents or artifacts, including expired ones.
+    pub items: u32,
+    /// Number of document repositories.
+    pub repositories: u32,
+    /// Bytes of all artifacts.
+    pub bytes: u64,
     /// Number of pages that are not searchable yet, on engines with a separate search index.
-    pub waiting: u32,
+    pub unsearchable: u32,
+    /// Number of items without a vector of the requested model.
+    pub without_vector: u32,
+    /// Reason that the engine cannot store or search vectors.
+    pub no_vectors: Option<String>,
+    /// Other facts for the operator, one sentence each.
+    pub notes: Vec<String>,
     /// State of the embedding model. `None` if search uses words only.
     pub embedding: Option<EmbeddingHealth>,
 }
@@ -114,20 +131,6 @@ pub struct EmbeddingHealth {
     pub waiting: u32,
     /// Last failure of the model, which a background task retries.
     pub failing: Option<String>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct EngineHealth {
-    pub(crate) address: String,
-    /// Schema version of the store, and the newest version that this binary supports.
-    pub(crate) schema: Option<(i64, i64)>,
-    pub(crate) pages: u32,
-    /// Number of pages that are not searchable yet.
-    pub(crate) waiting: u32,
-    /// Number of pages without a vector of the requested model.
-    pub(crate) without_vector: u32,
-    /// Reason that the engine cannot store vectors.
-    pub(crate) no_vectors: Option<String>,
 }
 
 pub(crate) const PAGES: &str = "page";
@@ -188,6 +191,17 @@ pub(crate) fn name_matches<K: Ord>(
     pages
 }
 
+/// Returns the statistics of an engine, given the number of pages of each type, by its name, and of links.
+pub(crate) fn statistics_of(engine: &str, pages: &HashMap<String, u32>, links: u32) -> EngineStatistics {
+    let by_type = PageType::ALL.into_iter().filter_map(|kind| Some((kind, *pages.get(kind.as_str())?)));
+    EngineStatistics {
+        engine: engine.to_owned(),
+        pages: pages.values().sum(),
+        links,
+        by_type: by_type.collect(),
+    }
+}
+
 /// A store of wiki pages. Ids may have any spelling and compare by key. Faults are `unavailable` and name the engine
 /// and its address.
 #[async_trait]
@@ -231,7 +245,7 @@ pub(crate) trait PageEngine: Send + Sync {
     async fn close(&self) {}
 
     /// Checks the connection and counts pages without a vector of `model`. Changes nothing.
-    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault>;
+    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault>;
 }
 
 impl dyn PageEngine {

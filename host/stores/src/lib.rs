@@ -16,6 +16,8 @@ mod knowledge;
 mod nearest;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "chroma", feature = "weaviate-neo4j"))]
+mod remote;
 mod sqlite;
 mod tools;
 #[cfg(feature = "weaviate-neo4j")]
@@ -23,11 +25,11 @@ mod weaviate_neo4j;
 pub mod wiki;
 mod worker;
 
-pub use artifacts::{ArtifactHealth, ArtifactLimits, ArtifactStore, Sweeper, engine::ArtifactEngineHealth};
+pub use artifacts::{ArtifactLimits, ArtifactStore, Sweeper};
 #[cfg(feature = "chroma")]
 pub use chroma::ChromaConfig;
-pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
-pub use engine::{EmbeddingHealth, KnowledgeHealth};
+pub use documents::DocumentLibrary;
+pub use engine::{EmbeddingHealth, StoreHealth};
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};

@@ -1,5 +1,5 @@
 //! A background task that the first request starts. One pass serves all requests made before it began. After a failure
-//! it retries with growing pauses.
+//! it retries with growing pauses. Also tasks that a caller waits for.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -117,6 +117,27 @@ impl<W> Drop for Worker<W> {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Runs work that blocks or computes for long.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    finish(tokio::task::spawn_blocking(work)).await
+}
+
+/// Runs work that completes even if the caller is canceled.
+pub(crate) async fn run_detached<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+) -> Result<T, Fault> {
+    finish(tokio::spawn(work)).await
+}
+
+pub(crate) async fn finish<T>(task: JoinHandle<Result<T, Fault>>) -> Result<T, Fault> {
+    task.await.unwrap_or_else(|_| {
+        Err(Fault::internal("a task of a store ended unexpectedly")
+            .hint("This is a bug in gatehouse; see its log on stderr."))
+    })
 }
 
 /// Waits before another attempt after a conflict. The random part keeps two writers from colliding again.

@@ -161,17 +161,16 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<DoctorCheck
         ));
     }
     let result =
-        health.map(|health| format!("{}: {} pages in {}", health.engine, health.pages, health.address));
+        health.map(|health| format!("{}: {} pages in {}", health.engine, health.items, health.address));
     checks.push(DoctorCheck::new("knowledge", result.map_err(|fault| fault.in_one_line())));
     let documents = composition.documents.health().await;
     if let Some(why) = documents.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone()) {
         checks.push(DoctorCheck::warning("documents by meaning", why));
     }
-    let notes = documents.as_ref().map(|health| health.store.notes.clone()).unwrap_or_default();
+    let notes = documents.as_ref().map(|health| health.notes.clone()).unwrap_or_default();
     checks.extend(notes.into_iter().map(|note| DoctorCheck::warning("documents", note)));
     let result = documents.map(|health| {
-        let health = health.store;
-        let (repositories, files) = (health.repositories, health.files);
+        let (repositories, files) = (health.repositories, health.items);
         format!("{}: {files} documents of {repositories} repositories in {}", health.engine, health.address)
     });
     checks.push(DoctorCheck::new("documents", result.map_err(|fault| fault.in_one_line())));
@@ -197,8 +196,8 @@ async fn artifacts(composition: &Composition) -> Vec<DoctorCheck> {
     let health = composition.artifacts.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     let result = health.map(|health| {
-        let (health, bytes) = (&health.store, format_bytes(health.store.bytes));
-        format!("{}: {} artifacts, {bytes}, in {}", health.engine, health.artifacts, health.address)
+        let bytes = format_bytes(health.bytes);
+        format!("{}: {} artifacts, {bytes}, in {}", health.engine, health.items, health.address)
     });
     let result = DoctorCheck::new("artifacts", result.map_err(|fault| fault.in_one_line()));
     failing.map(|why| DoctorCheck::warning("artifacts by meaning", why)).into_iter().chain([result]).collect()

@@ -160,23 +160,23 @@ impl<'a> StatusReport<'a> {
         let health = composition.knowledge.health().await.map(|health| KnowledgeStatus {
             engine: health.engine,
             address: health.address,
-            pages: health.pages,
-            waiting: health.waiting,
+            pages: health.items,
+            waiting: health.unsearchable,
             meaning: health.embedding.map(Into::into),
         });
         let documents = composition.documents.health().await.map(|health| DocumentsStatus {
-            engine: health.store.engine,
-            address: health.store.address,
-            repositories: health.store.repositories,
-            files: health.store.files,
+            engine: health.engine,
+            address: health.address,
+            repositories: health.repositories,
+            files: health.items,
             meaning: health.embedding.map(Into::into),
-            notes: health.store.notes,
+            notes: health.notes,
         });
         let artifacts = composition.artifacts.health().await.map(|health| ArtifactsStatus {
-            engine: health.store.engine,
-            address: health.store.address,
-            artifacts: health.store.artifacts,
-            bytes: health.store.bytes,
+            engine: health.engine,
+            address: health.address,
+            artifacts: health.items,
+            bytes: health.bytes,
             max_bytes: config.artifacts.cap,
             meaning: health.embedding.map(Into::into),
         });

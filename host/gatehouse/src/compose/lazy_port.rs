@@ -23,7 +23,7 @@ use gatehouse_core::{
     },
 };
 use gatehouse_stores::{
-    ArtifactHealth, ArtifactStore, DocumentLibrary, KnowledgeHealth, LibraryHealth, WikiKnowledge,
+    ArtifactStore, DocumentLibrary, StoreHealth, WikiKnowledge,
 };
 
 use crate::config::ConfigError;
@@ -89,7 +89,7 @@ macro_rules! forward {
     };
 }
 
-forward!(LazyGraph: KnowledgeGraph, KnowledgeHealth {
+forward!(LazyGraph: KnowledgeGraph, StoreHealth {
     fn search(query: &str, filters: &PageFilters, limit: usize) -> PageSearchResult;
     fn page(id_or_title: &str) -> PageLookup;
     fn neighbors(id: &str) -> Vec<PageNeighbor>;
@@ -102,13 +102,13 @@ forward!(LazyGraph: KnowledgeGraph, KnowledgeHealth {
     fn stats() -> EngineStatistics;
 });
 
-forward!(LazyLibrary: DocumentReader, LibraryHealth {
+forward!(LazyLibrary: DocumentReader, StoreHealth {
     fn repositories(guides: bool) -> Vec<Repository>;
     fn search(repository: &str, query: &str, mode: SearchMode, limit: usize) -> DocumentSearchResult;
     fn read(repository: &str, path: &str, lines: Option<LineRange>) -> Document;
 });
 
-forward!(LazyWorkspace: ArtifactService, ArtifactHealth {
+forward!(LazyWorkspace: ArtifactService, StoreHealth {
     fn put(owner: &Principal, draft: ArtifactDraft) -> Artifact;
     fn info(owner: &Principal, ids: &[String]) -> Vec<Option<Artifact>>;
     fn read(owner: &Principal, id: &str, part: &ArtifactPart) -> ArtifactSlice;

@@ -34,7 +34,7 @@ pub(super) async fn on_pages(
 async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
     // If the engine is down, the command itself has failed.
     let Ok(health) = knowledge.health().await else { return };
-    if health.pages > 0 {
+    if health.items > 0 {
         return;
     }
     out::note(format!(
@@ -68,7 +68,7 @@ async fn pages_in(folder: &Path, embedder: &Arc<dyn Embedder>) -> u32 {
         return 0;
     };
     // Only reads the database, without a migration.
-    let pages = other.health().await.map_or(0, |health| health.pages);
+    let pages = other.health().await.map_or(0, |health| health.items);
     other.close().await;
     pages
 }

@@ -60,7 +60,7 @@ pub(crate) async fn thousands_of_artifacts_are_found_as_soon_as_hundreds<F: Arti
             "{} {step}: put {put:.1?}, read {read:.1?}, search {search:.1?} (a word of all {common:.1?}), \
              recent {recent:.1?} (by a rare word {narrowed:.1?}), {} bytes",
             F::NAME,
-            shelf.store.health().await.unwrap().store.bytes
+            shelf.store.health().await.unwrap().bytes
         );
     }
     assert_eq!(u64::from(shelf.stored().await), there);

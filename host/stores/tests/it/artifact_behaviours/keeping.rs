@@ -74,12 +74,12 @@ pub(crate) async fn a_text_that_several_keep_is_stored_once<F: ArtifactFixture>(
     let shelf = shelf(&engine);
     let text = noise(7, 400_000);
     let one = shelf.put(draft(&text, "one")).await;
-    let before = shelf.store.health().await.unwrap().store.bytes;
+    let before = shelf.store.health().await.unwrap().bytes;
     let (ann, bob) = (named("ann"), named("bob"));
     for owner in [&ann, &bob] {
         assert_eq!(shelf.store.put(owner, draft(&text, "other")).await.unwrap().id, one.id);
     }
-    let after = shelf.store.health().await.unwrap().store.bytes;
+    let after = shelf.store.health().await.unwrap().bytes;
     assert!(after < before + 200_000, "{before} {after}");
     assert_eq!(shelf.store.delete(&LOCAL, &one.id).await, Ok(true));
     assert_eq!(shelf.store.delete(&LOCAL, &one.id).await, Ok(false));
@@ -87,7 +87,7 @@ pub(crate) async fn a_text_that_several_keep_is_stored_once<F: ArtifactFixture>(
     let part = gatehouse_core::ports::artifacts::ArtifactPart::Whole;
     assert!(shelf.store.read(&bob, &one.id, &part).await.unwrap().text == text);
     assert_eq!(shelf.store.delete(&bob, &one.id).await, Ok(true));
-    assert!(shelf.store.health().await.unwrap().store.bytes < before - 200_000);
+    assert!(shelf.store.health().await.unwrap().bytes < before - 200_000);
 }
 
 pub(crate) async fn what_was_kept_is_there_after_a_restart<F: ArtifactFixture>(engine: F) {

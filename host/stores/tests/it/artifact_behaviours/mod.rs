@@ -155,6 +155,6 @@ impl Shelf {
 
     /// Returns the number of stored artifacts, including expired ones.
     pub(crate) async fn stored(&self) -> u32 {
-        self.store.health().await.unwrap().store.artifacts
+        self.store.health().await.unwrap().items
     }
 }

@@ -61,12 +61,12 @@ pub(crate) async fn a_sweep_removes_what_is_past_its_time_and_nothing_else<F: Ar
     }
     shelf.clock.advance(HOUR);
     let stays = shelf.put(draft("stays", "about bread")).await.id;
-    let full = shelf.store.health().await.unwrap().store.bytes;
+    let full = shelf.store.health().await.unwrap().bytes;
     shelf.clock.advance(2 * HOUR);
     assert_eq!((shelf.store.sweep().await, shelf.store.sweep().await), (Ok(700), Ok(0)));
     assert_eq!((shelf.stored().await, shelf.find("bread").await), (1, vec![stays.clone()]));
     assert_eq!(shelf.text(&stays).await, "stays");
-    let left = shelf.store.health().await.unwrap().store.bytes;
+    let left = shelf.store.health().await.unwrap().bytes;
     assert!(left < full / 2, "{left} of {full}");
 }
 

@@ -87,7 +87,7 @@ pub(crate) async fn counts_and_health_are_told<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
     let health = graph.health().await.unwrap();
-    assert_eq!((health.engine, health.schema, health.pages), (F::NAME, None, 0));
+    assert_eq!((health.engine, health.schema, health.items), (F::NAME, None, 0));
     assert_eq!(health.address, house.engine.address());
     index(&graph, &house.wiki()).await;
     let stats = graph.stats().await.unwrap();
@@ -95,7 +95,7 @@ pub(crate) async fn counts_and_health_are_told<F: Fixture>(engine: F) {
     assert_eq!(stats.by_type.len(), 5);
     let health = graph.health().await.unwrap();
     assert!(health.schema.is_none_or(|(there, newest)| there == newest && newest > 0), "{health:?}");
-    assert_eq!((health.pages, health.address), (5, house.engine.address()));
+    assert_eq!((health.items, health.address), (5, house.engine.address()));
 }
 
 pub(crate) async fn pages_with_one_title_are_named<F: Fixture>(engine: F) {

@@ -32,8 +32,8 @@ pub(crate) async fn files_are_added_replaced_and_removed<F: DocumentFixture>(eng
     assert_eq!(library.read("shelf", "b/two.md", None).await.unwrap_err().kind, FaultKind::NotFound);
     assert_eq!(library.repositories(false).await.unwrap()[0].file_count, 2);
     let health = library.health().await.unwrap();
-    assert_eq!((health.store.engine, health.store.address.as_str()), (F::NAME, engine.address().as_str()));
-    assert_eq!((health.store.repositories, health.store.files, health.embedding), (1, 2, None));
+    assert_eq!((health.engine, health.address.as_str()), (F::NAME, engine.address().as_str()));
+    assert_eq!((health.repositories, health.items, health.embedding), (1, 2, None));
 }
 
 pub(crate) async fn a_repository_keeps_its_id_and_names_are_compared_without_case<F: DocumentFixture>(
@@ -90,7 +90,7 @@ pub(crate) async fn removing_a_repository_removes_all_of_it_and_nothing_else<F: 
     add(&library, files()).await;
     library.change("other", vec![file("a.md", "some other bread")], vec![]).await.unwrap();
     super::until_complete(&library).await;
-    assert_eq!((embedder.documents(), library.health().await.unwrap().store.files), (3, 3));
+    assert_eq!((embedder.documents(), library.health().await.unwrap().items), (3, 3));
     assert!(library.remove("SHELF").await.unwrap());
     assert!(!library.remove("shelf").await.unwrap());
     for fault in [
@@ -105,7 +105,7 @@ pub(crate) async fn removing_a_repository_removes_all_of_it_and_nothing_else<F: 
         assert_eq!(library.search("other", "bread", mode, 5).await.unwrap().hits.len(), 1);
     }
     let health = library.health().await.unwrap();
-    assert_eq!((health.store.repositories, health.store.files, health.store.waiting), (1, 1, 0));
+    assert_eq!((health.repositories, health.items, health.without_vector), (1, 1, 0));
     // A new repository does not reuse the old vectors.
     put(&library, "shelf").await;
     assert_eq!(find(&library, "bread", SearchMode::Semantic).await.hits, []);

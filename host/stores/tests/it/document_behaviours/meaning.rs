@@ -104,7 +104,7 @@ pub(crate) async fn only_chunks_that_changed_are_embedded_again<F: DocumentFixtu
     // A repeated text is embedded once.
     add(&library, vec![file("c.md", "plums plums\n\nx\n\nplums plums\n\nx\n\n")]).await;
     until_complete(&library).await;
-    assert!(embedder.documents() <= 8 && library.health().await.unwrap().store.waiting == 0);
+    assert!(embedder.documents() <= 8 && library.health().await.unwrap().without_vector == 0);
     library.change("shelf", vec![], vec!["a.md".into()]).await.unwrap();
     assert_eq!(find(&library, "device", SEMANTIC).await.hits, []);
 }
@@ -144,7 +144,7 @@ pub(crate) async fn what_waited_when_a_process_ended_the_next_one_embeds<F: Docu
     let embedder = TestEmbedder::new("test/one", 64);
     let library = engine.open_documents(Some(Arc::clone(&embedder) as _));
     assert!(library.wait_for_vectors(LONG).await);
-    assert_eq!((embedder.documents(), library.health().await.unwrap().store.waiting), (150, 0));
+    assert_eq!((embedder.documents(), library.health().await.unwrap().without_vector), (150, 0));
     assert_eq!(find(&library, "leaven", SEMANTIC).await.hits.len(), 5);
 }
 

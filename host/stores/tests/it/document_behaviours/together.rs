@@ -30,8 +30,8 @@ pub(crate) async fn two_libraries_may_change_one_database_at_once<F: DocumentFix
         let found = find(library, "leaven", SearchMode::Semantic).await;
         assert_eq!((found.hits.len(), found.note), (5, None));
     }
-    let health = here.health().await.unwrap().store;
-    assert_eq!((health.repositories, health.files, health.waiting), (2, 300, 0));
+    let health = here.health().await.unwrap();
+    assert_eq!((health.repositories, health.items, health.without_vector), (2, 300, 0));
 }
 
 pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: DocumentFixture>(engine: F) {

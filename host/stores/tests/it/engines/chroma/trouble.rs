@@ -81,5 +81,5 @@ async fn a_server_that_never_answers_costs_a_search_its_time_and_no_more() {
     // After the first failure, the server is not contacted.
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     let failing = store.health().await.unwrap().embedding.unwrap().failing.unwrap();
-    assert!(failing.contains("no response within 200ms"), "{failing}");
+    assert!(failing.contains("no answer within 200ms"), "{failing}");
 }

@@ -61,12 +61,12 @@ async fn asking_after_its_health_and_sweeping_make_no_table() {
     let Some(place) = PostgresArtifacts::fresh().await else { return };
     let shelf = shelf(&place);
     assert_eq!(shelf.store.sweep().await, Ok(0));
-    let health = shelf.store.health().await.unwrap().store;
+    let health = shelf.store.health().await.unwrap();
     assert_eq!((health.engine, health.schema, health.address), ("postgres", None, place.address()));
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
     assert_eq!(place.database().number(schemas).await, 0);
     shelf.put(draft("x", "")).await;
-    assert_eq!(shelf.store.health().await.unwrap().store.schema, Some((1, 1)));
+    assert_eq!(shelf.store.health().await.unwrap().schema, Some((1, 1)));
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn pages_and_artifacts_live_side_by_side() {
     let graph =
         graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
     assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
-    assert_eq!(graph.health().await.unwrap().pages, 0);
+    assert_eq!(graph.health().await.unwrap().items, 0);
     assert_eq!((embedder.documents(), shelf.find("leaven").await), (1, vec![id]));
 }
 

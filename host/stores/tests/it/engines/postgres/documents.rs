@@ -87,12 +87,12 @@ document_behaviours!(PostgresDocuments);
 async fn asking_after_its_health_makes_no_table() {
     let Some(place) = PostgresDocuments::fresh().await else { return };
     let library = place.open_documents(None);
-    let health = library.health().await.unwrap().store;
+    let health = library.health().await.unwrap();
     assert_eq!((health.engine, health.schema, health.address), ("postgres", None, place.address()));
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
     assert_eq!(place.database().number(schemas).await, 0);
     assert_eq!(library.repositories(true).await.unwrap(), []);
-    assert_eq!(library.health().await.unwrap().store.schema, Some((1, 1)));
+    assert_eq!(library.health().await.unwrap().schema, Some((1, 1)));
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn pages_and_documents_live_side_by_side() {
     let graph =
         graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
     assert!(graph.wait_for_vectors(std::time::Duration::from_secs(60)).await);
-    assert_eq!(graph.health().await.unwrap().pages, 0);
+    assert_eq!(graph.health().await.unwrap().items, 0);
     assert_eq!(embedder.documents(), 2);
     assert_eq!(library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap().note, None);
 }
@@ -119,7 +119,7 @@ async fn a_file_that_is_moved_is_not_embedded_again() {
     add(&library, vec![file("old.md", "yeast\n\nbread")]).await;
     until_complete(&library).await;
     library.change("shelf", vec![file("new.md", "yeast\n\nbread")], vec!["old.md".into()]).await.unwrap();
-    assert_eq!(library.health().await.unwrap().store.waiting, 0);
+    assert_eq!(library.health().await.unwrap().without_vector, 0);
     let found = library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap();
     assert_eq!((found.hits[0].path.as_str(), found.note), ("new.md", None));
     assert_eq!(embedder.documents(), 2);

@@ -67,11 +67,11 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 async fn asking_after_its_health_and_sweeping_make_no_database() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     let shelf = shelf(&place);
-    assert_eq!(shelf.store.health().await.unwrap().store.schema, None);
+    assert_eq!(shelf.store.health().await.unwrap().schema, None);
     assert_eq!(shelf.store.sweep().await, Ok(0));
     assert!(!place.database().exists());
     shelf.put(draft("x", "")).await;
-    let health = shelf.store.health().await.unwrap().store;
+    let health = shelf.store.health().await.unwrap();
     assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((1, 1)), place.address()));
 }
 

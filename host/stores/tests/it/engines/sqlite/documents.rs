@@ -57,10 +57,10 @@ document_behaviours!(SqliteDocuments);
 async fn asking_after_its_health_makes_no_database() {
     let place = SqliteDocuments::fresh().await.unwrap();
     let library = place.open_documents(None);
-    assert_eq!(library.health().await.unwrap().store.schema, None);
+    assert_eq!(library.health().await.unwrap().schema, None);
     assert!(!place.database().exists());
     assert_eq!(library.repositories(true).await.unwrap(), []);
-    assert!(library.health().await.unwrap().store.schema.is_some());
+    assert!(library.health().await.unwrap().schema.is_some());
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn a_file_that_is_moved_is_not_embedded_again() {
     add(&library, vec![file("old.md", "yeast\n\nbread")]).await;
     until_complete(&library).await;
     library.change("shelf", vec![file("new.md", "yeast\n\nbread")], vec!["old.md".into()]).await.unwrap();
-    assert_eq!(library.health().await.unwrap().store.waiting, 0);
+    assert_eq!(library.health().await.unwrap().without_vector, 0);
     let found = library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap();
     assert_eq!((found.hits[0].path.as_str(), found.note), ("new.md", None));
     assert_eq!(embedder.documents(), 2);

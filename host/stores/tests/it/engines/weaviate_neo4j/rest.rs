@@ -24,7 +24,7 @@ async fn while_it_is_down_pages_are_stored_and_read_and_search_says_so() {
     }
     house.engine.fake.again();
     assert_eq!(in_the_end(async || seen(&graph).await).await, (5, None));
-    assert_eq!(graph.health().await.unwrap().waiting, 0);
+    assert_eq!(graph.health().await.unwrap().unsearchable, 0);
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn a_page_that_it_refuses_waits_and_the_others_are_found() {
     house.engine.fake.refuse(Some("Rest_Tip"));
     index(&graph, &house.wiki()).await;
     let (pages, note) = seen(&graph).await.unwrap();
-    assert_eq!((pages, graph.health().await.unwrap().waiting), (4, 1));
+    assert_eq!((pages, graph.health().await.unwrap().unsearchable), (4, 1));
     assert!(note.unwrap().starts_with("1 changed page"), "search says that it has not seen all");
     house.engine.fake.refuse(None);
     assert!(graph.wait_for_vectors(std::time::Duration::from_secs(20)).await);

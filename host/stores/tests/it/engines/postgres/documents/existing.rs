@@ -86,8 +86,8 @@ async fn repositories_have_the_fields_that_the_columns_provide() {
     assert_eq!(shelf.navigation_guide.as_deref(), Some("# Shelf"));
     assert_eq!(library.repositories(false).await.unwrap()[1].navigation_guide, None);
     assert_eq!(library.state("SHELF").await.unwrap().unwrap().repository.id, "1");
-    let store = library.health().await.unwrap().store;
-    assert_eq!((store.repositories, store.files, store.schema), (2, 50, None));
+    let store = library.health().await.unwrap();
+    assert_eq!((store.repositories, store.items, store.schema), (2, 50, None));
     assert_eq!((store.address, store.notes), (database.address(), vec![]));
     // With only the required columns.
     database.run("ALTER TABLE repositories DROP id, DROP url, DROP created_at, DROP metadata").await;
@@ -129,7 +129,7 @@ async fn words_are_found_by_stem_and_beginning_and_the_rest_is_named() {
                 .to_owned()
         });
         assert_eq!(common.note, said);
-        let notes = library.health().await.unwrap().store.notes;
+        let notes = library.health().await.unwrap().notes;
         assert_eq!(notes.len(), usize::from(more.len() != 1), "{notes:?}");
     }
 }

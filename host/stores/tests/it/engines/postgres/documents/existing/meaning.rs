@@ -56,7 +56,7 @@ async fn vectors_are_compared_where_the_model_made_them() {
         let found = find(&library, "yeast", SearchMode::Semantic).await;
         assert_eq!(paths(&found), ["docs/rising.md"]);
         assert!(found.note.unwrap().contains(said));
-        assert!(library.health().await.unwrap().store.no_vectors.unwrap().contains(said));
+        assert!(library.health().await.unwrap().no_vectors.unwrap().contains(said));
     }
 }
 
