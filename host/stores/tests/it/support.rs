@@ -1,5 +1,6 @@
 //! Copies of wiki folders, a clock, and helpers.
 
+pub(crate) mod process;
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod proxy;
 #[cfg(all(unix, feature = "postgres"))]

@@ -44,6 +44,18 @@ pub(crate) async fn a_document_is_as_near_as_its_nearest_chunk<F: DocumentFixtur
     assert!(paths(&find(&library, "yeast loaf", SEMANTIC).await).contains(&"headed.md"));
 }
 
+pub(crate) async fn a_file_that_is_moved_is_not_embedded_again<F: DocumentFixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    let library = shelf_by_meaning(&engine, &embedder).await;
+    add(&library, vec![file("old.md", "yeast\n\nbread")]).await;
+    until_complete(&library).await;
+    library.change("shelf", vec![file("new.md", "yeast\n\nbread")], vec!["old.md".into()]).await.unwrap();
+    assert_eq!(library.health().await.unwrap().without_vector, 0);
+    let found = library.search("shelf", "leaven", SEMANTIC, 5).await.unwrap();
+    assert_eq!((found.hits[0].path.as_str(), found.note), ("new.md", None));
+    assert_eq!(embedder.documents(), 2);
+}
+
 pub(crate) async fn a_text_that_a_new_file_holds_twice_takes_its_vector_over_once<F: DocumentFixture>(
     engine: F,
 ) {

@@ -34,6 +34,7 @@ macro_rules! document_behaviours {
                 a_document_is_as_near_as_its_nearest_chunk,
                 without_vectors_words_answer_and_it_is_said,
                 only_chunks_that_changed_are_embedded_again,
+                a_file_that_is_moved_is_not_embedded_again,
                 a_text_that_a_new_file_holds_twice_takes_its_vector_over_once,
                 another_model_or_dimension_is_embedded_anew_and_going_back_costs_nothing,
                 what_waited_when_a_process_ended_the_next_one_embeds,

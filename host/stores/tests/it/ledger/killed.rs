@@ -2,45 +2,17 @@
 //! writers count correctly.
 #![allow(clippy::print_stdout)] // the child reports its progress
 
-use std::{
-    io::{BufRead as _, BufReader, Lines},
-    path::Path,
-    process::{Child, ChildStdout, Command, Stdio},
-};
-
 use super::*;
+use crate::support::process::TestProcess;
 
 const FILE: &str = "GATEHOUSE_TEST_LEDGER";
 
+const WRITTEN: &str = "written";
+
 const AT_ONCE: u64 = 50;
 
-struct Writer(Child, Lines<BufReader<ChildStdout>>);
-
-impl Writer {
-    fn start(path: &Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "ledger::killed::child_that_records_until_killed", "--nocapture"])
-            .env(FILE, path)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self(child, lines)
-    }
-
-    fn wrote(&mut self, batches: usize) {
-        let lines = self.1.by_ref().map_while(Result::ok);
-        let seen = lines.filter(|line| line.starts_with("written")).take(batches).count();
-        assert_eq!(seen, batches);
-    }
-
-    /// Kills the child and returns the number of batches that it had reported since.
-    fn killed(mut self) -> u64 {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-        self.1.map_while(Result::ok).filter(|line| line.starts_with("written")).count() as u64
-    }
+fn writer(place: &Place) -> TestProcess {
+    TestProcess::start("ledger::killed::child_that_records_until_killed", [(FILE, place.path.clone())])
 }
 
 impl Place {
@@ -71,9 +43,9 @@ async fn a_killed_host_loses_nothing_that_is_added_up_and_doubles_nothing() {
     let place = Place::new();
     let mut written = 0;
     for round in 1..=12 {
-        let mut writer = Writer::start(&place.path);
-        writer.wrote(round * 3);
-        written += round as u64 * 3 + writer.killed();
+        let mut writer = writer(&place);
+        writer.wait_for_lines(WRITTEN, round * 3);
+        written += (round * 3 + writer.kill(WRITTEN).len()) as u64;
         let calls = place.adds_up();
         place.keeps_whole_days();
         let batches = calls / AT_ONCE;
@@ -89,12 +61,12 @@ async fn a_killed_host_loses_nothing_that_is_added_up_and_doubles_nothing() {
 #[tokio::test]
 async fn two_processes_on_one_file_count_right() {
     let place = Place::new();
-    let mut one = Writer::start(&place.path);
-    one.wrote(1);
-    let mut other = Writer::start(&place.path);
-    one.wrote(39);
-    other.wrote(40);
-    let written = 80 + one.killed() + other.killed();
+    let mut one = writer(&place);
+    one.wait_for_lines(WRITTEN, 1);
+    let mut other = writer(&place);
+    one.wait_for_lines(WRITTEN, 39);
+    other.wait_for_lines(WRITTEN, 40);
+    let written = 80 + (one.kill(WRITTEN).len() + other.kill(WRITTEN).len()) as u64;
     let batches = place.adds_up() / AT_ONCE;
     assert!((written..=written + 2).contains(&batches), "{batches} of {written}");
 }
@@ -115,7 +87,7 @@ async fn child_that_records_until_killed() {
             ledger.record(place.call("read", SampleEnding::Replied));
         }
         ledger.flush().await.unwrap();
-        println!("written");
+        println!("{WRITTEN}");
         place.clock.advance(DAY / 2);
     }
 }

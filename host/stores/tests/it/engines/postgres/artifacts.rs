@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{ArtifactService as _, Clock, Embedder, artifacts::ArtifactPart},
 };
-use gatehouse_stores::{ArtifactLimits, ArtifactStore, PostgresConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{ArtifactLimits, ArtifactStore, PostgresConfig, WikiRoots};
 
 use super::{Postgres, Setup, graph_on, server::Database};
 use crate::{
@@ -18,60 +18,36 @@ use crate::{
     support::clock,
 };
 
-struct PostgresArtifacts(Postgres);
-
-impl Fixture for PostgresArtifacts {
-    const NAME: &'static str = "postgres";
-
-    async fn fresh() -> Option<Self> {
-        Some(Self(Postgres::fresh().await?))
-    }
-
-    fn open(&self, setup: Setup) -> WikiKnowledge {
-        self.0.open(setup)
-    }
-
-    fn address(&self) -> String {
-        self.0.address()
-    }
-}
-
-impl PostgresArtifacts {
-    fn database(&self) -> &Database {
-        &self.0.database
-    }
-}
-
-impl ArtifactFixture for PostgresArtifacts {
+impl ArtifactFixture for Postgres {
     fn open_artifacts(
         &self,
         limits: ArtifactLimits,
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> ArtifactStore {
-        let server = PostgresConfig::parse(&self.database().url()).unwrap();
+        let server = PostgresConfig::parse(&self.database.url()).unwrap();
         ArtifactStore::postgres(server, limits, clock, embedder)
     }
 }
 
-artifact_behaviours!(PostgresArtifacts);
+artifact_behaviours!(Postgres);
 
 #[tokio::test]
 async fn asking_after_its_health_and_sweeping_make_no_table() {
-    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let shelf = shelf(&place);
     assert_eq!(shelf.store.sweep().await, Ok(0));
     let health = shelf.store.health().await.unwrap();
     assert_eq!((health.engine, health.schema, health.address), ("postgres", None, place.address()));
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
-    assert_eq!(place.database().number(schemas).await, 0);
+    assert_eq!(place.database.number(schemas).await, 0);
     shelf.put(draft("x", "")).await;
     assert_eq!(shelf.store.health().await.unwrap().schema, Some((1, 1)));
 }
 
 #[tokio::test]
 async fn swept_artifacts_are_in_no_table() {
-    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     let shelf = shelf_by_meaning(&place, &embedder);
     shelf.put(draft("short", "yeast")).await;
@@ -80,20 +56,19 @@ async fn swept_artifacts_are_in_no_table() {
     assert_eq!(shelf.store.sweep().await, Ok(1));
     for table in ["artifact", "artifact_text", "artifact_block", "item", "item_vector"] {
         let rows = format!("SELECT count(*) FROM gatehouse.{table}");
-        assert_eq!(place.database().number(&rows).await, 0, "{table}");
+        assert_eq!(place.database.number(&rows).await, 0, "{table}");
     }
 }
 
 #[tokio::test]
 async fn pages_and_artifacts_live_side_by_side() {
-    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     let shelf = shelf_by_meaning(&place, &embedder);
     let id = shelf.put(draft("x", "yeast")).await.id;
     until_complete(&shelf).await;
     let model: Arc<dyn Embedder> = embedder.clone();
-    let graph =
-        graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
+    let graph = graph_on(&place.database.url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
     assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
     assert_eq!(graph.health().await.unwrap().items, 0);
     assert_eq!((embedder.documents(), shelf.find("leaven").await), (1, vec![id]));
@@ -101,16 +76,13 @@ async fn pages_and_artifacts_live_side_by_side() {
 
 #[tokio::test]
 async fn texts_whose_ids_would_be_the_same_get_longer_ones() {
-    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let shelf = shelf(&place);
     let first = shelf.put(draft("first", "")).await.id;
     let digits = shelf.put(draft("second", "")).await.id;
     shelf.store.delete(&LOCAL, &digits).await.unwrap();
     // Force the collision: finding two texts with twelve equal digits would take days.
-    place
-        .database()
-        .run(&format!("UPDATE gatehouse.artifact SET id = '{digits}' WHERE id = '{first}'"))
-        .await;
+    place.database.run(&format!("UPDATE gatehouse.artifact SET id = '{digits}' WHERE id = '{first}'")).await;
     let second = shelf.put(draft("second", "")).await.id;
     assert!(second.starts_with(&digits) && second.len() == digits.len() + 4, "{second}");
     assert_eq!((shelf.text(&digits).await, shelf.text(&second).await), ("first".into(), "second".into()));
@@ -120,10 +92,10 @@ async fn texts_whose_ids_would_be_the_same_get_longer_ones() {
 
 #[tokio::test]
 async fn a_newer_schema_is_refused_and_not_touched() {
-    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let old = shelf(&place);
     old.put(draft("x", "")).await;
-    place.database().run("UPDATE gatehouse.schema_version SET version = 99 WHERE part = 'artifacts'").await;
+    place.database.run("UPDATE gatehouse.schema_version SET version = 99 WHERE part = 'artifacts'").await;
     for shelf in [&old, &shelf(&place)] {
         let faults = [
             shelf.store.put(&LOCAL, draft("y", "")).await.unwrap_err(),
@@ -134,7 +106,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
             assert!(fault.message.contains("version 99 is newer than"), "{fault}");
         }
     }
-    assert_eq!(place.database().number("SELECT count(*) FROM gatehouse.artifact").await, 1);
+    assert_eq!(place.database.number("SELECT count(*) FROM gatehouse.artifact").await, 1);
 }
 
 #[tokio::test]

@@ -10,11 +10,9 @@ use gatehouse_core::ports::{
     documents::{DocumentStore as _, SearchMode},
     text::{TokenCounter, TokenEncoding},
 };
-use gatehouse_stores::{
-    DocumentLibrary, DocumentTables, PostgresConfig, PostgresDocumentsConfig, WikiKnowledge, WikiRoots,
-};
+use gatehouse_stores::{DocumentLibrary, DocumentTables, PostgresConfig, PostgresDocumentsConfig, WikiRoots};
 
-use super::{Postgres, Setup, graph_on, server::Database};
+use super::{Postgres, Setup, graph_on};
 use crate::{
     document_behaviours::{add, document_behaviours, file, shelf, shelf_by_meaning, until_complete},
     embedder::TestEmbedder,
@@ -51,60 +49,35 @@ fn library_on(url: &str, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary
     library_with(PostgresConfig::parse(url).unwrap(), DocumentTables::default(), embedder)
 }
 
-struct PostgresDocuments(Postgres);
-
-impl Fixture for PostgresDocuments {
-    const NAME: &'static str = "postgres";
-
-    async fn fresh() -> Option<Self> {
-        Some(Self(Postgres::fresh().await?))
-    }
-
-    fn open(&self, setup: Setup) -> WikiKnowledge {
-        self.0.open(setup)
-    }
-
-    fn address(&self) -> String {
-        self.0.address()
-    }
-}
-
-impl PostgresDocuments {
-    fn database(&self) -> &Database {
-        &self.0.database
-    }
-}
-
-impl DocumentFixture for PostgresDocuments {
+impl DocumentFixture for Postgres {
     fn open_documents(&self, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary {
-        library_on(&self.database().url(), embedder)
+        library_on(&self.database.url(), embedder)
     }
 }
 
-document_behaviours!(PostgresDocuments);
+document_behaviours!(Postgres);
 
 #[tokio::test]
 async fn asking_after_its_health_makes_no_table() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let library = place.open_documents(None);
     let health = library.health().await.unwrap();
     assert_eq!((health.engine, health.schema, health.address), ("postgres", None, place.address()));
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
-    assert_eq!(place.database().number(schemas).await, 0);
+    assert_eq!(place.database.number(schemas).await, 0);
     assert_eq!(library.repositories(true).await.unwrap(), []);
     assert_eq!(library.health().await.unwrap().schema, Some((1, 1)));
 }
 
 #[tokio::test]
 async fn pages_and_documents_live_side_by_side() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     let library = shelf_by_meaning(&place, &embedder).await;
     add(&library, vec![file("a.md", "yeast\n\nbread")]).await;
     until_complete(&library).await;
     let model: Arc<dyn Embedder> = embedder.clone();
-    let graph =
-        graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
+    let graph = graph_on(&place.database.url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
     assert!(graph.wait_for_vectors(std::time::Duration::from_secs(60)).await);
     assert_eq!(graph.health().await.unwrap().items, 0);
     assert_eq!(embedder.documents(), 2);
@@ -112,24 +85,10 @@ async fn pages_and_documents_live_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_moved_is_not_embedded_again() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
-    let embedder = TestEmbedder::new("test/one", 64);
-    let library = shelf_by_meaning(&place, &embedder).await;
-    add(&library, vec![file("old.md", "yeast\n\nbread")]).await;
-    until_complete(&library).await;
-    library.change("shelf", vec![file("new.md", "yeast\n\nbread")], vec!["old.md".into()]).await.unwrap();
-    assert_eq!(library.health().await.unwrap().without_vector, 0);
-    let found = library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap();
-    assert_eq!((found.hits[0].path.as_str(), found.note), ("new.md", None));
-    assert_eq!(embedder.documents(), 2);
-}
-
-#[tokio::test]
 async fn a_newer_schema_is_refused_and_not_touched() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let old = shelf(&place).await;
-    let database = place.database();
+    let database = &place.database;
     for part in ["documents", "knowledge"] {
         let set = |version: u32| {
             format!("UPDATE gatehouse.schema_version SET version = {version} WHERE part = '{part}'")
@@ -152,7 +111,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
 
 #[tokio::test]
 async fn paths_and_names_of_any_length_are_stored() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let library = shelf(&place).await;
     let long = |end: &str| format!("{}{end}", "folder/".repeat(800));
     let words: String = (0..100_000).map(|n| format!("word{n} ")).collect();

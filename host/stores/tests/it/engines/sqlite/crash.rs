@@ -1,11 +1,7 @@
 //! A process that is killed while it writes leaves a usable database.
 #![allow(clippy::print_stdout)] // the child reports its progress
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::path::PathBuf;
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,
@@ -14,7 +10,7 @@ use gatehouse_core::ports::{
 use gatehouse_stores::WikiRoots;
 
 use super::{Setup, graph_in, house};
-use crate::support::{counts, index, page};
+use crate::support::{counts, index, page, process::TestProcess};
 
 const CHILD: &str = "GATEHOUSE_TEST_CRASH_DIR";
 const WIKI: &str = "GATEHOUSE_TEST_CRASH_WIKI";
@@ -30,21 +26,13 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
         house.write(&format!("principles/P{n}.md"), &format!("# Principle: P{n}\n{}", "word ".repeat(500)));
     }
     for round in 1..=8 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "engines::sqlite::crash::child_that_indexes_until_killed", "--nocapture"])
-            .env(CHILD, house.engine.dir.path())
-            .env(WIKI, house.wiki())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut child = TestProcess::start(
+            "engines::sqlite::crash::child_that_indexes_until_killed",
+            [(CHILD, house.engine.dir.path().to_owned()), (WIKI, house.wiki())],
+        );
         // Kill at different times: while reading, before storing, and in later runs.
-        let seen =
-            lines.map_while(Result::ok).filter(|line| line.starts_with("step")).take(round * 37).count();
-        assert_eq!(seen, round * 37);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.wait_for_lines("step", round * 37);
+        child.kill("");
         let pages = house.open().stats().await.unwrap().pages;
         assert!(pages == 0 || pages == 105, "part of a run was stored: {pages} pages");
     }
@@ -73,20 +61,16 @@ async fn an_edit_whose_process_is_killed_is_completed_by_the_next_reader_or_edit
     let mut apart = 0;
     for round in 0..200 {
         let before = house.read(FILE);
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "engines::sqlite::crash::child_that_edits_until_killed", "--nocapture"])
-            .env(EDITOR, house.engine.dir.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = TestProcess::start(
+            "engines::sqlite::crash::child_that_edits_until_killed",
+            [(EDITOR, house.engine.dir.path().to_owned())],
+        );
         // The file has just changed, but its page is not stored yet.
         while house.read(FILE) == before {
-            assert!(child.try_wait().unwrap().is_none(), "the editor has failed");
+            assert!(child.child.try_wait().unwrap().is_none(), "the editor has failed");
             std::thread::yield_now();
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill("");
         let graph = house.open();
         let note = graph.search("bread", &PageFilters::default(), 1).await.unwrap().note;
         apart += u32::from(note.is_some_and(|note| note.contains("changed after indexing")));

@@ -6,17 +6,13 @@ use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{
-        DocumentReader as _, Embedder,
-        documents::{DocumentStore as _, SearchMode},
-    },
+    ports::{DocumentReader as _, Embedder},
 };
 use gatehouse_stores::DocumentLibrary;
 
 use super::Sqlite;
 use crate::{
-    document_behaviours::{add, document_behaviours, file, shelf, shelf_by_meaning, until_complete},
-    embedder::TestEmbedder,
+    document_behaviours::{document_behaviours, shelf},
     engines::{DocumentFixture, Fixture},
     support::clock,
 };
@@ -74,20 +70,6 @@ async fn a_database_that_cannot_be_opened_is_unavailable_and_named() {
     assert!(fault.message.starts_with(&start), "{}", fault.message);
     std::fs::remove_dir(place.database()).unwrap();
     assert!(library.repositories(false).await.is_ok());
-}
-
-#[tokio::test]
-async fn a_file_that_is_moved_is_not_embedded_again() {
-    let place = SqliteDocuments::fresh().await.unwrap();
-    let embedder = TestEmbedder::new("test/one", 64);
-    let library = shelf_by_meaning(&place, &embedder).await;
-    add(&library, vec![file("old.md", "yeast\n\nbread")]).await;
-    until_complete(&library).await;
-    library.change("shelf", vec![file("new.md", "yeast\n\nbread")], vec!["old.md".into()]).await.unwrap();
-    assert_eq!(library.health().await.unwrap().without_vector, 0);
-    let found = library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap();
-    assert_eq!((found.hits[0].path.as_str(), found.note), ("new.md", None));
-    assert_eq!(embedder.documents(), 2);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use gatehouse_core::{
 };
 use gatehouse_stores::{DocumentLibrary, DocumentTables, PostgresConfig};
 
-use super::{super::server::Database, PostgresDocuments, existing, library_on, library_with};
+use super::{super::server::Database, Postgres, existing, library_on, library_with};
 use crate::{
     document_behaviours::{add, file, put, shelf},
     engines::{DocumentFixture as _, Fixture as _},
@@ -124,10 +124,10 @@ async fn a_statement_that_takes_too_long_is_ended_on_the_server() {
 
 #[tokio::test]
 async fn a_read_only_server_is_searched_and_not_changed() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let library = shelf(&place).await;
     add(&library, vec![file("a.md", "yeast")]).await;
-    let database = place.database();
+    let database = &place.database;
     database.run(&format!("ALTER DATABASE {} SET default_transaction_read_only = on", database.name)).await;
     let library = place.open_documents(None);
     assert_eq!(asked(&library).await.unwrap(), 1);
@@ -138,9 +138,9 @@ async fn a_read_only_server_is_searched_and_not_changed() {
 
 #[tokio::test]
 async fn tables_that_are_gone_are_made_again() {
-    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let Some(place) = Postgres::fresh().await else { return };
     let library = shelf(&place).await;
-    place.database().run("DROP SCHEMA gatehouse CASCADE").await;
+    place.database.run("DROP SCHEMA gatehouse CASCADE").await;
     assert!(library.repositories(false).await.is_err());
     assert_eq!(library.repositories(false).await.unwrap(), []);
 }

@@ -1,11 +1,7 @@
 //! A process that is killed while it stores texts leaves complete ones, including all that it acknowledged.
 #![allow(clippy::print_stdout)] // the child reports its progress
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::path::PathBuf;
 
 use gatehouse_core::ports::ArtifactService as _;
 use gatehouse_stores::ArtifactStore;
@@ -14,7 +10,7 @@ use super::SqliteArtifacts;
 use crate::{
     artifact_behaviours::{LOCAL, draft, keeping::noise, limits, shelf},
     engines::Fixture as _,
-    support::clock,
+    support::{clock, process::TestProcess},
 };
 
 const CHILD: &str = "GATEHOUSE_TEST_CRASH_ARTIFACTS";
@@ -27,24 +23,12 @@ fn text(round: u64) -> String {
 async fn a_killed_host_loses_no_acknowledged_artifact() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     for step in 1..=5 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "engines::sqlite::artifacts::crash::child_that_stores_until_killed",
-                "--nocapture",
-            ])
-            .env(CHILD, place.database())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let kept =
-            lines.map_while(Result::ok).filter_map(|line| line.strip_prefix("kept ").map(str::to_owned));
-        let kept: Vec<String> = kept.take(step * 2).collect();
-        assert_eq!(kept.len(), step * 2);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let mut child = TestProcess::start(
+            "engines::sqlite::artifacts::crash::child_that_stores_until_killed",
+            [(CHILD, place.database())],
+        );
+        let kept = child.wait_for_lines("kept ", step * 2);
+        child.kill("");
         let shelf = shelf(&place);
         for (round, id) in (0..).zip(&kept) {
             assert!(shelf.text(id).await == text(round), "round {round}");

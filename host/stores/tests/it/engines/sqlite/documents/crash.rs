@@ -1,11 +1,7 @@
 //! A process that is killed while it indexes leaves complete batches and a usable database.
 #![allow(clippy::print_stdout)] // the child reports its progress
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+use std::path::PathBuf;
 
 use gatehouse_core::ports::{
     DocumentReader as _,
@@ -17,7 +13,7 @@ use super::SqliteDocuments;
 use crate::{
     document_behaviours::{file, put},
     engines::{DocumentFixture as _, Fixture as _},
-    support::clock,
+    support::{clock, process::TestProcess},
 };
 
 const CHILD: &str = "GATEHOUSE_TEST_CRASH_DOCUMENTS";
@@ -34,22 +30,12 @@ fn batch(round: usize) -> Vec<NewFile> {
 async fn a_killed_indexing_leaves_whole_batches_and_goes_on() {
     let place = SqliteDocuments::fresh().await.unwrap();
     for step in 1..=6 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "engines::sqlite::documents::crash::child_that_indexes_until_killed",
-                "--nocapture",
-            ])
-            .env(CHILD, place.database())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let seen = lines.map_while(Result::ok).filter(|line| line.starts_with("round")).take(step).count();
-        assert_eq!(seen, step);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let mut child = TestProcess::start(
+            "engines::sqlite::documents::crash::child_that_indexes_until_killed",
+            [(CHILD, place.database())],
+        );
+        child.wait_for_lines("round", step);
+        child.kill("");
         let library = place.open_documents(None);
         let mut rounds = Vec::new();
         for head in library.heads("shelf").await.unwrap() {
