@@ -23,6 +23,7 @@ use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
     config::{Config, Env, file_params, trust},
+    plain_error::PlainError,
     watch::DirectoryWatcher,
 };
 use change::ChangeSet;
@@ -205,7 +206,7 @@ impl Reloader {
     }
 
     /// Composes the change and swaps it in. Returns the reason and changes nothing if that fails.
-    async fn apply(&mut self, change: &ChangeSet) -> Result<(), String> {
+    async fn apply(&mut self, change: &ChangeSet) -> Result<(), PlainError> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
         let reread = change.reread.keys().cloned().collect();
         let withdrawn =
@@ -266,7 +267,7 @@ impl Reloader {
             }
         }
         for (name, why) in &change.withdraw {
-            self.report.gate_withdrawn(name, why);
+            self.report.gate(name, format!("its tools are withdrawn until its file is back: {why}"));
         }
         if change.configuration.is_some() {
             self.pending_config = None;

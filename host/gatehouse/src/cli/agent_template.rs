@@ -48,12 +48,12 @@ enum AgentStrategy {
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
+    let catalog = composition.catalog(&compiled).await?;
     let servers = &composition.stores.servers.live;
     let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
     if status.as_ref().is_some_and(|status| !catalog.server_tools.allows_server(status)) {
         let (server, preset) = (&arguments.server, &compiled.preset);
-        return Err(CommandError::Usage(format!("preset '{preset}' has no access to server '{server}'")));
+        return Err(CommandError::usage(format!("preset '{preset}' has no access to server '{server}'")));
     }
     // Starts the server for a moment if it was never listed.
     servers.probe(&arguments.server).await?;
@@ -136,7 +136,7 @@ async fn request_preset(
 }
 
 fn no_request_preset(server: &str) -> CommandError {
-    CommandError::Usage(format!(
+    CommandError::usage(format!(
         "no preset with access to server '{server}' has the tool `request`, which --strategy subprocess needs; write \
         `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
     ))
@@ -218,7 +218,7 @@ impl TemplateContext<'_> {
             .collect();
         if proxy.is_empty() {
             let preset = &self.catalog.preset;
-            return Err(CommandError::Usage(format!(
+            return Err(CommandError::usage(format!(
                 "preset '{preset}' shows neither the tools of '{server}' nor the gate proxy; add one, or use \
                 --strategy subprocess"
             )));

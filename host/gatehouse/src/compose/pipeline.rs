@@ -11,7 +11,7 @@ use gatehouse_core::{
     ports::{ArtifactService, Clock as _},
 };
 
-use super::{Composition, SystemClock, marks};
+use super::{Composition, SystemClock, marks::FileMarks};
 
 /// Kind of unauthenticated callers.
 pub(crate) enum AnonymousCallers {
@@ -33,7 +33,7 @@ impl AnonymousCallers {
 
 impl Composition {
     pub(crate) fn stages(&self, callers: &AnonymousCallers) -> Pipeline {
-        pipeline(Arc::clone(&self.artifacts) as _, self.observers(callers))
+        pipeline(Arc::clone(&self.stores.artifacts) as _, self.observers(callers))
     }
 
     fn observers(&self, callers: &AnonymousCallers) -> Vec<Box<dyn CallObserver>> {
@@ -57,7 +57,7 @@ pub(crate) fn pipeline(
         Arc::new(DeadlineStage),
         Arc::new(SpliceStage::new(artifacts)),
         Arc::new(ValidateStage),
-        Arc::new(WorkflowStage::new(marks::file_marks())),
+        Arc::new(WorkflowStage::new(Arc::new(FileMarks))),
         Arc::new(ApproveStage::default()),
         Arc::new(CompactStage::default()),
         Arc::new(RescueStage),

@@ -11,7 +11,7 @@ use gatehouse_core::{
     patterns::{ToolList, UnmatchedPattern},
 };
 
-use super::{Composition, KnownServer, PresetViews};
+use super::{Composition, KnownServer, PlainError, PresetViews};
 
 /// Limit for following `extends`. Cycles are refused earlier.
 const MAX_DEPTH: usize = 64;
@@ -32,10 +32,10 @@ impl Composition {
         self.unmatched_patterns(&built).await.into_values().flatten().collect()
     }
 
-    /// Returns the warnings by preset, given every preset with its catalog.
-    pub(crate) async fn unmatched_in_catalogs(
+    /// Returns all warnings by preset, given every preset with its catalog.
+    pub(crate) async fn preset_warnings(
         &self,
-        catalogs: &[(&str, Result<Catalog, String>)],
+        catalogs: &[(&str, Result<Catalog, PlainError>)],
     ) -> BTreeMap<String, Vec<String>> {
         let mut built = Vec::new();
         for (name, catalog) in catalogs {

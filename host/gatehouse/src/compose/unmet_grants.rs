@@ -25,11 +25,11 @@ impl Composition {
             lacks.push(format!("{} language models: {why}", gates_ask(&models)));
         }
         let knowledge = self.granted(Capability::Knowledge).await;
-        if let (false, Err(fault)) = (knowledge.is_empty(), self.knowledge.get()) {
+        if let (false, Err(fault)) = (knowledge.is_empty(), self.stores.knowledge.get()) {
             lacks.push(format!("{} the knowledge graph: {}", gates_ask(&knowledge), fault.message));
         }
         let documents = self.granted(Capability::Documents).await;
-        if let (false, Err(fault)) = (documents.is_empty(), self.documents.get()) {
+        if let (false, Err(fault)) = (documents.is_empty(), self.stores.documents.get()) {
             lacks.push(format!("{} the document repositories: {}", gates_ask(&documents), fault.message));
         }
         lacks

@@ -83,32 +83,14 @@ impl ReloadReporter {
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
-    pub(super) fn gate_stays_unfit(&self, gate: &str, why: &str) {
-        self.gate(gate, format!("it traps repeatedly, and the previous version cannot be restored: {why}"));
-    }
-
-    pub(super) fn gate_refused(&self, gate: &str, why: &str) {
-        self.gate(gate, format!("its file changed, and the new version is refused: {why}"));
-    }
-
-    pub(super) fn gate_withdrawn(&self, gate: &str, why: &str) {
-        self.gate(gate, format!("its tools are withdrawn until its file is back: {why}"));
-    }
-
     pub(super) fn gate_rolled_back(&self, gate: &str, unfit: &str, served: &str) {
         let (unfit, served) = (short_digest(unfit), short_digest(served));
-        self.gate(
-            gate,
-            format!("version {unfit} trapped three times in a row; version {served} is served again"),
-        );
+        let what = format!("version {unfit} trapped three times in a row; version {served} is served again");
+        self.gate(gate, what);
     }
 
-    /// Reports a gate that stays in use although its file is missing.
-    pub(super) fn gate_stays(&self, gate: &str, gone: &str, why: &str) {
-        self.gate(gate, format!("its file is missing ({gone}), but its tools stay: {why}"));
-    }
-
-    fn gate(&self, gate: &str, what: String) {
+    /// Reports a gate that is served in another version than its file.
+    pub(super) fn gate(&self, gate: &str, what: String) {
         if self.health.borrow().gates.get(gate) == Some(&what) {
             return;
         }

@@ -2,18 +2,11 @@
 
 use std::{fs, path::Path, process::Stdio};
 
-use super::{GateProject, LanguageToolchain, program};
+use super::{GateProject, LanguageToolchain, PlainError, program};
 
 pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     mark: "package.json",
-    template: &[
-        ("gate.js", include_str!("../../templates/js/gate.js")),
-        ("weather.js", include_str!("../../templates/js/weather.js")),
-        ("weather.test.js", include_str!("../../templates/js/weather.test.js")),
-        ("package.json", include_str!("../../templates/js/package.json")),
-        ("README.md", include_str!("../../templates/js/README.md")),
-        (".gitignore", include_str!("../../templates/js/gitignore")),
-    ],
+    template: super::JS,
     prepare: &["npm install"],
     test: "npm test",
 };
@@ -22,7 +15,7 @@ const INSTALL: &str = "Install it into the project:\n  npm install --save-dev co
     (Node 18 or newer; Debian: apt install nodejs npm; macOS: brew install node)";
 
 /// Runs `node_modules/.bin/componentize-qjs`, else the one in the search path.
-pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, PlainError> {
     let tool = program::find(&project.folder, "node_modules/.bin/componentize-qjs", "componentize-qjs");
     let mut command = program::command(tool, &project.folder);
     // The contract and the host use synchronous functions.
@@ -30,5 +23,5 @@ pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8
     // The tool prints its options to standard output, and errors to standard error.
     command.stdout(Stdio::null());
     program::run(&mut command, INSTALL).await?;
-    fs::read(output).map_err(|error| format!("componentize-qjs wrote no component: {error}"))
+    fs::read(output).map_err(|error| format!("componentize-qjs wrote no component: {error}").into())
 }

@@ -2,18 +2,11 @@
 
 use std::{fs, path::Path};
 
-use super::{GateProject, LanguageToolchain, program};
+use super::{GateProject, LanguageToolchain, PlainError, program};
 
 pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
     mark: "gate.py",
-    template: &[
-        ("gate.py", include_str!("../../templates/python/gate.py")),
-        ("weather.py", include_str!("../../templates/python/weather.py")),
-        ("test_weather.py", include_str!("../../templates/python/test_weather.py")),
-        ("requirements.txt", include_str!("../../templates/python/requirements.txt")),
-        ("README.md", include_str!("../../templates/python/README.md")),
-        (".gitignore", include_str!("../../templates/python/gitignore")),
-    ],
+    template: super::PYTHON,
     prepare: &["python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"],
     test: "python3 -m unittest",
 };
@@ -23,7 +16,7 @@ const INSTALL: &str = "Install it into the project:\n  \
     (Debian has Python's venv in the package python3-venv; macOS: brew install python)";
 
 /// Runs `.venv/bin/componentize-py`, else the one in the search path.
-pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, PlainError> {
     let folder = &project.folder;
     let tool = program::find(folder, ".venv/bin/componentize-py", "componentize-py");
     let mut command = program::command(tool, folder);
@@ -34,5 +27,5 @@ pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8
         command.env("VIRTUAL_ENV", folder.join(".venv"));
     }
     program::run(&mut command, INSTALL).await?;
-    fs::read(output).map_err(|error| format!("componentize-py wrote no component: {error}"))
+    fs::read(output).map_err(|error| format!("componentize-py wrote no component: {error}").into())
 }
