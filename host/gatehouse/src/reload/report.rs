@@ -57,6 +57,7 @@ impl ReloadReporter {
             ("models", before.models != now.models),
             ("knowledge", before.knowledge != now.knowledge),
             ("documents", before.documents != now.documents),
+            ("artifacts", before.artifacts != now.artifacts),
             ("ledger", before.ledger != now.ledger),
             ("proxy", before.servers.proxy != now.servers.proxy),
         ];
@@ -117,4 +118,25 @@ impl ReloadReporter {
 
 pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Env, tests::parse};
+
+    #[test]
+    fn blocks_that_are_read_only_at_the_start_wait_for_a_restart() {
+        let config = |content: &str| parse(content, &Env::default()).expect("valid");
+        let report = ReloadReporter::default();
+        let change = |content: &str| {
+            report.configuration_applied(&config(""), &config(content));
+            report.follow().borrow().restart.clone()
+        };
+        assert_eq!(change("[gates.kg]\ngrants = [\"knowledge\"]\n"), None);
+        assert_eq!(change("[artifacts]\nttl_hours = 24\n").as_deref(), Some("artifacts"));
+        assert_eq!(change("[artifacts]\nmax_bytes = \"2 MiB\"\n").as_deref(), Some("artifacts"));
+        let both = "[ledger]\nenabled = false\n[artifacts]\nengine = \"postgres\"\n";
+        assert_eq!(change(both).as_deref(), Some("artifacts, ledger"));
+    }
 }
