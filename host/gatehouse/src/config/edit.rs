@@ -5,6 +5,7 @@ mod servers;
 use std::fs;
 
 use gatehouse_files::{sweep, write_atomic};
+use similar::{ChangeTag, TextDiff};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{Config, ConfigError, Env, PlainError, error::ConfigText, keys::dotted, trust};
@@ -116,12 +117,28 @@ fn validate<'a>(
     document: &DocumentMut,
     env: &Env,
 ) -> Result<(ConfigEdit<'a>, Config), ConfigError> {
-    let content = document.to_string();
+    let content = with_line_ends(&text.content, document.to_string());
     let changed = ConfigText { file: text.file.clone(), content };
     let config = Config::parse(&changed, env).map_err(|error| {
         text.error(format!("was not changed, because the result would be invalid: {error}"))
     })?;
     Ok((ConfigEdit { text, content: changed.content }, config))
+}
+
+/// Restores the line ends of `before`, which `toml_edit` normalizes. New lines get the ones that most lines have.
+fn with_line_ends(before: &str, after: String) -> String {
+    if !before.contains('\r') {
+        return after;
+    }
+    let lines: Vec<&str> = before.split_inclusive('\n').collect();
+    let (plain, after) = (before.replace("\r\n", "\n"), after.replace("\r\n", "\n"));
+    let diff = TextDiff::from_lines(&plain, &after);
+    let restored = diff.iter_all_changes().map(|change| match (change.tag(), change.old_index()) {
+        (ChangeTag::Delete, _) => String::new(),
+        (_, Some(line)) => lines[line].to_owned(),
+        (_, None) => change.value().replace('\n', line_end(before)),
+    });
+    restored.collect()
 }
 
 /// Returns the line end that most lines of a text have.
@@ -251,5 +268,21 @@ mod tests {
             let (left, taken) = removed(text);
             assert!(!left.contains("weather") && taken.len() == 1, "{text}: {left}");
         }
+    }
+
+    #[test]
+    fn line_ends_stay() {
+        let change = |content: &str| {
+            let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+            let sha256 = "ab".repeat(32);
+            set_component(&text, "weather", "w.wasm", &sha256, &Env::default()).expect("a change").content
+        };
+        let block = format!("\n[gates.weather]\ncomponent = \"w.wasm\"\nsha256 = \"{}\"\n", "ab".repeat(32));
+        let before = "# top\n[gates.kg] # mine\ngrants = [\n  \"knowledge\",\n]\n";
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        assert_eq!(change(before), format!("{before}{block}"));
+        assert_eq!(change(&crlf(before)), crlf(&format!("{before}{block}")));
+        let mixed = before.replacen('\n', "\r\n", 2);
+        assert_eq!(change(&mixed), format!("{mixed}{block}"), "new lines have the line end of most");
     }
 }
