@@ -48,7 +48,8 @@ impl Composition {
         let mut warnings = self.unmatched_patterns(&built).await;
         for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);
-            warnings.entry(compiled.preset.clone()).or_default().extend(crowded);
+            let all = crowded.chain(self.ungranted(compiled).await);
+            warnings.entry(compiled.preset.clone()).or_default().extend(all);
         }
         warnings
     }
