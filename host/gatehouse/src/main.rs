@@ -51,7 +51,7 @@ fn main() -> ExitCode {
             return report_failure(&failure);
         }
     };
-    out::set_options(out::OutputOptions { quiet: cli.is_quiet(), colors: env.colors() });
+    out::set_options(out::OutputOptions { quiet: cli.quiet, colors: env.colors() });
     let _log = telemetry::start(env.get("GATEHOUSE_LOG"), cli.log());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Guests that compute yield often. The default, a look at timers and new work every 61 polls, would delay all other

@@ -22,7 +22,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, file_params, trust},
+    config::{Config, Env, file_params, trust::TrustedFiles},
     plain_error::PlainError,
     watch::DirectoryWatcher,
 };
@@ -181,7 +181,8 @@ impl Reloader {
         if self.text.as_ref() == Some(&text) && !file_params::changed(&in_force.param_files) {
             return;
         }
-        if self.origin.by_trust && !trust::is_trusted(&file, &text) {
+        let trusts = |list: TrustedFiles| list.trusts(&file, text.as_bytes()) == Some(true);
+        if self.origin.by_trust && !TrustedFiles::read().is_ok_and(trusts) {
             // Read again next time, until the file is trusted or restored.
             (self.text, self.pending_config) = (None, None);
             let file = file.display();

@@ -26,7 +26,7 @@ pub(crate) fn shutdown_token(drain: Option<Duration>) -> CancellationToken {
         thread::Builder::new().name("signals".into()).spawn(listen)
     });
     if let Err(error) = started {
-        warn_unhandled(&error);
+        tracing::warn!(%error, "cannot handle signals; they end this process and its calls immediately");
     }
     stop
 }
@@ -45,10 +45,6 @@ fn open_signals() -> std::io::Result<(Runtime, Signals)> {
             Err(error)
         }
     }
-}
-
-fn warn_unhandled(error: &std::io::Error) {
-    tracing::warn!(%error, "cannot handle signals; they end this process and its calls immediately");
 }
 
 async fn listen(mut signals: Signals, stop: &CancellationToken, drain: Option<Duration>) {

@@ -82,7 +82,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         (true, None) if matches!(arguments.strategy, AgentStrategy::Auto) => {
             (None, "no preset with access to it has the tool `request`".to_owned())
         }
-        (true, None) => return Err(no_request_preset(&arguments.server)),
+        (true, None) => {
+            return Err(CommandError::usage(format!(
+                "no preset with access to server '{}' has the tool `request`, which --strategy subprocess needs; write \
+                `gates.proxy = {{ request = true }}` under one, or use --strategy agent",
+                arguments.server
+            )));
+        }
     };
     let apart = requests.is_some();
     let made = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
@@ -133,13 +139,6 @@ async fn request_preset(
         }
     }
     None
-}
-
-fn no_request_preset(server: &str) -> CommandError {
-    CommandError::usage(format!(
-        "no preset with access to server '{server}' has the tool `request`, which --strategy subprocess needs; write \
-        `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
-    ))
 }
 
 /// Replaces unusual characters in a tool's name, which the server chooses freely.

@@ -53,7 +53,7 @@ pub(crate) struct Cli {
     verbose: bool,
     /// Log only errors, and omit notes
     #[arg(short, long, global = true)]
-    quiet: bool,
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -192,10 +192,6 @@ impl Cli {
     /// Returns whether this is a host for the client that started it. Such a host needs one worker thread.
     pub(crate) fn serves_one_client(&self) -> bool {
         matches!(&self.command, Command::Serve(arguments) if arguments.http.is_none())
-    }
-
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
     }
 
     pub(crate) fn log(&self) -> telemetry::Options {

@@ -224,7 +224,7 @@ impl GateRegistry {
                 "gate '{shown}' is not built yet; run `gatehouse gates build {folder}`, which makes {shown}.wasm"
             );
         }
-        let there_are = match (known.is_empty(), built_in::has_gates()) {
+        let there_are = match (known.is_empty(), built_in::names().next().is_some()) {
             (false, _) => format!("There are: {}.", known.join(", ")),
             (true, true) => format!(
                 "There is no gate in {folders}; write gates = [\"gates\", \"{}\"] under [host] for the shipped ones.",

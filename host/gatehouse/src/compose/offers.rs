@@ -32,7 +32,11 @@ impl Composition {
                     let gate = self.gates.get(name).await;
                     gate.map_err(|why| self.config.with_line(preset, &["gates", name], refused(&why)))?
                 }
-                SourceId::Server(name) if !self.config.servers.is_enabled(name) => continue,
+                SourceId::Server(name)
+                    if !self.config.servers.enabled().any(|server| server.name == *name) =>
+                {
+                    continue;
+                }
                 SourceId::Server(name) => {
                     let unknown = || refused(&format!("there is no server '{name}'"));
                     self.stores.servers.live.source(name).ok_or_else(unknown)?
@@ -69,7 +73,11 @@ impl Composition {
         if compiled.tools.is_empty() {
             return Ok(Vec::new());
         }
-        let exposed: Vec<String> = offers.iter().flat_map(exposed_tools).collect();
+        let exposed = offers.iter().flat_map(|offer| {
+            let names = offer.listing.tools.iter().map(|tool| offer.source.id().exposed_name(&tool.name));
+            names.flatten().map(|name| name.as_str().to_owned())
+        });
+        let exposed: Vec<String> = exposed.collect();
         let unknown = compiled.tools.keys().filter(|name| !exposed.contains(*name));
         let mut warnings = Vec::new();
         for name in unknown {
@@ -79,7 +87,10 @@ impl Composition {
                 warnings.push(format!("'{name}' under tools is not available while {gate} is missing"));
                 continue;
             }
-            let Some(server) = self.server_of(name) else {
+            let begins = |server: &&String| {
+                name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
+            };
+            let Some(server) = self.config.servers.declared.keys().find(begins) else {
                 let near = names::did_you_mean(name, exposed.iter().map(String::as_str));
                 let why = format!(
                     "preset '{preset}': tools names '{}', which no gate of the preset has.{near}",
@@ -103,16 +114,4 @@ impl Composition {
     fn is_withdrawn(&self, source: &SourceId) -> bool {
         matches!(source, SourceId::Gate(name) if self.gates.is_withdrawn(name))
     }
-
-    /// Returns the declared server whose prefix the tool name has.
-    fn server_of(&self, tool: &str) -> Option<&str> {
-        let begins =
-            |server: &&String| tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"));
-        self.config.servers.declared.keys().find(begins).map(String::as_str)
-    }
-}
-
-fn exposed_tools(offer: &SourceListing) -> impl Iterator<Item = String> {
-    let names = offer.listing.tools.iter().filter_map(|tool| offer.source.id().exposed_name(&tool.name).ok());
-    names.map(|name| name.as_str().to_owned())
 }

@@ -86,7 +86,10 @@ impl Composition {
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
                 if matches_nothing(first) && heirs.all(|(_, found)| matches_nothing(found)) {
                     let why = self.warning(name, &heir.preset, catalog, &servers, (list, pattern));
-                    warnings.entry(declaring_preset(name, built, &heir.preset)).or_default().push(why);
+                    // The preset that declares the pattern, if it was built.
+                    let is_built = built.iter().any(|(compiled, _)| compiled.preset == *name);
+                    let preset = if is_built { name } else { &heir.preset };
+                    warnings.entry(preset.clone()).or_default().push(why);
                 }
             }
         }
@@ -186,12 +189,6 @@ impl Composition {
             }
         }
     }
-}
-
-/// Returns the preset that declares a pattern if it was built, else the one that inherits it.
-fn declaring_preset(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
-    let is_built = built.iter().any(|(compiled, _)| compiled.preset == declares);
-    if is_built { declares.to_owned() } else { heir.to_owned() }
 }
 
 fn own_patterns(preset: &Preset) -> impl Iterator<Item = (ToolList, &str)> {

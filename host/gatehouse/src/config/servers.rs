@@ -81,10 +81,6 @@ impl ServersConfig {
         self.order.iter().position(|declared| declared == name).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn is_enabled(&self, name: &str) -> bool {
-        self.declared.get(name).is_some_and(|server| server.enabled)
-    }
-
     /// Fails if the server is not declared. The error points to `name`.
     pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
         if self.declared.contains_key(name.get_ref()) {

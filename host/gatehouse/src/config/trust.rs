@@ -45,10 +45,6 @@ impl TrustedFiles {
     }
 }
 
-pub(crate) fn is_trusted(path: &Path, content: &str) -> bool {
-    TrustedFiles::read().is_ok_and(|list| list.trusts(path, content.as_bytes()) == Some(true))
-}
-
 pub(crate) fn add(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
     let name = path.to_str().ok_or_else(|| {
         ConfigError::new(

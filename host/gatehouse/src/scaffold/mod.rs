@@ -6,10 +6,9 @@
 mod c;
 mod changes;
 mod component;
-mod js;
+mod interpreted;
 mod program;
 mod project;
-mod python;
 mod rust;
 mod sdk;
 mod watch;
@@ -58,8 +57,8 @@ impl Language {
     pub(crate) fn tools(self) -> &'static LanguageToolchain {
         match self {
             Self::Rust => &rust::TOOLCHAIN,
-            Self::Python => &python::TOOLCHAIN,
-            Self::Js => &js::TOOLCHAIN,
+            Self::Python => &interpreted::PYTHON,
+            Self::Js => &interpreted::JS,
             Self::C => &c::TOOLCHAIN,
         }
     }
@@ -72,8 +71,8 @@ pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, Plain
     let output = scratch.path().join("component.wasm");
     let bytes = match project.language {
         Language::Rust => rust::build(project).await?,
-        Language::Python => python::build(project, &output).await?,
-        Language::Js => js::build(project, &output).await?,
+        Language::Python => interpreted::build_python(project, &output).await?,
+        Language::Js => interpreted::build_js(project, &output).await?,
         Language::C => c::build(project, &output).await?,
     };
     BuiltComponent::read(bytes)

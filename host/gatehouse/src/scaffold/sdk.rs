@@ -44,8 +44,8 @@ fn manifest() -> Result<String, PlainError> {
 
 /// Merges an inherited entry with the member's own keys.
 fn merged(inherited: Value, own: &Value) -> Value {
-    let own: Table =
-        own.as_table().into_iter().flatten().filter(|(key, _)| *key != "workspace").map(owned).collect();
+    let mut own = own.as_table().cloned().unwrap_or_default();
+    own.remove("workspace");
     if own.is_empty() {
         return inherited;
     }
@@ -55,10 +55,6 @@ fn merged(inherited: Value, own: &Value) -> Value {
     };
     table.extend(own);
     Value::Table(table)
-}
-
-fn owned((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
 }
 
 #[cfg(test)]

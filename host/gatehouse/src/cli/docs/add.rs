@@ -1,6 +1,6 @@
 //! `gatehouse docs add`, `refresh` and `guide`: the commands that read directories and write guides.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use gatehouse_core::ports::{DocumentReader, DocumentStore};
 use gatehouse_documents::{
@@ -24,10 +24,10 @@ pub(super) async fn add(
     let AddRepositoryArgs { dir, name, url, json } = arguments;
     let root = std::path::absolute(&dir)
         .map_err(|error| CommandError::failed(format!("{}: {error}", dir.display())))?;
-    let name = match name {
-        Some(name) => name,
-        None => folder_name(&root)?,
-    };
+    let own = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let name = name.or_else(own).ok_or_else(|| {
+        CommandError::usage(format!("{} has no name; give one with --name", root.display()))
+    })?;
     check_name(&name)?;
     let report =
         run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
@@ -92,11 +92,6 @@ async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource,
     let (root, url) =
         read.ok_or_else(|| CommandError::failed(format!("'{name}' has no directory to read again")))?;
     Ok(IndexSource { root: root.into(), name: name.to_owned(), url })
-}
-
-fn folder_name(root: &Path) -> Result<String, CommandError> {
-    let name = root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    name.ok_or_else(|| CommandError::usage(format!("{} has no name; give one with --name", root.display())))
 }
 
 /// Checks a name, which is used as a tool argument and in `repository/path`.

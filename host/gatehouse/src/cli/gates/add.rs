@@ -1,10 +1,7 @@
 //! `gatehouse gates add`: installs a gate's component, from a registry or a file, and writes its block into
 //! `presets.toml`. Grants nothing, and runs none of the code.
 
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::Path};
 
 use clap::Args;
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
@@ -203,15 +200,11 @@ fn new_gate(
 
 /// Returns whether a gate is this file, or the copy that an earlier run made of it.
 fn is_same(installer: &Installer<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
-    let file = gate.component.clone().or_else(|| in_folders(installer, stem));
+    let mut files = installer.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
+    let file = gate.component.clone().or_else(|| files.find(|file| file.exists()));
     file.is_some_and(|file| {
         file.canonicalize().is_ok_and(|file| file == source) || is_our_copy(installer, gate, stem, &file)
     })
-}
-
-fn in_folders(installer: &Installer<'_>, stem: &str) -> Option<PathBuf> {
-    let files = installer.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
-    files.into_iter().find(|file| file.exists())
 }
 
 /// Returns whether a file is a copy that this command made, with the content that `presets.toml` pins.
