@@ -1,7 +1,9 @@
-//! Puts the shipped gates into the binary, as many of them as `cargo xtask gates` has built by then: this builds
-//! nothing itself, for a build within a build would want the locks that are held.
+//! Puts files into the binary: the shipped gates, and what new gate projects consist of. Gates are as many as `cargo
+//! xtask gates` has built by then: this builds nothing itself, for a build within a build would want the locks that are
+//! held.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     hash::{DefaultHasher, Hash, Hasher},
     io,
@@ -27,6 +29,14 @@ fn main() -> io::Result<()> {
     }
     gates.sort();
     let out = env::var("OUT_DIR").map_err(io::Error::other)?;
+    let mut embedded = String::new();
+    for (name, folder) in [("CONTRACT", "wit/0.1.0"), ("SDK", "gates/sdk/src")] {
+        embedded += &embed(name, &root.join(folder))?;
+    }
+    for language in ["common", "c", "js", "python", "rust"] {
+        embedded += &embed(&language.to_uppercase(), &root.join("host/gatehouse/templates").join(language))?;
+    }
+    fs::write(Path::new(&out).join("projects.rs"), embedded)?;
     let (mut list, mut all) = (String::new(), Vec::new());
     for file in &gates {
         println!("cargo::rerun-if-changed={}", file.display());
@@ -47,4 +57,24 @@ fn main() -> io::Result<()> {
          const GATES: &[BuiltIn] = &[\n{list}];\n"
     );
     fs::write(Path::new(&out).join("gates.rs"), table)
+}
+
+/// Returns a constant with the path and the text of each file below a folder, sorted by path. `.in` at the end of a name
+/// is left out: files whose name means something to git or cargo have it here.
+fn embed(name: &str, folder: &Path) -> io::Result<String> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let (mut files, mut folders) = (BTreeMap::new(), vec![folder.to_path_buf()]);
+    while let Some(below) = folders.pop() {
+        for entry in fs::read_dir(below)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let shown = path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+            files.insert(shown.trim_end_matches(".in").to_owned(), path);
+        }
+    }
+    let files = files.iter().map(|(shown, path)| format!("    ({shown:?}, include_str!({path:?})),\n"));
+    Ok(format!("const {name}: &[(&str, &str)] = &[\n{}];\n", files.collect::<String>()))
 }

@@ -51,10 +51,6 @@ pub(crate) fn is_in_config(config: &Config) -> bool {
     config.gate_folders.iter().any(|folder| is_folder(folder))
 }
 
-pub(crate) fn has_gates() -> bool {
-    !GATES.is_empty()
-}
-
 fn find(file: &Path) -> Option<usize> {
     let name = file.file_name().filter(|_| file.parent().is_some_and(is_folder))?;
     GATES.iter().position(|gate| name == gate.name)

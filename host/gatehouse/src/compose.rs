@@ -22,14 +22,12 @@ use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 use crate::{
     built_in,
     config::{Config, ConfigError, Env},
+    plain_error::PlainError,
     system_limits,
 };
 
-mod changed_tools;
-mod counts;
 mod gates;
 mod instructions;
-mod known_servers;
 mod lazy_port;
 mod marks;
 mod offers;
@@ -39,13 +37,11 @@ mod stores;
 mod unmatched_patterns;
 mod unmet_grants;
 
-pub(crate) use counts::GateCounts;
 pub(crate) use gates::GateRegistry;
-pub(crate) use known_servers::KnownServer;
-pub(crate) use lazy_port::{LazyGraph, LazyLibrary, LazyWorkspace};
+use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 pub(crate) use pipeline::AnonymousCallers;
-pub(crate) use servers::HostServers;
-pub(crate) use stores::{documents, knowledge, logins};
+pub(crate) use servers::{HostServers, KnownServer};
+pub(crate) use stores::{GateCounts, documents, knowledge, logins};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -64,9 +60,6 @@ impl Clock for SystemClock {
 /// unchanged parts.
 pub(crate) struct Composition {
     pub(crate) config: Arc<Config>,
-    pub(crate) knowledge: Arc<LazyGraph>,
-    pub(crate) documents: Arc<LazyLibrary>,
-    pub(crate) artifacts: Arc<LazyWorkspace>,
     pub(crate) models: sandbox::ModelPorts,
     /// Reasons why models are not available.
     pub(crate) missing: MissingModels,
@@ -79,9 +72,9 @@ pub(crate) struct Composition {
 /// Stores and connections that must be closed at shutdown.
 #[derive(Clone)]
 pub(crate) struct HostStores {
-    knowledge: Arc<LazyGraph>,
-    documents: Arc<LazyLibrary>,
-    artifacts: Arc<LazyWorkspace>,
+    pub(crate) knowledge: Arc<LazyGraph>,
+    pub(crate) documents: Arc<LazyLibrary>,
+    pub(crate) artifacts: Arc<LazyWorkspace>,
     kv: Arc<SqliteKv>,
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
@@ -135,57 +128,51 @@ impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let config = Arc::new(config);
         let ConfiguredModels { llm, embedder, missing } = models(&config)?;
-        let knowledge = Arc::new(stores::lazy_knowledge(&config, &embedder));
-        let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
-        let documents = Arc::new(stores::lazy_documents(&config, &embedder));
-        let artifacts = Arc::new(stores::lazy_artifacts(&config, &embedder));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let embeds = Some(Arc::clone(&embedder));
         let tools =
             Arc::new(ToolCatalogStore::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
-        let ledger = stores::ledger(&config, &clock);
         let logins = Arc::new(logins(&config));
         let index = Arc::clone(&tools) as _;
-        let servers =
-            Arc::new(HostServers::new(&config, env, index, Arc::clone(&clock), Arc::clone(&logins)));
+        let servers = HostServers::new(&config, env, index, Arc::clone(&clock), Arc::clone(&logins));
         let stores = HostStores {
-            knowledge: Arc::clone(&knowledge),
-            documents: Arc::clone(&documents),
-            artifacts: Arc::clone(&artifacts),
-            kv: Arc::clone(&kv),
-            servers: Arc::clone(&servers),
-            tools: Arc::clone(&tools),
-            ledger: ledger.clone(),
+            knowledge: Arc::new(LazyPort::new(
+                "the knowledge graph is",
+                &config,
+                &embedder,
+                stores::tool_knowledge,
+            )),
+            documents: Arc::new(LazyPort::new(
+                "the document repositories are",
+                &config,
+                &embedder,
+                stores::documents,
+            )),
+            artifacts: Arc::new(LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts)),
+            kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::clone(&clock))),
+            servers: Arc::new(servers),
+            tools,
+            ledger: stores::ledger(&config, &clock),
             logins,
         };
         let models = sandbox::ModelPorts { llm, embedder, tokens: Arc::new(BpeTokenCounter) };
         let ports = Ports {
             clock,
-            knowledge: Arc::clone(&knowledge) as _,
-            documents: Arc::clone(&documents) as _,
-            kv,
-            artifacts: Arc::clone(&artifacts) as _,
+            knowledge: Arc::clone(&stores.knowledge) as _,
+            documents: Arc::clone(&stores.documents) as _,
+            kv: Arc::clone(&stores.kv) as _,
+            artifacts: Arc::clone(&stores.artifacts) as _,
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::default()),
             models: models.clone(),
-            servers: Some(Arc::clone(&servers.live) as _),
-            tools: Some(tools),
-            ledger: ledger.map(|ledger| ledger as _),
+            servers: Some(Arc::clone(&stores.servers.live) as _),
+            tools: Some(Arc::clone(&stores.tools) as _),
+            ledger: stores.ledger.clone().map(|ledger| ledger as _),
         };
         let limits = system_limits::read();
         let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, limits, ports);
         let gates = GateRegistry::new(Arc::clone(&config), sandbox);
-        Ok(Self {
-            knowledge,
-            documents,
-            artifacts,
-            models,
-            missing,
-            stores,
-            gates,
-            last_listings: Arc::default(),
-            config,
-        })
+        Ok(Self { models, missing, stores, gates, last_listings: Arc::default(), config })
     }
 
     /// Creates the composition of another configuration. Gates with unchanged settings stay loaded, except those in
@@ -198,9 +185,6 @@ impl Composition {
     ) -> Self {
         let gates = self.gates.next(Arc::clone(&config), reread, withdrawn).await;
         Self {
-            knowledge: Arc::clone(&self.knowledge),
-            documents: Arc::clone(&self.documents),
-            artifacts: Arc::clone(&self.artifacts),
             models: self.models.clone(),
             missing: self.missing.clone(),
             stores: self.stores.clone(),
@@ -212,7 +196,7 @@ impl Composition {
 
     /// Builds the views to serve: the chosen preset, which must work, and, if `all` is set, every served preset by
     /// name, which may fail.
-    pub(crate) async fn views(&self, chosen: &CompiledPreset, all: bool) -> Result<PresetViews, String> {
+    pub(crate) async fn views(&self, chosen: &CompiledPreset, all: bool) -> Result<PresetViews, PlainError> {
         let default = self.view(chosen).await?;
         let mut presets = BTreeMap::new();
         let named = self.config.served_presets().map(String::as_str);
@@ -220,14 +204,14 @@ impl Composition {
         for name in named.into_iter().filter(|_| all) {
             let view = match CompiledPreset::compile(&self.config.presets, name) {
                 Ok(compiled) => self.view(&compiled).await,
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.into()),
             };
-            presets.insert(name.to_owned(), view);
+            presets.insert(name.to_owned(), view.map_err(String::from));
         }
         Ok(PresetViews { default, presets })
     }
 
-    async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, String> {
+    async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, PlainError> {
         let offers = self.offers(compiled, ServerWait::None).await?;
         let starting = offers
             .iter()
@@ -257,13 +241,13 @@ impl Composition {
     }
 
     /// Builds the catalog of one preset. The error names preset, gate and file.
-    pub(crate) async fn catalog(&self, compiled: &CompiledPreset) -> Result<Catalog, String> {
+    pub(crate) async fn catalog(&self, compiled: &CompiledPreset) -> Result<Catalog, PlainError> {
         let offers = self.offers(compiled, COMMAND_WAIT).await?;
         self.check_changes(compiled, &offers)?;
         self.build(compiled, offers)
     }
 
-    fn build(&self, compiled: &CompiledPreset, offers: Vec<SourceListing>) -> Result<Catalog, String> {
+    fn build(&self, compiled: &CompiledPreset, offers: Vec<SourceListing>) -> Result<Catalog, PlainError> {
         let mut compiled = compiled.clone();
         compiled.filters_on = self.config.intelligence.enabled;
         let mut catalog = Catalog::build(&compiled, offers)
@@ -275,12 +259,12 @@ impl Composition {
     }
 
     /// Builds the catalog of every served preset. An entry is an error if that preset cannot be served.
-    pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, String>)> {
+    pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, PlainError>)> {
         let mut catalogs = Vec::new();
         for name in self.config.served_presets() {
             let catalog = match CompiledPreset::compile(&self.config.presets, name) {
                 Ok(compiled) => self.catalog(&compiled).await,
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.into()),
             };
             catalogs.push((name.as_str(), catalog));
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use gatehouse_core::lock;
 
 use crate::{
     archive,
@@ -40,8 +41,7 @@ impl GlobalArgs {
         let mut config = Config::from_text(&found.text, self.gates.as_deref(), None, env)?;
         config.choice = found.choice;
         // Complete an interrupted restore before any code reads the data.
-        archive::finish(&config.state)
-            .map_err(|why| ConfigError::new(config.state.display().to_string(), why))?;
+        archive::finish(&config.state).map_err(|why| ConfigError::new(config.state.display(), why))?;
         Ok(config)
     }
 
@@ -67,16 +67,12 @@ impl GlobalArgs {
 
     fn open(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {
         let composition = Composition::new(config, env)?;
-        self.stores().push(composition.stores.clone());
+        lock(&self.stores).push(composition.stores.clone());
         Ok(composition)
     }
 
-    fn stores(&self) -> std::sync::MutexGuard<'_, Vec<HostStores>> {
-        gatehouse_core::lock(&self.stores)
-    }
-
     pub(crate) async fn close(&self) {
-        let open = std::mem::take(&mut *self.stores());
+        let open = std::mem::take(&mut *lock(&self.stores));
         for stores in open {
             stores.close().await;
         }

@@ -2,6 +2,9 @@
 //!
 //! Exit codes: 0 success, 1 the command failed, 2 wrong usage or configuration.
 
+#[macro_use]
+mod plain_error;
+
 mod archive;
 mod built_in;
 mod check;
@@ -48,8 +51,8 @@ fn main() -> ExitCode {
             return report_failure(&failure);
         }
     };
-    out::set_options(out::OutputOptions { quiet: cli.is_quiet(), colors: env.colors() });
-    let _log = telemetry::start(env.log(), cli.log());
+    out::set_options(out::OutputOptions { quiet: cli.quiet, colors: env.colors() });
+    let _log = telemetry::start(env.get("GATEHOUSE_LOG"), cli.log());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Guests that compute yield often. The default, a look at timers and new work every 61 polls, would delay all other
     // tasks by more than a few milliseconds.
@@ -65,7 +68,7 @@ fn main() -> ExitCode {
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(cli::CommandError::Failed(format!("cannot start the runtime: {error}"))),
+        Err(error) => Err(cli::CommandError::failed(format!("cannot start the runtime: {error}"))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -21,7 +21,7 @@ pub(crate) struct PinnedCommand {
 
 impl PinnedCommand {
     pub(crate) fn new(config: &Config, global: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
-        let program = std::env::current_exe().map_err(|error| CommandError::Failed(error.to_string()))?;
+        let program = std::env::current_exe().map_err(CommandError::failed)?;
         let file =
             config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
         if config.choice.by_trust {

@@ -25,6 +25,7 @@ fn page() -> String {
     page.push('\n');
     let mut leaves = Vec::new();
     collect(&root, "gatehouse", &mut leaves);
+    leaves.sort_by_key(|(name, _)| examples::place(name));
     for (name, command) in leaves {
         let _ = write!(page, "## {name}\n\n{}.\n\n", about_text(command));
         let mut usage = name.clone();
@@ -41,7 +42,7 @@ fn page() -> String {
             own().filter(|one| one.get_id() != "help").for_each(|one| row(&mut page, one));
             page.push('\n');
         }
-        let given = examples::for_command(name.strip_prefix("gatehouse ").unwrap_or_default());
+        let given = examples::for_command(&name);
         if !given.is_empty() {
             page.push_str("| example | description |\n|---|---|\n");
             for (line, what) in given {

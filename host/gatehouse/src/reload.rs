@@ -22,7 +22,8 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, file_params, trust},
+    config::{Config, Env, file_params, trust::TrustedFiles},
+    plain_error::PlainError,
     watch::DirectoryWatcher,
 };
 use change::ChangeSet;
@@ -180,7 +181,8 @@ impl Reloader {
         if self.text.as_ref() == Some(&text) && !file_params::changed(&in_force.param_files) {
             return;
         }
-        if self.origin.by_trust && !trust::is_trusted(&file, &text) {
+        let trusts = |list: TrustedFiles| list.trusts(&file, text.as_bytes()) == Some(true);
+        if self.origin.by_trust && !TrustedFiles::read().is_ok_and(trusts) {
             // Read again next time, until the file is trusted or restored.
             (self.text, self.pending_config) = (None, None);
             let file = file.display();
@@ -205,7 +207,7 @@ impl Reloader {
     }
 
     /// Composes the change and swaps it in. Returns the reason and changes nothing if that fails.
-    async fn apply(&mut self, change: &ChangeSet) -> Result<(), String> {
+    async fn apply(&mut self, change: &ChangeSet) -> Result<(), PlainError> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
         let reread = change.reread.keys().cloned().collect();
         let withdrawn =
@@ -266,7 +268,7 @@ impl Reloader {
             }
         }
         for (name, why) in &change.withdraw {
-            self.report.gate_withdrawn(name, why);
+            self.report.gate(name, format!("its tools are withdrawn until its file is back: {why}"));
         }
         if change.configuration.is_some() {
             self.pending_config = None;

@@ -26,7 +26,7 @@ pub(crate) fn shutdown_token(drain: Option<Duration>) -> CancellationToken {
         thread::Builder::new().name("signals".into()).spawn(listen)
     });
     if let Err(error) = started {
-        warn_unhandled(&error);
+        tracing::warn!(%error, "cannot handle signals; they end this process and its calls immediately");
     }
     stop
 }
@@ -47,10 +47,6 @@ fn open_signals() -> std::io::Result<(Runtime, Signals)> {
     }
 }
 
-fn warn_unhandled(error: &std::io::Error) {
-    tracing::warn!(%error, "cannot handle signals; they end this process and its calls immediately");
-}
-
 async fn listen(mut signals: Signals, stop: &CancellationToken, drain: Option<Duration>) {
     signals.next().await;
     stop.cancel();
@@ -63,7 +59,6 @@ async fn listen(mut signals: Signals, stop: &CancellationToken, drain: Option<Du
     }
 }
 
-#[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
@@ -71,7 +66,6 @@ struct Signals {
     hang_up: Option<tokio::signal::unix::Signal>,
 }
 
-#[cfg(unix)]
 impl Signals {
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -92,7 +86,6 @@ impl Signals {
     }
 }
 
-#[cfg(unix)]
 async fn recv_hang_up(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
     match signal {
         Some(signal) => signal.recv().await,
@@ -101,35 +94,18 @@ async fn recv_hang_up(signal: &mut Option<tokio::signal::unix::Signal>) -> Optio
 }
 
 /// Returns whether SIGHUP is ignored. Other systems than Linux show that only through a call that can change it.
-#[cfg(unix)]
 fn ignores_hang_up() -> bool {
     std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, 1))
 }
 
 /// Returns whether a signal is in `SigIgn`, a bit set with the first signal in the lowest bit.
-#[cfg(unix)]
 fn ignores(status: &str, signal: u32) -> bool {
     let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or_default();
     set >> (signal - 1) & 1 == 1
 }
 
-#[cfg(not(unix))]
-struct Signals(tokio::signal::windows::CtrlC);
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        tokio::signal::windows::ctrl_c().map(Self)
-    }
-
-    async fn next(&mut self) -> i32 {
-        self.0.recv().await;
-        INTERRUPTED
-    }
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

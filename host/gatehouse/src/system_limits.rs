@@ -27,11 +27,11 @@ pub(crate) fn check(limits: SystemLimits) -> Result<(), CommandError> {
     let Some(memory) = limits.memory else { return Ok(()) };
     let shown = format_bytes(memory);
     if memory < MIN_MEMORY {
-        return Err(CommandError::Failed(format!(
+        bail!(
             "the memory of this process is limited to {shown} (by its control group), and a host needs {}. Raise the \
             limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
             format_bytes(MIN_MEMORY)
-        )));
+        );
     }
     tracing::info!("memory is limited to {shown}: gates and calls share it");
     Ok(())

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -89,13 +90,7 @@ type DirectoryId = (u64, u64);
 
 fn identity(folder: &Path) -> Option<DirectoryId> {
     let meta = std::fs::metadata(folder).ok()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        Some((meta.dev(), meta.ino()))
-    }
-    #[cfg(not(unix))]
-    Some((0, u64::from(meta.is_dir())))
+    Some((meta.dev(), meta.ino()))
 }
 
 /// Returns the quiet period after an event. `None` if it is not a change, such as a read, which this host also causes.

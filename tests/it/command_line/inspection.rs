@@ -129,7 +129,25 @@ fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
         serde_json::from_str(&run(&place, 1, &["presets", "check", "--json"]).stdout()).expect("JSON");
     assert_eq!((&told[0]["preset"], &told[0]["ok"]), (&"bad".into(), &false.into()));
     assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("unknown gate 'weather'")), "{told}");
-    assert_eq!(told[1], json!({"preset": "good", "ok": true, "tools": 1}));
+    let warnings = told[1]["warnings"].clone();
+    assert_eq!(told[1], json!({"preset": "good", "ok": true, "tools": 1, "warnings": warnings}));
+}
+
+#[test]
+fn presets_check_warns_of_gates_without_grants_and_names_the_line_to_add() {
+    let presets = "[presets.good]\ngates.idea = {}\n";
+    let place = Place::with(presets, &["idea"]);
+    let text = run(&place, 0, &["presets", "check"]).stdout();
+    let warning = "presets.toml:2:7: preset 'good': gate 'idea' is granted nothing that it asks for";
+    let line = "write grants = [\"knowledge\", \"models\"] under [gates.idea] in presets.toml";
+    let told = text.lines().find(|line| line.starts_with("warning ")).expect("a warning");
+    assert!(told.contains(warning) && told.ends_with(line), "{text}");
+    // Some grants are a choice.
+    place.write("presets.toml", format!("{presets}[gates.idea]\ngrants = [\"models\"]\n"));
+    let told = run(&place, 0, &["presets", "check", "--json"]).json();
+    assert_eq!(told[0], json!({"preset": "good", "ok": true, "tools": 1}));
+    let shipped = run(&Place::shipped(), 0, &["presets", "check"]).stdout();
+    assert!(!shipped.contains("granted nothing"), "{shipped}");
 }
 
 #[test]

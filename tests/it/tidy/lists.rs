@@ -35,7 +35,7 @@ fn every_stage_stands_in_the_line() {
     let text = read(path);
     let composed = "host/gatehouse/src/compose/pipeline.rs";
     let list = read(composed);
-    let stages = words_after(between(composed, &list, "pub(crate) fn pipeline(", "\n}\n"), "Arc::new(");
+    let stages = words_after(between(composed, &list, "Pipeline::new(vec![", "\n        ])\n"), "Arc::new(");
     let line: Vec<String> = stages.iter().map(|stage| stage.trim_end_matches("_stage").to_owned()).collect();
     let folder = "host/core/src/pipeline";
     let mut sorted = line.clone();

@@ -1,9 +1,14 @@
 //! Creates archives. The target file appears only when it is complete.
+//!
+//! Walks directories that gates may write to at the same time: follows no links and opens only regular files, even if
+//! entries are replaced during the walk. Anything else is skipped and reported, so that no gate can block the backup.
 
 use std::{
     collections::BTreeMap,
+    ffi::CStr,
     fs::File,
     io::{self, Read, Seek as _, Write},
+    os::fd::{AsFd, OwnedFd},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -11,33 +16,37 @@ use std::{
 use gatehouse_core::hash::hex;
 use gatehouse_files::{ScratchFolder, sweep};
 use gatehouse_stores::{DataFile, DatabaseLock};
+use rustix::{
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
+    io::Errno,
+};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
-use super::{ArchiveManifest, EntryKind, FOLDERS, FORMAT, MANIFEST, io_message, tree};
+use super::{ArchiveManifest, EntryKind, FOLDERS, FORMAT, MANIFEST, PlainError, io_message};
 
 pub(crate) struct ArchiveSummary {
     pub(crate) manifest: ArchiveManifest,
     pub(crate) bytes: u64,
 }
 
-pub(super) struct ArchiveWriter {
+struct ArchiveWriter {
     tar: Builder<File>,
-    pub(super) files: BTreeMap<String, EntryKind>,
-    pub(super) left_out: Vec<String>,
+    files: BTreeMap<String, EntryKind>,
+    left_out: Vec<String>,
     /// Buffer for one entry: tar stores the size first, and files can change while they are read.
     scratch: File,
 }
 
 /// Creates an archive of a data directory. Blocking.
-pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSummary, String> {
+pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSummary, PlainError> {
     if !force && target.symlink_metadata().is_ok() {
-        return Err(format!("{} already exists; name another file, or add --force", target.display()));
+        bail!("{} already exists; name another file, or add --force", target.display());
     }
     if !DataFile::ALL.iter().any(|kept| state.join(kept.file()).exists())
         && !FOLDERS.iter().any(|folder| state.join(folder).exists())
     {
-        return Err(format!("there is nothing to back up in {}", state.display()));
+        bail!("there is nothing to back up in {}", state.display());
     }
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: io::Error| io_message("written", target, error) + "; no file was written";
@@ -45,8 +54,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     let _locks = DataFile::ALL
         .map(|kept| DatabaseLock::lock_shared(kept, &state.join(kept.file())))
         .into_iter()
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|fault| fault.in_one_line())?;
+        .collect::<Result<Vec<_>, _>>()?;
     // Work in a private directory. First remove those of killed backups.
     sweep(folder);
     let work = ScratchFolder::new_in(folder).map_err(failed)?;
@@ -68,7 +76,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
         writer.file(kept.file(), 0o600, file).map_err(failed)?;
     }
     for folder in FOLDERS {
-        tree::add(&mut writer, &state.join(folder), folder).map_err(failed)?;
+        add_tree(&mut writer, &state.join(folder), folder).map_err(failed)?;
     }
     let databases = databases.into_iter().map(|(kept, schema)| (kept.file().to_owned(), schema)).collect();
     let manifest = writer.finish(databases).map_err(failed)?;
@@ -82,7 +90,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
 
 impl ArchiveWriter {
     /// Adds the current content of a file, with its digest.
-    pub(super) fn file(&mut self, path: &str, mode: u32, mut file: impl Read) -> io::Result<()> {
+    fn file(&mut self, path: &str, mode: u32, mut file: impl Read) -> io::Result<()> {
         self.scratch.set_len(0)?;
         self.scratch.rewind()?;
         let mut digested = DigestWriter { inner: &mut self.scratch, digest: Sha256::new() };
@@ -96,17 +104,17 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    pub(super) fn folder(&mut self, path: &str, mode: u32) -> io::Result<()> {
+    fn folder(&mut self, path: &str, mode: u32) -> io::Result<()> {
         self.tar.append_data(&mut header(EntryType::Directory, mode), format!("{path}/"), io::empty())
     }
 
-    pub(super) fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+    fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.tar.append_link(&mut header(EntryType::Symlink, 0o777), path, target)?;
         self.files.insert(path.to_owned(), EntryKind::Link(target.to_owned()));
         Ok(())
     }
 
-    pub(super) fn leave_out(&mut self, path: &str, why: impl std::fmt::Display) {
+    fn leave_out(&mut self, path: &str, why: impl std::fmt::Display) {
         self.left_out.push(format!("{path}: {why}"));
     }
 
@@ -153,4 +161,104 @@ impl<W: Write> Write for DigestWriter<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
+}
+
+/// Maximum depth of nested directories. Each level holds an open file descriptor.
+const MAX_DEPTH: usize = 64;
+
+/// Adds a directory as `name`, if it exists.
+fn add_tree(writer: &mut ArchiveWriter, folder: &Path, name: &str) -> io::Result<()> {
+    match open(CWD, folder, OFlags::DIRECTORY) {
+        Ok(folder) => below(writer, &folder, name, MAX_DEPTH),
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize) -> io::Result<()> {
+    writer.folder(name, fstat(folder)?.st_mode & 0o777)?;
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            entries.push(entry.file_name().to_owned());
+        }
+    }
+    entries.sort();
+    for entry in entries {
+        let Ok(shown) = entry.to_str() else {
+            writer.leave_out(&format!("{name}/{}", entry.to_string_lossy()), "its name is not UTF-8");
+            continue;
+        };
+        let path = format!("{name}/{shown}");
+        match one(writer, folder, &entry, &path, depth) {
+            Ok(()) => {}
+            // Removed since the directory was read.
+            Err(CopyError::Source(Errno::NOENT)) => {}
+            Err(CopyError::Source(error)) => writer.leave_out(&path, error),
+            Err(CopyError::Target(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+enum CopyError {
+    Source(Errno),
+    Target(io::Error),
+}
+
+impl From<Errno> for CopyError {
+    fn from(error: Errno) -> Self {
+        Self::Source(error)
+    }
+}
+
+fn one(
+    writer: &mut ArchiveWriter,
+    folder: &OwnedFd,
+    entry: &CStr,
+    path: &str,
+    depth: usize,
+) -> Result<(), CopyError> {
+    let about = statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW)?;
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::Directory if depth == 0 => {
+            writer.leave_out(path, format!("more than {MAX_DEPTH} nested directories"));
+            Ok(())
+        }
+        FileType::Directory => {
+            let inner = open(folder, entry, OFlags::DIRECTORY)?;
+            below(writer, &inner, path, depth - 1).map_err(CopyError::Target)
+        }
+        FileType::RegularFile => {
+            // If it became a pipe since `statat`, opening it must not block.
+            let file = open(folder, entry, OFlags::NONBLOCK)?;
+            let about = fstat(&file)?;
+            if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+                writer.leave_out(path, "it is not a regular file");
+                return Ok(());
+            }
+            // If a file grows while it is read, copy only its initial size.
+            let content = File::from(file).take(u64::try_from(about.st_size).unwrap_or(0));
+            writer.file(path, about.st_mode & 0o777, content).map_err(CopyError::Target)
+        }
+        FileType::Symlink => {
+            let target = readlinkat(folder, entry, Vec::new())?;
+            match target.to_str() {
+                Ok(target) => writer.link(path, target).map_err(CopyError::Target),
+                Err(_) => {
+                    writer.leave_out(path, "its target is not UTF-8");
+                    Ok(())
+                }
+            }
+        }
+        _ => {
+            writer.leave_out(path, "it is not a regular file");
+            Ok(())
+        }
+    }
+}
+
+fn open(folder: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd, Errno> {
+    openat(folder, name, flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }

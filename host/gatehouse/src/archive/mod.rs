@@ -8,7 +8,6 @@
 
 mod make;
 mod swap;
-mod tree;
 mod unpack;
 
 use std::{collections::BTreeMap, path::Path};
@@ -16,6 +15,7 @@ use std::{collections::BTreeMap, path::Path};
 use gatehouse_stores::DataFile;
 use serde::{Deserialize, Serialize};
 
+use crate::plain_error::PlainError;
 pub(crate) use make::make;
 pub(crate) use swap::{finish, restore_archive};
 

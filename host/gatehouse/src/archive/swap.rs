@@ -14,20 +14,24 @@ use std::{
 use gatehouse_files::{ScratchFolder, sweep, write_atomic};
 use gatehouse_stores::{DataFile, DatabaseLock};
 
-use super::{ArchiveManifest, io_message, names, unpack::unpack};
+use super::{ArchiveManifest, PlainError, io_message, names, unpack::unpack};
 use crate::presence;
 
 const WORK_FOLDER: &str = "restore";
 
 /// Restores a data directory from an archive. Blocking.
-pub(crate) fn restore_archive(archive: &Path, state: &Path, force: bool) -> Result<ArchiveManifest, String> {
+pub(crate) fn restore_archive(
+    archive: &Path,
+    state: &Path,
+    force: bool,
+) -> Result<ArchiveManifest, PlainError> {
     let there: Vec<&str> = names().filter(|name| state.join(name).symlink_metadata().is_ok()).collect();
     if !force && !there.is_empty() {
-        return Err(format!(
+        bail!(
             "{} already contains {}; save that with `gatehouse backup`, and add --force to replace it",
             state.display(),
             there.join(", ")
-        ));
+        );
     }
     let failed = |error: io::Error| io_message("written", state, error) + "; nothing was changed";
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
@@ -45,17 +49,18 @@ pub(crate) fn restore_archive(archive: &Path, state: &Path, force: bool) -> Resu
 }
 
 /// Resumes a committed restore, or removes an uncommitted one. Costs one directory lookup if there is none.
-pub(crate) fn finish(state: &Path) -> Result<(), String> {
+pub(crate) fn finish(state: &Path) -> Result<(), PlainError> {
     sweep(state);
     if !state.join(WORK_FOLDER).join("ready").exists() {
         return Ok(());
     }
     let _locks = lock_exclusively(state)?;
-    resume_swap(state).map_err(|error| io_message("written", state, error) + "; a restore is incomplete")
+    let swapped = resume_swap(state);
+    swapped.map_err(|error| (io_message("written", state, error) + "; a restore is incomplete").into())
 }
 
 /// Acquires the right to replace all data: no host runs on the data directory, and no process has a database open.
-fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, String> {
+fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, PlainError> {
     let hosts = presence::running(state);
     if !hosts.is_empty() {
         let each: Vec<String> = hosts
@@ -65,15 +70,12 @@ fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, String> {
                 None => format!("process {} over stdio", host.facts.pid),
             })
             .collect();
-        return Err(format!(
-            "hosts are running on {}: {}. Stop them first",
-            state.display(),
-            each.join(", ")
-        ));
+        let (state, each) = (state.display(), each.join(", "));
+        bail!("hosts are running on {state}: {each}. Stop them first");
     }
     let locks =
         DataFile::ALL.iter().map(|kept| DatabaseLock::lock_exclusive(*kept, &state.join(kept.file())));
-    locks.collect::<Result<_, _>>().map_err(|fault| fault.in_one_line())
+    Ok(locks.collect::<Result<_, _>>()?)
 }
 
 fn commit(work: ScratchFolder, new: &Path, state: &Path) -> io::Result<()> {

@@ -16,7 +16,9 @@ use gatehouse_stores::{DataFile, check};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
-use super::{ArchiveManifest, EntryKind, FOLDERS, FORMAT, MANIFEST, io_message, make::DigestWriter};
+use super::{
+    ArchiveManifest, EntryKind, FOLDERS, FORMAT, MANIFEST, PlainError, io_message, make::DigestWriter,
+};
 
 /// Maximum size of the manifest: about ten thousand files for each of a hundred gates.
 const MAX_MANIFEST: u64 = 256 << 20;
@@ -24,7 +26,7 @@ const MAX_MANIFEST: u64 = 256 << 20;
 const MAX_PATH: usize = 16 << 10;
 
 /// Unpacks and checks an archive. Afterwards `folder` matches the manifest. Blocking.
-pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, String> {
+pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, PlainError> {
     let file = File::open(archive).map_err(|error| io_message("read", archive, error))?;
     let wrong = |why: String| format!("{} is not a backup that can be restored: {why}", archive.display());
     let mut unpacked = ArchiveUnpacker { folder, found: BTreeMap::new(), manifest: None };
@@ -33,7 +35,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
     for entry in entries {
         let entry = entry.map_err(|error| wrong(error.to_string()))?;
         if unpacked.manifest.is_some() {
-            return Err(wrong("data follows its manifest".to_owned()));
+            return Err(wrong("data follows its manifest".to_owned()).into());
         }
         unpacked.unpack_entry(entry).map_err(|failed| match failed {
             UnpackError::Archive(why) => wrong(why),
@@ -44,10 +46,10 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, S
         unpacked.manifest.ok_or_else(|| wrong("it has no manifest, so it is incomplete".into()))?;
     let differs = manifest.files.iter().find(|(path, kind)| unpacked.found.get(*path) != Some(*kind));
     if let Some((path, _)) = differs {
-        return Err(wrong(format!("'{path}' is missing or does not match the manifest")));
+        return Err(wrong(format!("'{path}' is missing or does not match the manifest")).into());
     }
     if unpacked.found.len() != manifest.files.len() {
-        return Err(wrong("it contains files that its manifest does not list".to_owned()));
+        return Err(wrong("it contains files that its manifest does not list".to_owned()).into());
     }
     for kept in DataFile::ALL {
         let path = folder.join(kept.file());
@@ -89,7 +91,7 @@ impl ArchiveUnpacker<'_> {
         let path = path.trim_end_matches('/').to_owned();
         let kind = entry.header().entry_type();
         if path == MANIFEST && kind == EntryType::Regular {
-            self.manifest = Some(manifest(&mut entry).map_err(bad)?);
+            self.manifest = Some(manifest(&mut entry).map_err(|why| bad(why.into()))?);
             return Ok(());
         }
         if !allowed(&path) {
@@ -136,20 +138,20 @@ fn copy(entry: &mut impl Read, file: &mut impl io::Write) -> Result<u64, UnpackE
     }
 }
 
-fn manifest(entry: &mut impl Read) -> Result<ArchiveManifest, String> {
+fn manifest(entry: &mut impl Read) -> Result<ArchiveManifest, PlainError> {
     let value: serde_json::Value = serde_json::from_reader(io::BufReader::new(entry.take(MAX_MANIFEST)))
         .map_err(|error| format!("its manifest is damaged: {error}"))?;
     match value["format"].as_u64() {
         Some(format) if format == u64::from(FORMAT) => {}
         Some(format) => {
             let by = value["gatehouse"].as_str().unwrap_or("unknown");
-            return Err(format!(
+            bail!(
                 "it has layout {format} of gatehouse {by}, and this version supports {FORMAT}; update gatehouse"
-            ));
+            );
         }
         None => return Err("its manifest has no layout version".into()),
     }
-    serde_json::from_value(value).map_err(|error| format!("its manifest is damaged: {error}"))
+    serde_json::from_value(value).map_err(|error| format!("its manifest is damaged: {error}").into())
 }
 
 /// Returns whether a path is a database or below one of the archived directories, with plain names only.

@@ -64,6 +64,12 @@ enum OptionalProperties {
     Included,
 }
 
+impl OptionalProperties {
+    fn are_at(self, depth: usize) -> bool {
+        self == Self::Included && depth < MAX_DEPTH
+    }
+}
+
 /// Generates values. `root` is the schema that references resolve in.
 struct ValueGenerator<'a> {
     root: &'a Value,
@@ -106,16 +112,12 @@ impl<'a> ValueGenerator<'a> {
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut object = Map::new();
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-            if required.contains(&name.as_str())
-                || (optionals == OptionalProperties::Included && depth < MAX_DEPTH)
-            {
+            if required.contains(&name.as_str()) || optionals.are_at(depth) {
                 object.insert(name.clone(), self.value(member, optionals, depth + 1));
             }
         }
         let others = schema.get("additionalProperties").filter(|others| others.is_object());
-        if let Some(others) =
-            others.filter(|_| optionals == OptionalProperties::Included && depth < MAX_DEPTH)
-        {
+        if let Some(others) = others.filter(|_| optionals.are_at(depth)) {
             object.insert("a key of its own".into(), self.value(others, optionals, depth + 1));
         }
         Value::Object(object)
@@ -123,8 +125,7 @@ impl<'a> ValueGenerator<'a> {
 
     fn array(&self, schema: &'a Value, optionals: OptionalProperties, depth: usize) -> Value {
         let least = schema["minItems"].as_u64().unwrap_or(0);
-        let wanted =
-            if optionals == OptionalProperties::Included && depth < MAX_DEPTH { least.max(1) } else { least };
+        let wanted = least.max(u64::from(optionals.are_at(depth)));
         let count = wanted.min(schema["maxItems"].as_u64().unwrap_or(u64::MAX)).min(1_000);
         let item =
             schema.get("items").map_or(Value::Bool(true), |items| self.value(items, optionals, depth + 1));

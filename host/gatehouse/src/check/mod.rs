@@ -4,12 +4,20 @@
 
 mod instances;
 pub(crate) mod providers;
-mod tools;
 
-use gatehouse_core::{FaultKind, Source, names::quoted, schema, source::Listing, tool::ToolSpec};
-use gatehouse_sandbox::Gate;
+use gatehouse_core::{
+    FaultKind, Source,
+    names::quoted,
+    outcome::Reply,
+    schema::{self, Schema},
+    source::Listing,
+    tool::ToolSpec,
+};
+use gatehouse_sandbox::{Gate, ProbeOutcome, ProbeReport};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use crate::plain_error::PlainError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -31,11 +39,11 @@ pub(crate) struct CheckLine {
 }
 
 impl CheckLine {
-    fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
+    pub(crate) fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
         Self { check: check.into(), verdict: CheckStatus::Ok, said: said.into() }
     }
 
-    fn warning(check: impl Into<String>, said: impl Into<String>) -> Self {
+    pub(crate) fn warning(check: impl Into<String>, said: impl Into<String>) -> Self {
         Self { check: check.into(), verdict: CheckStatus::Warning, said: said.into() }
     }
 
@@ -47,10 +55,13 @@ impl CheckLine {
         Self { check: check.into(), verdict: CheckStatus::Failed, said: said.into() }
     }
 
-    fn from_result(check: &str, found: Result<String, String>) -> Self {
+    pub(crate) fn from_result(
+        check: impl Into<String>,
+        found: Result<String, impl Into<PlainError>>,
+    ) -> Self {
         match found {
             Ok(said) => Self::ok(check, said),
-            Err(why) => Self::failed(check, why),
+            Err(why) => Self::failed(check, Into::<PlainError>::into(why)),
         }
     }
 }
@@ -88,9 +99,9 @@ pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
     let mut peak = 0;
     for tool in &listing.tools {
         lines.extend(providers_take(tool));
-        lines.push(tools::check(gate, tool, &params, &mut peak).await);
+        lines.push(check_tool(gate, tool, &params, &mut peak).await);
     }
-    lines.push(CheckLine::from_result("an unknown tool is not found", tools::unknown(gate, &params).await));
+    lines.push(CheckLine::from_result("an unknown tool is not found", unknown_tool(gate, &params).await));
     let most = gate.limits().memory >> 20;
     let peak = peak as f64 / f64::from(1 << 20);
     lines.push(CheckLine::ok(
@@ -115,7 +126,7 @@ fn providers_take(tool: &ToolSpec) -> Option<CheckLine> {
     (!found.is_empty()).then(|| CheckLine::warning(what, found.join("; ")))
 }
 
-async fn describe_again(gate: &Gate, first: &Listing) -> Result<String, String> {
+async fn describe_again(gate: &Gate, first: &Listing) -> Result<String, PlainError> {
     match gate.describe(&Map::new()).await {
         Ok(again) if again == *first => Ok(String::new()),
         Ok(_) => {
@@ -123,16 +134,16 @@ async fn describe_again(gate: &Gate, first: &Listing) -> Result<String, String> 
             randomness or hash order"
                 .into())
         }
-        Err(fault) => Err(format!("the second time: {}", fault.in_one_line())),
+        Err(fault) => Err(format!("the second time: {}", fault.in_one_line()).into()),
     }
 }
 
 /// Checks that explicit default parameters mean the same as omitted ones.
-async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
+async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, PlainError> {
     let properties = listing.params_schema.get("properties").and_then(Value::as_object);
     let without = properties.into_iter().flatten().find(|(_, member)| member.get("default").is_none());
     if let Some((name, _)) = without {
-        return Err(format!("parameter '{}' has no default in the params-schema", quoted(name, 64)));
+        bail!("parameter '{}' has no default in the params-schema", quoted(name, 64));
     }
     let written = schema::with_defaults(&listing.params_schema, &Map::new());
     // `list` also validates the parameters, so it refuses defaults that the schema does not allow.
@@ -140,15 +151,75 @@ async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
     match gate.describe(&written).await {
         Ok(same) if same == *listing => Ok(Value::Object(written).to_string()),
         Ok(_) => Err("describe returns different results if the defaults are written out".into()),
-        Err(fault) => Err(format!("its own defaults: {}", fault.in_one_line())),
+        Err(fault) => Err(format!("its own defaults: {}", fault.in_one_line()).into()),
     }
 }
 
-async fn unknown_parameter(gate: &Gate) -> Result<String, String> {
+async fn unknown_parameter(gate: &Gate) -> Result<String, PlainError> {
     let given = Map::from_iter([("no_such_parameter".to_owned(), Value::Bool(true))]);
     match gate.list(&given).await {
         Err(fault) if fault.kind == FaultKind::InvalidArguments => Ok(quoted(&fault.message, 120)),
-        Err(fault) => Err(format!("but not as an invalid argument: {}", fault.in_one_line())),
+        Err(fault) => Err(format!("but not as an invalid argument: {}", fault.in_one_line()).into()),
         Ok(_) => Err("it is accepted; add \"additionalProperties\": false to the params-schema".into()),
+    }
+}
+
+/// Calls a tool with each instance of its schema. Raises `peak` to the highest memory use of a call, in bytes.
+async fn check_tool(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize) -> CheckLine {
+    let what = format!("tool '{}' answers all arguments that its schema allows", tool.name);
+    if tool.description.trim().is_empty() {
+        return CheckLine::failed(what, "it has no description, so a model cannot choose it");
+    }
+    let tried = instances::generate(&tool.input_schema);
+    if tried.is_empty() {
+        return CheckLine::skipped(what, "found no arguments that match its schema; test it manually");
+    }
+    let (mut replies, mut faults) = (0, 0);
+    for instance in &tried {
+        let ProbeReport { outcome, memory } =
+            gate.try_out(&tool.name, &instance.value.to_string(), params).await;
+        *peak = (*peak).max(memory);
+        let wrong = match outcome {
+            ProbeOutcome::Replied(reply) => {
+                replies += 1;
+                structured(tool, &reply).err().map(String::from)
+            }
+            ProbeOutcome::Faulted(fault) if fault.message.trim().is_empty() => {
+                Some("a fault without a message".into())
+            }
+            // The gate reports a bug of its own. Templates convert uncaught exceptions to this fault.
+            ProbeOutcome::Faulted(fault) if fault.kind == FaultKind::Internal => Some(fault.message),
+            ProbeOutcome::Faulted(_) => {
+                faults += 1;
+                None
+            }
+            ProbeOutcome::Failed(fault) => Some(fault.message),
+        };
+        if let Some(why) = wrong {
+            return CheckLine::failed(what, format!("{}: {why}", instance.label));
+        }
+    }
+    CheckLine::ok(what, format!("{} calls: {replies} replies, {faults} faults", tried.len()))
+}
+
+/// Checks the structured data of a reply against the output schema of the tool.
+fn structured(tool: &ToolSpec, reply: &Reply) -> Result<(), PlainError> {
+    let Some(schema) = tool.output_schema.as_ref().filter(|_| !reply.is_error) else { return Ok(()) };
+    let Some(data) = &reply.structured else {
+        return Err("it declares an output schema, but its reply has no structured data".into());
+    };
+    let checked = Schema::new(schema.clone()).check(data, "member");
+    checked.map_err(|why| format!("its structured data does not match its output schema: {why}").into())
+}
+
+/// Checks the call of an unknown tool, which happens if an older version of the gate had it.
+async fn unknown_tool(gate: &Gate, params: &str) -> Result<String, PlainError> {
+    match gate.try_out("no_such_tool", "{}", params).await.outcome {
+        ProbeOutcome::Faulted(fault) if fault.kind == FaultKind::NotFound => Ok(quoted(&fault.message, 120)),
+        ProbeOutcome::Faulted(fault) => {
+            Err(format!("but as another kind of fault: {}", fault.message).into())
+        }
+        ProbeOutcome::Replied(_) => Err("it replies instead of failing".into()),
+        ProbeOutcome::Failed(fault) => Err(fault.message.into()),
     }
 }

@@ -48,12 +48,12 @@ enum AgentStrategy {
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
+    let catalog = composition.catalog(&compiled).await?;
     let servers = &composition.stores.servers.live;
     let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
     if status.as_ref().is_some_and(|status| !catalog.server_tools.allows_server(status)) {
         let (server, preset) = (&arguments.server, &compiled.preset);
-        return Err(CommandError::Usage(format!("preset '{preset}' has no access to server '{server}'")));
+        return Err(CommandError::usage(format!("preset '{preset}' has no access to server '{server}'")));
     }
     // Starts the server for a moment if it was never listed.
     servers.probe(&arguments.server).await?;
@@ -82,7 +82,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         (true, None) if matches!(arguments.strategy, AgentStrategy::Auto) => {
             (None, "no preset with access to it has the tool `request`".to_owned())
         }
-        (true, None) => return Err(no_request_preset(&arguments.server)),
+        (true, None) => {
+            return Err(CommandError::usage(format!(
+                "no preset with access to server '{}' has the tool `request`, which --strategy subprocess needs; write \
+                `gates.proxy = {{ request = true }}` under one, or use --strategy agent",
+                arguments.server
+            )));
+        }
     };
     let apart = requests.is_some();
     let made = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
@@ -133,13 +139,6 @@ async fn request_preset(
         }
     }
     None
-}
-
-fn no_request_preset(server: &str) -> CommandError {
-    CommandError::Usage(format!(
-        "no preset with access to server '{server}' has the tool `request`, which --strategy subprocess needs; write \
-        `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
-    ))
 }
 
 /// Replaces unusual characters in a tool's name, which the server chooses freely.
@@ -218,7 +217,7 @@ impl TemplateContext<'_> {
             .collect();
         if proxy.is_empty() {
             let preset = &self.catalog.preset;
-            return Err(CommandError::Usage(format!(
+            return Err(CommandError::usage(format!(
                 "preset '{preset}' shows neither the tools of '{server}' nor the gate proxy; add one, or use \
                 --strategy subprocess"
             )));

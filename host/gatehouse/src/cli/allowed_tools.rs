@@ -21,10 +21,7 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     let composition = global.compose(env)?;
-    let catalog = composition
-        .catalog(&compile_preset(&composition, &arguments.preset)?)
-        .await
-        .map_err(CommandError::Failed)?;
+    let catalog = composition.catalog(&compile_preset(&composition, &arguments.preset)?).await?;
     let base = BASE.into_iter().filter(|_| arguments.base).map(str::to_owned);
     let tools = catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
     let tools = tools.map(|entry| format!("mcp__{}__{}", arguments.server, entry.name));

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
     let config = global.config(env)?;
     let (state, file) = (&config.state, &arguments.file);
     let made = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
-    let made = made.map_err(CommandError::Failed)?;
+    let made = made?;
     let elsewhere = external_data(&config);
     let manifest = &made.manifest;
     if arguments.json {

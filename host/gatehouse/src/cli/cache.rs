@@ -44,14 +44,14 @@ pub(super) fn run(command: &Command, global: &GlobalArgs, env: &Env) -> Result<(
         }
         Command::Clean => {
             let (folder, before) = (&config.cache, CacheSize::from_folder(&config.cache));
-            let failed = |error| CommandError::Failed(format!("{}: {error}", folder.display()));
+            let failed = |error| CommandError::failed(format!("{}: {error}", folder.display()));
             cache::clean(folder).map_err(failed)?;
             out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components)));
         }
         Command::Precompile { folder } => {
-            let failed = |error: io::Error| CommandError::Failed(format!("{}: {error}", folder.display()));
+            let failed = |error: io::Error| CommandError::failed(format!("{}: {error}", folder.display()));
             let components = built_in::all().map_err(failed)?;
-            let files = cache::for_package(&components).map_err(CommandError::Failed)?;
+            let files = cache::for_package(&components).map_err(CommandError::failed)?;
             fs::create_dir_all(folder).map_err(failed)?;
             for (name, content) in &files {
                 write_atomic(&folder.join(name), content).map_err(failed)?;

@@ -1,7 +1,7 @@
 //! `gatehouse call`: calls a tool of a preset, through the same pipeline as a client's call.
 
 use std::{
-    io::{self, Read as _},
+    io::{self, Read},
     sync::Arc,
 };
 
@@ -17,7 +17,8 @@ use crate::{
     out,
 };
 
-const MAX_ARGUMENTS: u64 = 16 << 20;
+/// Maximum size of arguments and requests, in bytes.
+pub(super) const MAX_TEXT: u64 = 16 << 20;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -38,14 +39,27 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let given = self::arguments(&arguments.arguments)?;
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = Arc::new(composition.catalog(&compiled).await.map_err(CommandError::Failed)?);
+    let catalog = Arc::new(composition.catalog(&compiled).await?);
     call(&composition, catalog, &arguments.tool, given, arguments.json).await
 }
 
 /// Parses arguments from the command line, or from standard input for `-`.
 pub(super) fn arguments(given: &str) -> Result<Value, CommandError> {
-    serde_json::from_str(&read(given)?)
-        .map_err(|error| CommandError::Usage(format!("the arguments are not JSON: {error}")))
+    let failed = |why: String| CommandError::usage(format!("the arguments {why}"));
+    let text = match given {
+        "-" => read_text(io::stdin().lock())
+            .map_err(|error| failed(format!("cannot be read: {error}")))?
+            .ok_or_else(|| failed(format!("are longer than {} MiB", MAX_TEXT >> 20)))?,
+        _ => given.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| failed(format!("are not JSON: {error}")))
+}
+
+/// Reads a text of at most [`MAX_TEXT`] bytes. `None` if it is longer.
+pub(super) fn read_text(source: impl Read) -> io::Result<Option<String>> {
+    let mut text = String::new();
+    tokio::task::block_in_place(|| source.take(MAX_TEXT + 1).read_to_string(&mut text))?;
+    Ok(Some(text).filter(|text| text.len() as u64 <= MAX_TEXT))
 }
 
 pub(super) async fn call(
@@ -60,7 +74,7 @@ pub(super) async fn call(
     if json {
         let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);
         out::json(&serve::call_result(outcome, data));
-        return if failed { Err(CommandError::Failed(format!("{tool} failed"))) } else { Ok(()) };
+        return if failed { Err(CommandError::failed(format!("{tool} failed"))) } else { Ok(()) };
     }
     print_outcome(tool, outcome)
 }
@@ -85,23 +99,6 @@ pub(super) fn text_of(part: &ContentPart) -> Option<&str> {
     }
 }
 
-fn read(given: &str) -> Result<String, CommandError> {
-    if given != "-" {
-        return Ok(given.to_owned());
-    }
-    let mut text = String::new();
-    let read =
-        tokio::task::block_in_place(|| io::stdin().lock().take(MAX_ARGUMENTS + 1).read_to_string(&mut text));
-    let read = read.map_err(|error| CommandError::Usage(format!("the arguments cannot be read: {error}")))?;
-    if read as u64 > MAX_ARGUMENTS {
-        return Err(CommandError::Usage(format!(
-            "the arguments are longer than {} MiB",
-            MAX_ARGUMENTS >> 20
-        )));
-    }
-    Ok(text)
-}
-
 fn print_outcome(tool: &str, outcome: Outcome) -> Result<(), CommandError> {
     let Reply { content, structured, is_error, meta: _ } = outcome?;
     if let Some(data) = structured.filter(|_| content.is_empty()) {
@@ -119,5 +116,5 @@ fn print_outcome(tool: &str, outcome: Outcome) -> Result<(), CommandError> {
             ContentPart::Other(block) => Value::Object(block).to_string(),
         });
     }
-    if is_error { Err(CommandError::Failed(format!("{tool} reported an error"))) } else { Ok(()) }
+    if is_error { Err(CommandError::failed(format!("{tool} reported an error"))) } else { Ok(()) }
 }

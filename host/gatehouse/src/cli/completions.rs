@@ -2,7 +2,7 @@
 //!
 //! The program completes commands and options, and the names of presets, gates and servers in the configuration.
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, fmt};
 
 use clap::{Arg, Args, Command, CommandFactory as _};
 use clap_complete::{
@@ -34,11 +34,11 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let mut script = Vec::new();
     let shell = arguments.shell.to_string();
-    let failed = |why: String| CommandError::Failed(format!("no script for {shell}: {why}"));
+    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("no script for {shell}: {why}"));
     let shells = Shells::builtins();
-    let completer = shells.completer(&shell).ok_or_else(|| failed("unknown shell".into()))?;
+    let completer = shells.completer(&shell).ok_or_else(|| failed(&"unknown shell"))?;
     let written = completer.write_registration(COMPLETE_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script);
-    written.map_err(|error| failed(error.to_string()))?;
+    written.map_err(|error| failed(&error))?;
     out::line(String::from_utf8_lossy(&script).trim());
     Ok(())
 }

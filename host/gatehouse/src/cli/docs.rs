@@ -11,7 +11,7 @@ use gatehouse_core::ports::{
 };
 use gatehouse_stores::DocumentLibrary;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::{compose, config::Env, out};
 
 #[derive(Subcommand)]
@@ -113,7 +113,7 @@ impl From<SearchModeArg> for SearchMode {
 /// Maximum wait for vectors. The next process that opens the store computes the rest.
 const MAX_VECTOR_WAIT: Duration = Duration::from_secs(600);
 
-fn lines(text: &str) -> Result<LineRange, String> {
+fn lines(text: &str) -> Result<LineRange, PlainError> {
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|line| *line > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (number(first), number(last)) {
@@ -156,7 +156,7 @@ async fn find_repository(
         [] => "Add one with `gatehouse docs add <folder>`.".into(),
         names => format!("There are: {}.", names.join(", ")),
     };
-    Err(CommandError::Usage(format!("there is no repository '{name}'. {known}")))
+    Err(CommandError::usage(format!("there is no repository '{name}'. {known}")))
 }
 
 async fn list(library: &DocumentLibrary, json: bool) -> Result<(), CommandError> {

@@ -6,7 +6,7 @@ use clap::Args;
 use gatehouse_core::{Catalog, CompiledPreset, forwarding, names, workflow};
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
     compose::{COMMAND_WAIT, Composition},
     config::Env,
@@ -85,7 +85,7 @@ async fn explain(
     tool: &str,
 ) -> Result<Explanation, CommandError> {
     let preset = &compiled.preset;
-    let catalog = composition.catalog(compiled).await.map_err(CommandError::Failed)?;
+    let catalog = composition.catalog(compiled).await?;
     if let Some(entry) = catalog.get(tool) {
         let own = &entry.spec.name;
         let alias = if **own == *tool {
@@ -121,7 +121,7 @@ async fn explain(
         );
         return Ok(Explanation { exposed: true, through: None, why });
     }
-    let offers = composition.offers(compiled, COMMAND_WAIT).await.map_err(CommandError::Failed)?;
+    let offers = composition.offers(compiled, COMMAND_WAIT).await?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();
@@ -144,11 +144,12 @@ async fn explain(
     let servers = composition.known_servers().await?;
     // Skip presets that cannot be served: they expose nothing, and `presets check` reports them.
     let presets = composition.catalogs().await;
-    let unasked = match servers::explain(composition, compiled, (&catalog, &presets), &servers, tool).await {
-        Ok(answer) => return Ok(answer),
-        Err(unasked) => unasked,
-    };
-    let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
+    if let Some(answer) = servers::explain(composition, compiled, (&catalog, &presets), &servers, tool).await
+    {
+        return Ok(answer);
+    }
+    let exposes =
+        |catalog: &Result<Catalog, PlainError>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
     let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
         let elsewhere = elsewhere.join(", ");
@@ -159,6 +160,7 @@ async fn explain(
     // The preset's own names come first, because the user asked about this preset.
     let others = presets.iter().filter_map(|(_, catalog)| catalog.as_ref().ok()).flat_map(Catalog::names);
     let near = names::did_you_mean(tool, catalog.names().chain(others));
+    let unasked = servers::unlisted_servers_note(&servers);
     Ok(Explanation::not_exposed(format!(
         "no gate or server of any preset has a tool '{tool}'.{near}{unasked}"
     )))

@@ -3,7 +3,6 @@
 //! It shows the change before it writes, and can remove what it wrote.
 
 mod file;
-mod lessons;
 mod managed_section;
 mod section;
 mod skill;
@@ -17,7 +16,7 @@ use self::{
     managed_section::FileRemainder,
     section::SectionContext,
 };
-use super::{CommandError, GlobalArgs, confirm_on_terminal};
+use super::{CommandError, GlobalArgs, PlainError, confirm_on_terminal};
 use crate::{config::Env, out};
 
 #[derive(Args)]
@@ -107,7 +106,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let folder = &arguments.folder;
     let root =
         folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
-            CommandError::Usage(format!("--folder {}: no such directory", folder.display()))
+            CommandError::usage(format!("--folder {}: no such directory", folder.display()))
         })?;
     let changes = if arguments.undo {
         plan_removal(&arguments, &root)?
@@ -120,7 +119,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         return Ok(());
     }
     for change in &changes {
-        change.check().map_err(CommandError::Failed)?;
+        change.check()?;
         out::line(change.diff().trim_end());
     }
     if arguments.dry_run
@@ -132,8 +131,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let mut done: Vec<&str> = Vec::new();
     for change in &changes {
         change.apply().map_err(|why| match done.as_slice() {
-            [] => CommandError::Failed(why),
-            done => CommandError::Failed(format!("{why} ({} is already written)", done.join(", "))),
+            [] => CommandError::from(why),
+            done => CommandError::failed(format!("{why} ({} is already written)", done.join(", "))),
         })?;
         done.push(change.file.name);
     }
@@ -149,7 +148,7 @@ async fn plan_sections(
 ) -> Result<Vec<FileChange>, CommandError> {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
-    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
+    let catalog = composition.catalog(&compiled).await?;
     let facts = SectionContext {
         catalog: &catalog,
         compiled: &compiled,
@@ -158,29 +157,28 @@ async fn plan_sections(
     };
     let change = |written: TargetFile| {
         let file = ProjectFile::read(root, written.name)?;
-        let wrong = |why: String| format!("{}: {why}; nothing was written", written.name);
+        let wrong = |why| CommandError::failed(format!("{}: {why}; nothing was written", written.name));
         let body = (written.body)(&facts);
         let text = match &file.text {
             None => managed_section::new_file(written.head, &body, file.missing_folders),
             Some(text) if !written.shared && !managed_section::has_section(text).map_err(wrong)? => {
-                let why = "exists and was not written by `gatehouse init`; move it first";
-                return Err(wrong(why.into()));
+                return Err(wrong("exists and was not written by `gatehouse init`; move it first".into()));
             }
             Some(text) => managed_section::put_section(text, &body).map_err(wrong)?,
         };
         Ok(FileChange { file, after: PlannedContent::Text(text) })
     };
-    arguments.files().into_iter().map(change).collect::<Result<_, String>>().map_err(CommandError::Failed)
+    arguments.files().into_iter().map(change).collect()
 }
 
 /// In reverse order, so that directories are empty when they are removed.
 fn plan_removal(arguments: &Arguments, root: &Path) -> Result<Vec<FileChange>, CommandError> {
     let mut changes = Vec::new();
     for written in arguments.files().into_iter().rev() {
-        let file = ProjectFile::read(root, written.name).map_err(CommandError::Failed)?;
+        let file = ProjectFile::read(root, written.name)?;
         let Some(text) = &file.text else { continue };
         let left = managed_section::remove_section(text, written.head)
-            .map_err(|why| CommandError::Failed(format!("{}: {why}; nothing was written", written.name)))?;
+            .map_err(|why| CommandError::failed(format!("{}: {why}; nothing was written", written.name)))?;
         let after = match left {
             None => continue,
             Some(FileRemainder::Nothing { folders }) => PlannedContent::Removed { folders },

@@ -123,7 +123,9 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
             } else {
                 open(named)?
             };
-            with_graph(knowledge, async |knowledge| index(knowledge, arguments).await).await
+            let done = index(&knowledge, arguments).await;
+            knowledge.close().await;
+            done
         }
         Command::Search(arguments) => {
             let work = async |knowledge: &_| search(knowledge, arguments).await;
@@ -139,16 +141,6 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         }
         Command::Copy(arguments) => copy::run(arguments, &config, &embedder).await,
     }
-}
-
-/// Runs `work` on a graph and closes it, also on failure.
-async fn with_graph(
-    knowledge: WikiKnowledge,
-    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
-    let done = work(&knowledge).await;
-    knowledge.close().await;
-    done
 }
 
 fn progress_bar(doing: &str) -> ProgressBar {
@@ -210,7 +202,7 @@ async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<()
 async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result<(), CommandError> {
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
     let filters = PageFilters {
-        page_types: types.collect::<Result<_, _>>().map_err(|why| CommandError::Usage(why.in_one_line()))?,
+        page_types: types.collect::<Result<_, _>>().map_err(|why| CommandError::usage(why.in_one_line()))?,
         domains: arguments.domains,
         min_score: arguments.min_score,
     };
@@ -255,7 +247,7 @@ async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Co
         PageLookup::Missing(near) => {
             let near =
                 if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
-            return Err(CommandError::Failed(format!("Page not found: '{name}'.{near}")));
+            bail!("Page not found: '{name}'.{near}");
         }
     }
     Ok(())
@@ -269,7 +261,7 @@ async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> Result<(), 
         ..PageChanges::default()
     };
     if changes == PageChanges::default() {
-        return Err(CommandError::Usage("nothing to change: give --overview, --content or --domains".into()));
+        return Err(CommandError::usage("nothing to change: give --overview, --content or --domains"));
     }
     let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
     if arguments.json {

@@ -52,9 +52,7 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
         ClientFormat::Vscode => out::json(&json!({"servers": {&arguments.server: entry}})),
         ClientFormat::Codex => {
             let table = json!({"mcp_servers": {&arguments.server: entry}});
-            out::line(
-                toml::to_string(&table).map_err(|error| CommandError::Failed(error.to_string()))?.trim_end(),
-            );
+            out::line(toml::to_string(&table).map_err(CommandError::failed)?.trim_end());
         }
     }
     Ok(())
@@ -81,7 +79,7 @@ fn local(
 
 fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandError> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        return Err(CommandError::Usage(format!(
+        return Err(CommandError::usage(format!(
             "--http '{url}' is not a URL such as http://127.0.0.1:8642"
         )));
     }
@@ -94,7 +92,7 @@ fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandE
     let key = if matches!(arguments.client, ClientFormat::Gemini) { "httpUrl" } else { "url" };
     entry.insert(key.into(), format!("{base}/mcp/p/{}", arguments.preset).into());
     // Keep the token in the environment; clients expand the variable.
-    if env.token().is_some() {
+    if env.is_set("GATEHOUSE_TOKEN") {
         if matches!(arguments.client, ClientFormat::Codex) {
             entry.insert("bearer_token_env_var".into(), "GATEHOUSE_TOKEN".into());
         } else {

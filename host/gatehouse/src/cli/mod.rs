@@ -25,15 +25,17 @@ mod status;
 mod tools;
 mod trust;
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
+use gatehouse_core::{CompiledPreset, Fault};
 
 pub(crate) use crate::global_args::GlobalArgs;
 use crate::{
     compose::Composition,
     config::{ConfigError, Env},
     examples, out,
+    plain_error::PlainError,
     telemetry::{self, LogFormat},
 };
 
@@ -51,7 +53,7 @@ pub(crate) struct Cli {
     verbose: bool,
     /// Log only errors, and omit notes
     #[arg(short, long, global = true)]
-    quiet: bool,
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -125,6 +127,14 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    pub(crate) fn failed(message: impl fmt::Display) -> Self {
+        Self::Failed(message.to_string())
+    }
+
     pub(crate) fn message(&self) -> &str {
         match self {
             Self::Usage(message) | Self::Failed(message) => message,
@@ -145,8 +155,14 @@ impl From<ConfigError> for CommandError {
     }
 }
 
-impl From<gatehouse_core::Fault> for CommandError {
-    fn from(fault: gatehouse_core::Fault) -> Self {
+impl From<PlainError> for CommandError {
+    fn from(error: PlainError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Fault> for CommandError {
+    fn from(fault: Fault) -> Self {
         Self::Failed(fault.in_one_line())
     }
 }
@@ -168,7 +184,7 @@ impl Cli {
             }
             Err(error) => {
                 let text = error.to_string();
-                Err(CommandError::Usage(text.trim().trim_start_matches("error: ").to_owned()))
+                Err(CommandError::usage(text.trim().trim_start_matches("error: ")))
             }
         }
     }
@@ -176,10 +192,6 @@ impl Cli {
     /// Returns whether this is a host for the client that started it. Such a host needs one worker thread.
     pub(crate) fn serves_one_client(&self) -> bool {
         matches!(&self.command, Command::Serve(arguments) if arguments.http.is_none())
-    }
-
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
     }
 
     pub(crate) fn log(&self) -> telemetry::Options {
@@ -242,9 +254,9 @@ pub(crate) async fn confirm(
 /// Asks for confirmation. Fails with `advice` if there is no terminal.
 async fn confirm_on_terminal(question: String, advice: &str) -> Result<bool, CommandError> {
     let answer = tokio::task::spawn_blocking(move || out::prompt(&question)).await;
-    match answer.map_err(|error| CommandError::Failed(error.to_string()))? {
+    match answer.map_err(CommandError::failed)? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        None => Err(CommandError::Usage(advice.into())),
+        None => Err(CommandError::usage(advice)),
     }
 }
 
@@ -253,13 +265,12 @@ fn write_file(file: &Path, text: &str) -> Result<(), CommandError> {
     let folder = file.parent().unwrap_or(Path::new(""));
     std::fs::create_dir_all(folder)
         .and_then(|()| gatehouse_files::write_atomic(file, text.as_bytes()))
-        .map_err(|error| CommandError::Failed(format!("{}: cannot be written: {error}", file.display())))
+        .map_err(|error| CommandError::failed(format!("{}: cannot be written: {error}", file.display())))
 }
 
 pub(crate) fn compile_preset(
     composition: &Composition,
     preset: &str,
-) -> Result<gatehouse_core::CompiledPreset, CommandError> {
-    gatehouse_core::CompiledPreset::compile(&composition.config.presets, preset)
-        .map_err(|error| CommandError::Usage(error.to_string()))
+) -> Result<CompiledPreset, CommandError> {
+    CompiledPreset::compile(&composition.config.presets, preset).map_err(CommandError::usage)
 }

@@ -102,7 +102,7 @@ fn source_names<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -
 
 async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(), CommandError> {
     let compiled = compile_preset(composition, preset)?;
-    let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
+    let catalog = composition.catalog(&compiled).await?;
     let tools: Vec<Value> = catalog
         .in_gate_order()
         .iter()
@@ -143,15 +143,15 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
     let mut reports = Vec::new();
     let mut broken = 0;
     let catalogs = composition.catalogs().await;
-    let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
+    let mut warnings = composition.preset_warnings(&catalogs).await;
     for (name, result) in catalogs {
         broken += usize::from(result.is_err());
         let names =
             result.iter().flat_map(|catalog| catalog.in_gate_order()).map(|entry| entry.name.as_str());
         let refused = names.filter_map(providers::refused_name);
-        let mut warnings: Vec<String> =
+        let mut own: Vec<String> =
             refused.map(|why| format!("{name}: {why}; give the tool an alias and deny this name")).collect();
-        warnings.extend(unmatched.remove(name).unwrap_or_default());
+        own.extend(warnings.remove(name).unwrap_or_default());
         if !json {
             match &result {
                 Ok(catalog) => {
@@ -160,19 +160,16 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
                 }
                 Err(why) => out::verdict("broken", TerminalColor::Red, &format!("  {name}: {why}")),
             }
-            warnings
-                .iter()
-                .for_each(|why| out::verdict("warning", TerminalColor::Yellow, &format!(" {why}")));
+            own.iter().for_each(|why| out::verdict("warning", TerminalColor::Yellow, &format!(" {why}")));
         }
-        reports.push(match result {
-            Ok(catalog) if warnings.is_empty() => {
-                json!({"preset": name, "ok": true, "tools": catalog.entries().len()})
-            }
-            Ok(catalog) => {
-                json!({"preset": name, "ok": true, "tools": catalog.entries().len(), "warnings": warnings})
-            }
+        let mut report = match result {
+            Ok(catalog) => json!({"preset": name, "ok": true, "tools": catalog.entries().len()}),
             Err(why) => json!({"preset": name, "ok": false, "error": why}),
-        });
+        };
+        if report["ok"] == true && !own.is_empty() {
+            report["warnings"] = json!(own);
+        }
+        reports.push(report);
     }
     if json {
         out::json(&reports);
@@ -180,7 +177,7 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
     if broken == 0 {
         Ok(())
     } else {
-        Err(CommandError::Failed(format!("{broken} of {} presets cannot be served", reports.len())))
+        Err(CommandError::failed(format!("{broken} of {} presets cannot be served", reports.len())))
     }
 }
 
@@ -201,7 +198,7 @@ async fn cost(composition: &Composition, json: bool) -> Result<(), CommandError>
     } else {
         print_costs(&costs);
     }
-    if broken == 0 { Ok(()) } else { Err(CommandError::Failed(format!("{broken} presets cannot be served"))) }
+    if broken == 0 { Ok(()) } else { Err(CommandError::failed(format!("{broken} presets cannot be served"))) }
 }
 
 fn print_costs(presets: &[Value]) {

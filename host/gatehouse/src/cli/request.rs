@@ -1,8 +1,9 @@
 //! `gatehouse request`: runs a request envelope. The response is always one JSON object, also on failure.
 
 use std::{
-    io::{self, Read as _},
-    path::PathBuf,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -11,13 +12,11 @@ use clap::Args;
 use gatehouse_core::{Catalog, Fault, envelope, workflow};
 use serde_json::Value;
 
-use super::{CommandError, GlobalArgs, call};
+use super::{CommandError, GlobalArgs, PlainError, call};
 use crate::{
     config::{ConfigError, Env},
     out,
 };
-
-const MAX_REQUEST: u64 = 16 << 20;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -38,7 +37,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     };
     out::json(&answer);
     // The object has the details; the exit code only signals the failure.
-    if answer["ok"] == true { Ok(()) } else { Err(CommandError::Failed("the request was not served".into())) }
+    if answer["ok"] == true { Ok(()) } else { Err(CommandError::failed("the request was not served")) }
 }
 
 /// Returns the gate's response, or the reason why the gate could not be called.
@@ -65,19 +64,14 @@ pub(super) fn name(catalog: &Catalog) -> Option<String> {
     found.map(|entry| entry.name.to_string())
 }
 
-fn read(file: &PathBuf) -> Result<Value, String> {
-    let mut text = String::new();
-    let read = tokio::task::block_in_place(|| {
-        if file.as_os_str() == "-" {
-            io::stdin().lock().take(MAX_REQUEST + 1).read_to_string(&mut text)
-        } else {
-            std::fs::File::open(file)?.take(MAX_REQUEST + 1).read_to_string(&mut text)
-        }
-    });
-    read.map_err(|error| format!("the request cannot be read from {}: {error}", file.display()))?;
-    if text.len() as u64 > MAX_REQUEST {
-        return Err(format!("the request is longer than {} MiB", MAX_REQUEST >> 20));
-    }
+fn read(file: &Path) -> Result<Value, PlainError> {
+    let text = match file.to_str() {
+        Some("-") => call::read_text(io::stdin().lock()),
+        _ => File::open(file).and_then(call::read_text),
+    };
+    let text = text
+        .map_err(|error| format!("the request cannot be read from {}: {error}", file.display()))?
+        .ok_or_else(|| format!("the request is longer than {} MiB", call::MAX_TEXT >> 20))?;
     let request: Value =
         serde_json::from_str(&text).map_err(|error| format!("the request is not JSON: {error}"))?;
     if request.is_object() { Ok(request) } else { Err("the request is not a JSON object".into()) }

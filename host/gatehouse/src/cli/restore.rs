@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
     let state = global.config(env)?.state;
     let manifest =
         tokio::task::block_in_place(|| archive::restore_archive(&arguments.file, &state, arguments.force));
-    let manifest = manifest.map_err(CommandError::Failed)?;
+    let manifest = manifest?;
     if arguments.json {
         out::json(&json!({
             "state": state,

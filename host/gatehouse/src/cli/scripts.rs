@@ -133,7 +133,7 @@ impl ScriptStore {
         let composition = global.compose(env)?;
         let compiled = composition.config.select(owner.preset.as_deref(), env)?;
         let preset = compiled.preset.clone();
-        let catalog = Arc::new(composition.catalog(&compiled).await.map_err(CommandError::Failed)?);
+        let catalog = Arc::new(composition.catalog(&compiled).await?);
         let caller = owner.caller.as_deref();
         let principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
         Ok(Self { composition, catalog, principal, preset })
@@ -144,7 +144,7 @@ impl ScriptStore {
         let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
         let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
             let preset = &self.preset;
-            CommandError::Usage(format!(
+            CommandError::usage(format!(
                 "preset '{preset}' stores no scripts; give it gates.script = {{ store = true }}, and the gate the \
                 grant kv, or name another with --preset"
             ))
@@ -154,14 +154,14 @@ impl ScriptStore {
         context.principal = self.principal.clone();
         let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;
         let text = content.iter().filter_map(call::text_of).collect::<Vec<_>>().join("\n");
-        if is_error { Err(CommandError::Failed(text)) } else { Ok(text) }
+        if is_error { Err(CommandError::failed(text)) } else { Ok(text) }
     }
 
     async fn file(&self, name: &str) -> Result<String, CommandError> {
         let list = self.text("list_scripts", json!({"name": name})).await?;
         let block = list.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
         block.map(str::to_owned).ok_or_else(|| {
-            CommandError::Failed(format!(
+            CommandError::failed(format!(
                 "a filter of the preset shortens script '{name}'; remove list_scripts from the filter"
             ))
         })
@@ -174,10 +174,10 @@ fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
     for (at, line) in text.lines().enumerate() {
         if let Some(c) = line.chars().find(|c| hidden(*c)) {
             let (number, code) = (at + 1, u32::from(c));
-            return Err(CommandError::Failed(format!(
+            bail!(
                 "script '{name}' has U+{code:04X} at line {number} of its file, which is invisible; save it again \
                 without it, or with the escape \\u{{{code:x}}} in a string"
-            )));
+            );
         }
     }
     Ok(())
@@ -187,7 +187,7 @@ fn export(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
             let why = format!("{} has other content; --force overwrites it", file.display());
-            Err(CommandError::Usage(why))
+            Err(CommandError::usage(why))
         }
         _ => write_file(file, text),
     }

@@ -1,20 +1,21 @@
 //! `gatehouse serve`: serves a preset over stdio, or all presets over HTTP.
 
-mod address;
 mod greeting;
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::Args;
 use gatehouse_core::CompiledPreset;
 use gatehouse_wire::serve::{self, BearerToken, HttpError, ServedPresets};
 use tokio::{task::JoinSet, time::timeout};
 
-use self::{
-    address::listen_on,
-    greeting::{Greeting, over_stdio},
-};
-use super::{CommandError, GlobalArgs};
+use self::greeting::{Greeting, over_stdio};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
     compose::{self, Composition},
     config::{self, Env},
@@ -55,7 +56,9 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         tracing::info!("{why}");
     }
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
-    if let (Some(why), None, None) = (composition.config.unnamed_default(), &arguments.preset, env.preset()) {
+    if let (Some(why), None, None) =
+        (composition.config.unnamed_default(), &arguments.preset, env.get("MCP_PRESET"))
+    {
         tracing::warn!("{why}");
     }
     let origin = ConfigOrigin {
@@ -69,7 +72,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let mut background = BackgroundTasks::default();
     let pipeline = composition.stages(&compose::AnonymousCallers::HostClients);
     let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone());
-    let presets = Arc::new(presets.map_err(|error| CommandError::Usage(error.to_string()))?);
+    let presets = Arc::new(presets.map_err(CommandError::usage)?);
     let served = match arguments.http {
         None => {
             over_stdio(&chosen.preset);
@@ -91,14 +94,14 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
                 }
             };
             drop(opening);
-            served.map_err(|error| CommandError::Failed(error.to_string()))
+            served.map_err(CommandError::failed)
         }
         Some(address) => {
             // Bind first, so that an unavailable address fails before the gates are loaded.
-            let token = env.token().map(|token| BearerToken::new(token.to_owned())).transpose();
-            let http = serve::bind(address, token.map_err(|error| CommandError::Usage(error.to_string()))?)
-                .await
-                .map_err(http_failure)?;
+            let token =
+                env.get("GATEHOUSE_TOKEN").map(|token| BearerToken::new(token.to_owned())).transpose();
+            let http =
+                serve::bind(address, token.map_err(CommandError::usage)?).await.map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
@@ -107,7 +110,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             tokio::select! {
                 biased;
                 opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
-                    let greeted = opened?.over_http(at, &chosen.preset, env.token().is_some());
+                    let greeted = opened?.over_http(at, &chosen.preset, env.is_set("GATEHOUSE_TOKEN"));
                     tokio::join!(greeted, served);
                 }
                 () = served.as_mut() => {}
@@ -128,7 +131,7 @@ async fn open(
     background: &mut BackgroundTasks,
     presets: Arc<ServedPresets>,
 ) -> Result<Greeting, CommandError> {
-    let views = composition.views(chosen, origin.all).await.map_err(CommandError::Usage)?;
+    let views = composition.views(chosen, origin.all).await.map_err(CommandError::usage)?;
     let greeting = Greeting::from_views(&views);
     let failing = views.failing();
     for (preset, why) in &failing {
@@ -159,7 +162,7 @@ fn http_failure(error: HttpError) -> CommandError {
             "Is another host running there? Choose another port with --http, or 0 for any."
         }
     };
-    CommandError::Usage(format!("{error}. {next}"))
+    CommandError::usage(format!("{error}. {next}"))
 }
 
 /// Background tasks of a host. They must end before the runtime does: a task in blocking work would otherwise continue
@@ -175,6 +178,62 @@ impl BackgroundTasks {
     async fn end(mut self) {
         if timeout(MAX_TASK_WAIT, self.0.shutdown()).await.is_err() {
             tracing::warn!("a blocked task did not end within {} s", MAX_TASK_WAIT.as_secs());
+        }
+    }
+}
+
+/// Parses `127.0.0.1:8642`, `localhost:8642`, `:8642`, `8642`, or any of them as a URL.
+///
+/// Other names than `localhost` are refused: the current result of a lookup would decide who can reach the host.
+fn listen_on(typed: &str) -> Result<SocketAddr, PlainError> {
+    let bare = typed.trim().trim_start_matches("http://").trim_end_matches('/');
+    let bare = bare.strip_suffix("/mcp").unwrap_or(bare);
+    if let Ok(address) = bare.parse() {
+        return Ok(address);
+    }
+    let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let (host, port) = bare.rsplit_once(':').unwrap_or(("", bare));
+    let known = host.is_empty() || host.eq_ignore_ascii_case("localhost");
+    match port.parse() {
+        Ok(port) if known => Ok(SocketAddr::new(loopback, port)),
+        _ => Err("write an IP address and a port, for example 127.0.0.1:8642, localhost:8642 or 8642".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_notations_are_addresses() {
+        for typed in [
+            "127.0.0.1:8720",
+            "localhost:8720",
+            "LOCALHOST:8720",
+            ":8720",
+            "8720",
+            " 8720",
+            "http://localhost:8720/mcp",
+            "http://127.0.0.1:8720/",
+        ] {
+            assert_eq!(
+                listen_on(typed).map(|address| address.to_string()).as_deref(),
+                Ok("127.0.0.1:8720"),
+                "{typed}"
+            );
+        }
+        assert_eq!(listen_on("[::1]:0").map(|address| address.to_string()).as_deref(), Ok("[::1]:0"));
+        assert_eq!(listen_on("0.0.0.0:1").map(|address| address.to_string()).as_deref(), Ok("0.0.0.0:1"));
+        for typed in [
+            "",
+            "localhost",
+            "example.com:80",
+            "127.0.0.1",
+            "127.0.0.1:99999",
+            "https://localhost:1",
+            "::1:1:",
+        ] {
+            assert!(listen_on(typed).is_err(), "{typed}");
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::parts::{FilterSavings, LedgerStatus, StatusPart};
-use super::{CommandError, GlobalArgs, cache};
+use super::{CommandError, GlobalArgs, PlainError, cache};
 use crate::{
     compose::{Composition, GateCounts, SystemClock},
     config::{ConfigError, Env, locate},
@@ -151,20 +151,20 @@ impl<'a> StatusReport<'a> {
     async fn collect(composition: &'a Composition) -> Self {
         let (config, models) = (&composition.config, &composition.models);
         let catalogs = composition.catalogs().await;
-        let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
+        let mut warnings = composition.preset_warnings(&catalogs).await;
         let tools = catalogs.into_iter().map(|(name, catalog)| {
-            let warnings = unmatched.remove(name).unwrap_or_default();
+            let warnings = warnings.remove(name).unwrap_or_default();
             let tools = catalog.map(|catalog| PresetStatus { tools: catalog.entries().len(), warnings });
             (name, tools.into())
         });
-        let health = composition.knowledge.health().await.map(|health| KnowledgeStatus {
+        let health = composition.stores.knowledge.health().await.map(|health| KnowledgeStatus {
             engine: health.engine,
             address: health.address,
             pages: health.items,
             waiting: health.unsearchable,
             meaning: health.embedding.map(Into::into),
         });
-        let documents = composition.documents.health().await.map(|health| DocumentsStatus {
+        let documents = composition.stores.documents.health().await.map(|health| DocumentsStatus {
             engine: health.engine,
             address: health.address,
             repositories: health.repositories,
@@ -172,7 +172,7 @@ impl<'a> StatusReport<'a> {
             meaning: health.embedding.map(Into::into),
             notes: health.notes,
         });
-        let artifacts = composition.artifacts.health().await.map(|health| ArtifactsStatus {
+        let artifacts = composition.stores.artifacts.health().await.map(|health| ArtifactsStatus {
             engine: health.engine,
             address: health.address,
             artifacts: health.items,
@@ -196,9 +196,9 @@ impl<'a> StatusReport<'a> {
             gates: composition.gates.names(),
             default_preset: &config.default_preset,
             presets: tools.collect(),
-            knowledge: health.map_err(|fault| fault.in_one_line()).into(),
-            documents: documents.map_err(|fault| fault.in_one_line()).into(),
-            artifacts: artifacts.map_err(|fault| fault.in_one_line()).into(),
+            knowledge: health.into(),
+            documents: documents.into(),
+            artifacts: artifacts.into(),
             ledger: LedgerStatus::read(composition).await.into(),
             savings,
             counts,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use gatehouse_core::hash::sha256_hex;
 use gatehouse_models::config::ProviderName;
 use serde_json::{Value, json};
 
@@ -42,12 +43,12 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> 
         return remove(arguments);
     }
     let cannot = |error: std::io::Error| {
-        CommandError::Failed(format!("{}: cannot be read: {error}", arguments.file.display()))
+        CommandError::failed(format!("{}: cannot be read: {error}", arguments.file.display()))
     };
     let file = arguments.file.canonicalize().map_err(cannot)?;
     let bytes = locate::read_bounded(&file).map_err(cannot)?;
     let content = String::from_utf8(bytes).map_err(|_| {
-        CommandError::Failed(format!("{}: cannot be read: it is not UTF-8 text", file.display()))
+        CommandError::failed(format!("{}: cannot be read: it is not UTF-8 text", file.display()))
     })?;
     let text = ConfigText { file: Some(file), content };
     let config = Config::parse(&text, env)?;
@@ -91,7 +92,7 @@ fn summary(file: &Path, content: &str, config: &Config) -> Value {
     });
     json!({
         "file": file,
-        "sha256": trust::digest(content.as_bytes()),
+        "sha256": sha256_hex(content),
         "allows": {
             "gates": config.gate_folders.iter().map(shown).collect::<Vec<_>>(),
             "grants": grants,
@@ -155,7 +156,7 @@ fn remove(arguments: &Arguments) -> Result<(), CommandError> {
     let absolute = || std::path::absolute(&arguments.file).unwrap_or_else(|_| arguments.file.clone());
     let file = arguments.file.canonicalize().unwrap_or_else(|_| absolute());
     if !trust::remove(&file)? {
-        return Err(CommandError::Failed(format!("{} was not trusted", file.display())));
+        bail!("{} was not trusted", file.display());
     }
     if arguments.json {
         out::json(&json!({"file": file, "state": "removed"}));

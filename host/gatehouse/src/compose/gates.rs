@@ -11,9 +11,12 @@ use gatehouse_core::names;
 use gatehouse_sandbox::{FileStamp, Gate, GateSettings, Sandbox};
 use tokio::sync::Mutex;
 
-use crate::built_in;
-use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
-use crate::scaffold::GateProject;
+use super::PlainError;
+use crate::{
+    built_in,
+    config::{Config, GateConfig, check_gate_name, gates, is_gate_name},
+    scaffold::GateProject,
+};
 
 /// Gates by name. A loaded gate never changes, even if its file does.
 pub(crate) struct GateRegistry {
@@ -60,7 +63,7 @@ impl GateRegistry {
     }
 
     /// Restores a former version of a gate, with the current settings. The error is the reason it cannot be restored.
-    pub(crate) async fn restore(&self, former: &Gate) -> Result<(), String> {
+    pub(crate) async fn restore(&self, former: &Gate) -> Result<(), PlainError> {
         let name = &former.info().name;
         if self.file_of(name).is_ok_and(|file| file != former.info().file) {
             return Err("it came from a different file than the configured one".into());
@@ -98,7 +101,7 @@ impl GateRegistry {
     }
 
     /// The error names the file, or the gates that exist.
-    pub(crate) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {
+    pub(crate) async fn get(&self, name: &str) -> Result<Arc<Gate>, PlainError> {
         let mut loaded = self.loaded.lock().await;
         if let Some(gate) = loaded.get(name) {
             return Ok(Arc::clone(gate));
@@ -106,7 +109,7 @@ impl GateRegistry {
         let file = self.file_of(name)?;
         let GateConfig { settings, origin, .. } = block(&self.config, name, &file);
         if let Some(origin) = origin.filter(|_| !exists(&file)) {
-            return Err(component::not_installed(name, &origin));
+            return Err(gates::not_installed(name, &origin).into());
         }
         let gate = self.load(name, &file, settings).await;
         let gate = Arc::new(gate.map_err(|error| format!("gate '{name}' cannot be loaded: {error}"))?);
@@ -115,22 +118,22 @@ impl GateRegistry {
     }
 
     /// Loads a gate from any file, with the settings of the gate of that name.
-    pub(crate) async fn load_granted(&self, file: &Path) -> Result<Gate, String> {
+    pub(crate) async fn load_granted(&self, file: &Path) -> Result<Gate, PlainError> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = block(&self.config, &name, file).settings;
         self.load(&name, file, settings).await
     }
 
     /// Loads a gate from any file, without grants or pins.
-    pub(crate) async fn load_without_grants(&self, name: &str, file: &Path) -> Result<Gate, String> {
+    pub(crate) async fn load_without_grants(&self, name: &str, file: &Path) -> Result<Gate, PlainError> {
         self.load(name, file, GateSettings::default()).await
     }
 
     /// Loads on a blocking thread: compiling takes seconds, and the host must be able to shut down.
-    async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, String> {
+    async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, PlainError> {
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
         let loading = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings));
-        loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string().into())
     }
 
     /// Returns the settings of a gate. `None` if it has no block.
@@ -182,7 +185,7 @@ impl GateRegistry {
 
     /// Returns the file of a gate: the one that the configuration names, else `<name>.wasm` in the first directory that
     /// has one.
-    pub(crate) fn file_of(&self, name: &str) -> Result<PathBuf, String> {
+    pub(crate) fn file_of(&self, name: &str) -> Result<PathBuf, PlainError> {
         if let Some(GateConfig { component: Some(file), .. }) = self.config.gates.get(name) {
             return Ok(file.clone());
         }
@@ -198,10 +201,11 @@ impl GateRegistry {
                     "gate '{name}': {} is a link to a file outside its directory. To use it anyway, name the file \
                     with `component` under [gates.{name}] in presets.toml.",
                     file.display()
-                ))
+                )
+                .into())
             };
         }
-        Err(self.unknown(name))
+        Err(self.unknown(name).into())
     }
 
     fn unknown(&self, name: &str) -> String {
@@ -220,7 +224,7 @@ impl GateRegistry {
                 "gate '{shown}' is not built yet; run `gatehouse gates build {folder}`, which makes {shown}.wasm"
             );
         }
-        let there_are = match (known.is_empty(), built_in::has_gates()) {
+        let there_are = match (known.is_empty(), built_in::names().next().is_some()) {
             (false, _) => format!("There are: {}.", known.join(", ")),
             (true, true) => format!(
                 "There is no gate in {folders}; write gates = [\"gates\", \"{}\"] under [host] for the shipped ones.",

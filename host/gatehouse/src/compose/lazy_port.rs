@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Fault, Principal,
     ports::{
-        ArtifactService, DocumentReader, KnowledgeGraph,
+        ArtifactService, DocumentReader, Embedder, KnowledgeGraph,
         artifacts::{
             Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
             ArtifactSlice,
@@ -26,14 +26,14 @@ use gatehouse_stores::{
     ArtifactStore, DocumentLibrary, StoreHealth, WikiKnowledge,
 };
 
-use crate::config::ConfigError;
-
-type PortFactory<T> = Box<dyn Fn() -> Result<T, ConfigError> + Send + Sync>;
+use crate::config::{Config, ConfigError};
 
 pub(crate) struct LazyPort<T> {
     /// Subject and verb for faults, such as "the artifacts are".
     subject: &'static str,
-    make: PortFactory<T>,
+    config: Arc<Config>,
+    embedder: Arc<dyn Embedder>,
+    make: fn(&Config, &Arc<dyn Embedder>) -> Result<T, ConfigError>,
     made: OnceLock<T>,
 }
 
@@ -46,9 +46,12 @@ pub(crate) type LazyWorkspace = LazyPort<Arc<ArtifactStore>>;
 impl<T> LazyPort<T> {
     pub(super) fn new(
         subject: &'static str,
-        make: impl Fn() -> Result<T, ConfigError> + Send + Sync + 'static,
+        config: &Arc<Config>,
+        embedder: &Arc<dyn Embedder>,
+        make: fn(&Config, &Arc<dyn Embedder>) -> Result<T, ConfigError>,
     ) -> Self {
-        Self { subject, make: Box::new(make), made: OnceLock::new() }
+        let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
+        Self { subject, config, embedder, make, made: OnceLock::new() }
     }
 
     /// Returns the port, set up if necessary. Fails if its configuration is invalid.
@@ -57,7 +60,7 @@ impl<T> LazyPort<T> {
             return Ok(made);
         }
         // Two callers can race. Building opens nothing, so drop the loser.
-        let made = (self.make)().map_err(|error| {
+        let made = (self.make)(&self.config, &self.embedder).map_err(|error| {
             Fault::unavailable(format!("{} not set up: {error}", self.subject))
                 .hint("Ask the host's operator to run `gatehouse doctor`.")
         })?;

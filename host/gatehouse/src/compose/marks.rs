@@ -4,18 +4,13 @@ use std::{
     fs::{self, OpenOptions},
     io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
-    sync::Arc,
     time::SystemTime,
 };
 
 use async_trait::async_trait;
 use gatehouse_core::{Fault, names::quoted, ports::WorkflowMarks};
 
-struct FileMarks;
-
-pub(crate) fn file_marks() -> Arc<dyn WorkflowMarks> {
-    Arc::new(FileMarks)
-}
+pub(super) struct FileMarks;
 
 #[async_trait]
 impl WorkflowMarks for FileMarks {

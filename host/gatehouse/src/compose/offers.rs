@@ -1,16 +1,19 @@
-//! Listings of a preset's sources, gates and servers, fetched concurrently.
+//! Listings of a preset's sources, gates and servers, fetched concurrently, and the check of the preset's tool overrides
+//! against them.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use gatehouse_core::{
     CompiledPreset, Source,
     catalog::SourceListing,
     gather::{ServerWait, gather},
+    names,
+    ports::ServerRegistry as _,
     tool::SourceId,
 };
 use serde_json::{Map, Value};
 
-use super::Composition;
+use super::{Composition, PlainError};
 
 impl Composition {
     /// Returns what the sources list, before renaming and denying.
@@ -18,32 +21,35 @@ impl Composition {
         &self,
         compiled: &CompiledPreset,
         wait: ServerWait,
-    ) -> Result<Vec<SourceListing>, String> {
+    ) -> Result<Vec<SourceListing>, PlainError> {
         let preset = compiled.preset.as_str();
-        let refused = |why: String| format!("preset '{preset}': {why}");
+        let refused = |why: &dyn fmt::Display| format!("preset '{preset}': {why}");
         let mut sources = Vec::new();
         for (id, params) in &compiled.sources {
             let source: Arc<dyn Source> = match id {
                 SourceId::Gate(name) if self.gates.is_withdrawn(name) => continue,
                 SourceId::Gate(name) => {
                     let gate = self.gates.get(name).await;
-                    gate.map_err(|why| self.config.with_line(preset, &["gates", name], refused(why)))?
+                    gate.map_err(|why| self.config.with_line(preset, &["gates", name], refused(&why)))?
                 }
-                SourceId::Server(name) if !self.config.servers.is_enabled(name) => continue,
-                SourceId::Server(name) => self.stores.servers.source(name).map_err(refused)?,
+                SourceId::Server(name)
+                    if !self.config.servers.enabled().any(|server| server.name == *name) =>
+                {
+                    continue;
+                }
+                SourceId::Server(name) => {
+                    let unknown = || refused(&format!("there is no server '{name}'"));
+                    self.stores.servers.live.source(name).ok_or_else(unknown)?
+                }
             };
             let mut params = params.clone();
             self.add_environment(&*source, &mut params).await;
             sources.push((source, params));
         }
         gather(sources, &self.last_listings, wait).await.map_err(|error| {
-            let path = ["gates", error.source_id.name()];
-            let parameter = error.parameter.as_deref().map(|name| [path[0], path[1], name]);
-            let why = refused(error.to_string());
-            match &parameter {
-                Some(path) => self.config.with_line(preset, path, why),
-                None => self.config.with_line(preset, &path, why),
-            }
+            let path = ["gates", error.source_id.name(), error.parameter.as_deref().unwrap_or_default()];
+            let path = &path[..2 + usize::from(error.parameter.is_some())];
+            self.config.with_line(preset, path, refused(&error)).into()
         })
     }
 
@@ -56,5 +62,56 @@ impl Composition {
         {
             self.config.intelligence.add(&listing.params_schema, params);
         }
+    }
+
+    /// Returns warnings for overrides of tools that no server lists. The error names a tool that no gate has.
+    pub(super) fn check_changes(
+        &self,
+        compiled: &CompiledPreset,
+        offers: &[SourceListing],
+    ) -> Result<Vec<String>, PlainError> {
+        if compiled.tools.is_empty() {
+            return Ok(Vec::new());
+        }
+        let exposed = offers.iter().flat_map(|offer| {
+            let names = offer.listing.tools.iter().map(|tool| offer.source.id().exposed_name(&tool.name));
+            names.flatten().map(|name| name.as_str().to_owned())
+        });
+        let exposed: Vec<String> = exposed.collect();
+        let unknown = compiled.tools.keys().filter(|name| !exposed.contains(*name));
+        let mut warnings = Vec::new();
+        for name in unknown {
+            let preset = &compiled.preset;
+            // A missing gate must not disable the rest of the preset.
+            if let Some((gate, _)) = compiled.sources.iter().find(|(source, _)| self.is_withdrawn(source)) {
+                warnings.push(format!("'{name}' under tools is not available while {gate} is missing"));
+                continue;
+            }
+            let begins = |server: &&String| {
+                name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
+            };
+            let Some(server) = self.config.servers.declared.keys().find(begins) else {
+                let near = names::did_you_mean(name, exposed.iter().map(String::as_str));
+                let why = format!(
+                    "preset '{preset}': tools names '{}', which no gate of the preset has.{near}",
+                    names::quoted(name, 64)
+                );
+                return Err(self.config.with_line(preset, &["tools", name], why).into());
+            };
+            let listed = offers.iter().find(|offer| {
+                matches!(offer.source.id(), SourceId::Server(name) if **name == *server)
+                    && offer.problem.is_none()
+            });
+            if listed.is_some() {
+                warnings.push(format!(
+                    "'{name}' under tools has no effect: server '{server}' lists no such tool"
+                ));
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn is_withdrawn(&self, source: &SourceId) -> bool {
+        matches!(source, SourceId::Gate(name) if self.gates.is_withdrawn(name))
     }
 }

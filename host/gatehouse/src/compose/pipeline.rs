@@ -8,10 +8,10 @@ use gatehouse_core::{
         AdmitStage, ApproveStage, CallLog, CallObserver, CompactStage, ConformStage, DeadlineStage,
         ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
-    ports::{ArtifactService, Clock as _},
+    ports::Clock as _,
 };
 
-use super::{Composition, SystemClock, marks};
+use super::{Composition, SystemClock, marks::FileMarks};
 
 /// Kind of unauthenticated callers.
 pub(crate) enum AnonymousCallers {
@@ -32,35 +32,26 @@ impl AnonymousCallers {
 }
 
 impl Composition {
+    /// Creates the pipeline that every call passes. [`gatehouse_core::pipeline`] explains the order.
     pub(crate) fn stages(&self, callers: &AnonymousCallers) -> Pipeline {
-        pipeline(Arc::clone(&self.artifacts) as _, self.observers(callers))
-    }
-
-    fn observers(&self, callers: &AnonymousCallers) -> Vec<Box<dyn CallObserver>> {
         let ledger = self.stores.ledger.clone().map(|ledger| {
             let observer = LedgerObserver::new(ledger, Arc::new(SystemClock), callers.number());
             Box::new(observer) as Box<dyn CallObserver>
         });
-        std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect()
+        let observers = std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect();
+        let marks = Arc::new(FileMarks);
+        Pipeline::new(vec![
+            Arc::new(RespondStage),
+            Arc::new(ObserveStage::new(observers)),
+            Arc::new(AdmitStage),
+            Arc::new(DeadlineStage),
+            Arc::new(SpliceStage::new(Arc::clone(&self.stores.artifacts) as _)),
+            Arc::new(ValidateStage),
+            Arc::new(WorkflowStage::new(marks)),
+            Arc::new(ApproveStage::default()),
+            Arc::new(CompactStage::default()),
+            Arc::new(RescueStage),
+            Arc::new(ConformStage),
+        ])
     }
-}
-
-/// Creates the pipeline that every call passes. [`gatehouse_core::pipeline`] explains the order.
-pub(crate) fn pipeline(
-    artifacts: Arc<dyn ArtifactService>,
-    observers: Vec<Box<dyn CallObserver>>,
-) -> Pipeline {
-    Pipeline::new(vec![
-        Arc::new(RespondStage),
-        Arc::new(ObserveStage::new(observers)),
-        Arc::new(AdmitStage),
-        Arc::new(DeadlineStage),
-        Arc::new(SpliceStage::new(artifacts)),
-        Arc::new(ValidateStage),
-        Arc::new(WorkflowStage::new(marks::file_marks())),
-        Arc::new(ApproveStage::default()),
-        Arc::new(CompactStage::default()),
-        Arc::new(RescueStage),
-        Arc::new(ConformStage),
-    ])
 }

@@ -1,5 +1,5 @@
-//! The MCP servers of a host: those that `presets.toml` declares and those added at run time. Starts and opens nothing;
-//! the `wire` crate connects to them.
+//! The MCP servers of a host: those that `presets.toml` declares and those added at run time, and who may call them.
+//! Starts and opens nothing; the `wire` crate connects to them.
 
 use std::{
     collections::BTreeMap,
@@ -8,8 +8,14 @@ use std::{
 };
 
 use gatehouse_core::{
-    Source, lock,
-    ports::{Clock, ServerRegistry as _, ToolIndex, servers::ServerDefinition},
+    Catalog, CompiledPreset, Fault, Source,
+    capability::Capability,
+    lock,
+    ports::{
+        Clock, ServerRegistry as _, ToolIndex,
+        servers::{ServerDefinition, ServerListing},
+    },
+    tool::SourceId,
 };
 use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_wire::{
@@ -17,8 +23,8 @@ use gatehouse_wire::{
     login::Logins,
 };
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
+use super::Composition;
 use crate::config::{
     Config, Env, ServerConfig,
     added::{self, FileServerStore},
@@ -84,22 +90,9 @@ impl HostServers {
         }
     }
 
-    pub(super) fn source(&self, name: &str) -> Result<Arc<dyn Source>, String> {
-        self.live.source(name).ok_or_else(|| format!("there is no server '{name}'"))
-    }
-
-    /// Returns every declared and added server, including disabled ones. Blocking.
-    pub(super) fn configured(&self) -> BTreeMap<String, ServerConfig> {
-        self.added.configured()
-    }
-
     /// Returns the status of each server as JSON. Starts none.
     pub(crate) fn status(&self) -> Vec<Value> {
         self.live.status().into_iter().map(|server| json!(server)).collect()
-    }
-
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.live.changes()
     }
 
     /// Creates the directory that hosts watch if there are servers, because a missing directory cannot be watched.
@@ -124,5 +117,82 @@ impl HostServers {
     /// Returns the directory that changes when servers are added or tools are approved.
     pub(crate) fn folder(config: &Config) -> PathBuf {
         added::folder(&config.state)
+    }
+}
+
+/// A configured server with its indexed tools.
+pub(crate) struct KnownServer {
+    pub(crate) config: ServerConfig,
+    /// Tools that it listed last. `None` if it was never listed.
+    pub(crate) listing: Option<ServerListing>,
+}
+
+impl KnownServer {
+    /// Returns the names that clients see for its tools, before overrides by presets.
+    pub(crate) fn exposed_names(&self) -> Vec<String> {
+        let listed = self
+            .listing
+            .iter()
+            .flat_map(|listed| listed.listing.tools.iter().map(move |tool| (listed, tool)));
+        listed
+            .filter_map(|(listed, tool)| Some(listed.source.id().exposed_name(&tool.name).ok()?.to_string()))
+            .collect()
+    }
+}
+
+impl Composition {
+    /// Returns every configured server by name, including disabled ones.
+    pub(crate) async fn known_servers(&self) -> Result<BTreeMap<String, KnownServer>, Fault> {
+        let configured = tokio::task::block_in_place(|| self.stores.servers.added.configured());
+        // Reading would create the index.
+        let indexed = self.config.state.join("tools.db").exists();
+        let mut servers = BTreeMap::new();
+        for (name, config) in configured {
+            let listing = match indexed && config.enabled {
+                true => self.stores.servers.live.known(&name).await?,
+                false => None,
+            };
+            servers.insert(name, KnownServer { config, listing });
+        }
+        Ok(servers)
+    }
+
+    /// Returns the tool with which clients of a preset call server tools, else the gate that calls them for its own
+    /// tools. `None` if no gate may call servers.
+    pub(crate) async fn server_tool_caller(&self, catalog: &Catalog) -> Option<String> {
+        let granted = self.granted(Capability::Servers).await;
+        let entries: Vec<_> = catalog
+            .entries()
+            .iter()
+            .filter(|entry| {
+                matches!(&entry.id.source, SourceId::Gate(gate) if granted.iter().any(|name| **name == **gate))
+            })
+            .collect();
+        let forwards = |listed: bool| {
+            let tools = ["call_tool", "request"].into_iter();
+            tools.filter_map(|tool| entries.iter().find(|e| *e.id.name == *tool && e.listed == listed)).next()
+        };
+        let tool = forwards(true).or_else(|| forwards(false)).map(|entry| entry.name.to_string());
+        tool.or_else(|| entries.first().map(|entry| entry.id.source.to_string()))
+    }
+
+    pub(crate) fn reaches_servers(&self, compiled: &CompiledPreset) -> bool {
+        compiled.gates().any(|gate| self.gate_reaches_servers(gate))
+    }
+
+    pub(crate) fn gate_reaches_servers(&self, gate: &str) -> bool {
+        let settings = self.gates.settings(gate);
+        settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
+    }
+
+    /// Returns the servers that gates of this preset may call. Starts none.
+    pub(super) fn reachable_servers(&self, compiled: &CompiledPreset) -> Vec<Arc<dyn Source>> {
+        if !self.reaches_servers(compiled) {
+            return Vec::new();
+        }
+        let live = &self.stores.servers.live;
+        let reached =
+            live.status().into_iter().filter(|server| compiled.allows_server(&server.name, &server.tags));
+        reached.filter_map(|server| live.source(&server.name)).collect()
     }
 }

@@ -1,11 +1,12 @@
 //! Creates the stores for the configured engines. The stores of ports open on first use.
 
-use std::{future::pending, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::pending, path::PathBuf, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Fault,
+    capability::{AccessLevel, Capability, Grants},
     ports::{
-        CallLedger as _, Clock, Embedder,
+        CallLedger as _, Clock, Embedder, KvStore as _,
         ledger::{MetricsFilter, ToolMetrics},
     },
 };
@@ -15,10 +16,7 @@ use gatehouse_stores::{
 use gatehouse_wire::login::Logins;
 use tokio::sync::watch;
 
-use super::{
-    HostStores, SystemClock,
-    lazy_port::{LazyGraph, LazyLibrary, LazyWorkspace},
-};
+use super::{Composition, HostStores, SystemClock};
 use crate::config::{ArtifactsEngineConfig, Config, ConfigError, DocumentsEngineConfig, EngineConfig};
 
 /// Delay of the first sweep, to keep it out of the host's startup.
@@ -26,22 +24,13 @@ const FIRST_SWEEP: Duration = Duration::from_secs(60);
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
 
-pub(super) fn lazy_knowledge(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyGraph {
-    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyGraph::new("the knowledge graph is", move || {
-        let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
-        knowledge(config.knowledge.chosen()?, roots, &embedder)
-    })
-}
-
-pub(super) fn lazy_documents(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyLibrary {
-    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyLibrary::new("the document repositories are", move || documents(&config, &embedder))
-}
-
-pub(super) fn lazy_artifacts(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyWorkspace {
-    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyWorkspace::new("the artifacts are", move || artifacts(&config, &embedder).map(Arc::new))
+/// Creates the knowledge graph that tools use.
+pub(super) fn tool_knowledge(
+    config: &Config,
+    embedder: &Arc<dyn Embedder>,
+) -> Result<WikiKnowledge, ConfigError> {
+    let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
+    knowledge(config.knowledge.chosen()?, roots, embedder)
 }
 
 /// Creates the knowledge graph of an engine, with an optional default wiki. `roots` are the directories it may access.
@@ -81,7 +70,10 @@ pub(crate) fn documents(
     })
 }
 
-fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactStore, ConfigError> {
+pub(super) fn artifacts(
+    config: &Config,
+    embedder: &Arc<dyn Embedder>,
+) -> Result<Arc<ArtifactStore>, ConfigError> {
     let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
     let limits = config.artifacts.limits();
     let store = match config.artifacts.chosen()? {
@@ -93,9 +85,9 @@ fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactSt
     };
     #[cfg(feature = "chroma")]
     if let Some(chroma) = config.artifacts.chroma()? {
-        return Ok(store.with_chroma(chroma));
+        return Ok(Arc::new(store.with_chroma(chroma)));
     }
-    Ok(store)
+    Ok(Arc::new(store))
 }
 
 /// Creates the ledger, which opens its database on first use. `None` if it is disabled.
@@ -109,6 +101,39 @@ pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Sqli
 /// ends the login.
 pub(crate) fn logins(config: &Config) -> Logins {
     Logins::new(config.state.join("logins"), Arc::new(SystemClock))
+}
+
+/// Prefix of counter keys, documented in docs/gate-reference.md.
+const COUNTER_PREFIX: &str = "n:";
+
+/// Counters of a gate for operators: numbers that it stores with `kv` under `n:` and a name.
+pub(crate) type GateCounts = BTreeMap<String, i64>;
+
+impl Composition {
+    /// Returns the counters of each gate that has some. If the store cannot be read, returns none; calls report the
+    /// error.
+    pub(crate) async fn counts(&self) -> BTreeMap<String, GateCounts> {
+        let mut all = BTreeMap::new();
+        // Opening the store would create the database.
+        if !self.config.state.join("kv.db").exists() {
+            return all;
+        }
+        let may_keep =
+            |grants: &Grants| grants.access(Capability::Kv).is_some_and(|access| access == AccessLevel::Full);
+        for (gate, _) in self.config.gates.iter().filter(|(_, gate)| may_keep(&gate.settings.grants)) {
+            let keys = self.stores.kv.keys(gate, COUNTER_PREFIX).await.unwrap_or_default();
+            let mut counts = GateCounts::new();
+            for key in keys {
+                let value = self.stores.kv.get(gate, &key).await.ok().flatten();
+                let number = value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok());
+                counts.extend(number.map(|number| (key[COUNTER_PREFIX.len()..].to_owned(), number)));
+            }
+            if !counts.is_empty() {
+                all.insert(gate.clone(), counts);
+            }
+        }
+        all
+    }
 }
 
 impl HostStores {

@@ -11,7 +11,7 @@ use gatehouse_core::{
     patterns::{ToolList, UnmatchedPattern},
 };
 
-use super::{Composition, KnownServer, PresetViews};
+use super::{Composition, KnownServer, PlainError, PresetViews};
 
 /// Limit for following `extends`. Cycles are refused earlier.
 const MAX_DEPTH: usize = 64;
@@ -32,10 +32,10 @@ impl Composition {
         self.unmatched_patterns(&built).await.into_values().flatten().collect()
     }
 
-    /// Returns the warnings by preset, given every preset with its catalog.
-    pub(crate) async fn unmatched_in_catalogs(
+    /// Returns all warnings by preset, given every preset with its catalog.
+    pub(crate) async fn preset_warnings(
         &self,
-        catalogs: &[(&str, Result<Catalog, String>)],
+        catalogs: &[(&str, Result<Catalog, PlainError>)],
     ) -> BTreeMap<String, Vec<String>> {
         let mut built = Vec::new();
         for (name, catalog) in catalogs {
@@ -48,7 +48,8 @@ impl Composition {
         let mut warnings = self.unmatched_patterns(&built).await;
         for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);
-            warnings.entry(compiled.preset.clone()).or_default().extend(crowded);
+            let all = crowded.chain(self.ungranted(compiled).await);
+            warnings.entry(compiled.preset.clone()).or_default().extend(all);
         }
         warnings
     }
@@ -85,7 +86,10 @@ impl Composition {
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
                 if matches_nothing(first) && heirs.all(|(_, found)| matches_nothing(found)) {
                     let why = self.warning(name, &heir.preset, catalog, &servers, (list, pattern));
-                    warnings.entry(declaring_preset(name, built, &heir.preset)).or_default().push(why);
+                    // The preset that declares the pattern, if it was built.
+                    let is_built = built.iter().any(|(compiled, _)| compiled.preset == *name);
+                    let preset = if is_built { name } else { &heir.preset };
+                    warnings.entry(preset.clone()).or_default().push(why);
                 }
             }
         }
@@ -185,12 +189,6 @@ impl Composition {
             }
         }
     }
-}
-
-/// Returns the preset that declares a pattern if it was built, else the one that inherits it.
-fn declaring_preset(declares: &str, built: &[(CompiledPreset, &Catalog)], heir: &str) -> String {
-    let is_built = built.iter().any(|(compiled, _)| compiled.preset == declares);
-    if is_built { declares.to_owned() } else { heir.to_owned() }
 }
 
 fn own_patterns(preset: &Preset) -> impl Iterator<Item = (ToolList, &str)> {

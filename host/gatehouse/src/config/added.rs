@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::ErrorKind,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -18,7 +17,7 @@ use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Config, Env, ServerConfig, locate, lock::locked, servers};
+use super::{Config, Env, PlainError, ServerConfig, locate, servers, trust::locked};
 
 const MAX_ADDED: usize = 256;
 
@@ -80,7 +79,7 @@ impl FileServerStore {
         let added = match read(&self.file) {
             Ok(added) => added,
             Err(why) => {
-                now.problems.push(why);
+                now.problems.push(why.into());
                 return now;
             }
         };
@@ -177,17 +176,15 @@ fn insert(
     Ok(())
 }
 
-fn read(file: &Path) -> Result<AddedFile, String> {
+fn read(file: &Path) -> Result<AddedFile, PlainError> {
     let shown = file.display();
-    match fs::exists(file) {
-        Ok(false) => return Ok(AddedFile::default()),
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(format!("{shown} cannot be read: {error}"));
-        }
-        _ => {}
-    }
-    let bytes = locate::read_bounded(file).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    serde_json::from_slice(&bytes).map_err(|error| format!("{shown} is damaged ({error}); fix or delete it"))
+    let bytes = match locate::read_bounded(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(AddedFile::default()),
+        Err(error) => return Err(format!("{shown} cannot be read: {error}").into()),
+    };
+    let added = serde_json::from_slice(&bytes);
+    added.map_err(|error| format!("{shown} is damaged ({error}); fix or delete it").into())
 }
 
 #[async_trait]

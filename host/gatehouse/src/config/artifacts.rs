@@ -92,58 +92,50 @@ impl ArtifactsConfig {
     pub(crate) fn chosen(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
         match self.engine {
             ArtifactsEngine::Sqlite => Ok(ArtifactsEngineConfig::Sqlite { database: self.database.clone() }),
-            ArtifactsEngine::Postgres => self.postgres(),
+            #[cfg(feature = "postgres")]
+            ArtifactsEngine::Postgres => {
+                let missing = "and the engine 'postgres' of the artifacts needs it";
+                self.env.postgres(&["DATABASE_URL"], missing).map(ArtifactsEngineConfig::Postgres)
+            }
+            #[cfg(not(feature = "postgres"))]
+            ArtifactsEngine::Postgres => Err(ConfigError::not_built("artifacts.engine", "postgres")),
         }
     }
 
     /// Returns the server that stores the vectors of artifacts. `None` if the variable is not set.
     #[cfg(feature = "chroma")]
     pub(crate) fn chroma(&self) -> Result<Option<gatehouse_stores::ChromaConfig>, ConfigError> {
-        let parsed = self.env.chroma_url().map(gatehouse_stores::ChromaConfig::parse).transpose();
+        let parsed =
+            self.env.get("MCP_GATEWAY_CHROMA_URL").map(gatehouse_stores::ChromaConfig::parse).transpose();
         parsed.map_err(|fault| ConfigError::new("MCP_GATEWAY_CHROMA_URL", fault.in_one_line()))
-    }
-
-    #[cfg(feature = "postgres")]
-    fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
-        self.env.postgres(" of the artifacts").map(ArtifactsEngineConfig::Postgres)
-    }
-
-    #[cfg(not(feature = "postgres"))]
-    fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
-        Err(ConfigError::not_built("artifacts.engine", "postgres"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
-
-    fn parse(content: &str, variables: Env) -> Result<Config, String> {
-        let text = ConfigText { file: None, content: content.into() };
-        Config::parse(&text, &variables).map_err(|error| error.to_string())
-    }
+    use crate::config::tests::parse;
 
     #[test]
     fn ttl_and_size_are_bounded() {
-        let ttl = |content: &str, variables| parse(content, variables).expect("valid").artifacts.ttl;
+        let ttl = |content: &str, env| parse(content, &env).expect("valid").artifacts.ttl;
         let hours = |hours: u64| Duration::from_secs(hours * 3_600);
         assert_eq!(ttl("", Env::default()), hours(3));
         assert_eq!(ttl("[artifacts]\nttl_hours = 24", Env::default()), hours(24));
         let env = Env::from_pairs([("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "5")]);
         assert_eq!(ttl("[artifacts]\nttl_hours = 24", env), hours(5));
-        let refused = |content: &str| parse(content, Env::default()).map(drop).expect_err("refused");
+        let refused = |content: &str| parse(content, &Env::default()).map(drop).expect_err("refused");
         assert!(refused("[artifacts]\nttl_hours = 0").ends_with(":2:13: ttl_hours must be 1 to 8760"));
         assert!(refused("[artifacts]\nmax_bytes = \"1 KiB\"").contains("max_bytes must be from 1 MiB to"));
-        let small = parse("[artifacts]\nmax_bytes = \"2 MiB\"", Env::default()).expect("valid");
+        let small = parse("[artifacts]\nmax_bytes = \"2 MiB\"", &Env::default()).expect("valid");
         assert_eq!(small.artifacts.limits().cap, 2 << 20);
     }
 
     #[cfg(feature = "postgres")]
     #[test]
     fn a_server_needs_an_address() {
-        let postgres = |variables| {
-            let config = parse("[artifacts]\nengine = \"postgres\"", variables).expect("valid");
+        let postgres = |env| {
+            let config = parse("[artifacts]\nengine = \"postgres\"", &env).expect("valid");
             config.artifacts.chosen().err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert!(postgres(Env::default()).starts_with("DATABASE_URL: is not set"));

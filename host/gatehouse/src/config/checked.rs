@@ -4,27 +4,20 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use gatehouse_core::{
-    Preset,
-    capability::{Capability, Grants},
-    names,
-};
+use gatehouse_core::Preset;
 use gatehouse_models::ModelsConfig;
-use gatehouse_sandbox::GateSettings;
-use gatehouse_wire::{registry::OciReference, serve::HttpSettings};
-use toml::Spanned;
+use gatehouse_wire::serve::HttpSettings;
 
 use super::{
     ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig, SummarySettings,
-    component::ComponentSource,
     error::ConfigText,
     file_params::ParamFiles,
-    folders, http, http_server, limits, locate,
+    gates::{self, GateConfig},
+    http_server, limits, locate,
     locate::ConfigChoice,
-    models, nesting, presets, raw,
+    models, presets, raw,
     servers::{self, ServersConfig},
     shipped,
 };
@@ -74,16 +67,6 @@ pub(crate) struct Config {
     pub(crate) param_files: ParamFiles,
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct GateConfig {
-    /// Path of the component, absolute. `None` if the configuration does not name one.
-    pub(crate) component: Option<PathBuf>,
-    pub(crate) origin: Option<OciReference>,
-    pub(crate) settings: GateSettings,
-    /// True for shipped settings, which apply only to the shipped component.
-    pub(crate) shipped: bool,
-}
-
 impl Config {
     /// Validates `text`. `gates` overrides the gate directories, `state` the data directory.
     pub(crate) fn from_text(
@@ -104,17 +87,12 @@ impl Config {
         self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
     }
 
-    /// Returns the configuration of an empty file: no gate has grants.
-    pub(crate) fn empty(env: &Env) -> Result<Self, ConfigError> {
-        Self::parse(&ConfigText { file: None, content: String::new() }, env)
-    }
-
     pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
         Self::parse_with(text, None, env)
     }
 
     fn parse_with(text: &ConfigText, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        nesting::check(text)?;
+        text.check_nesting()?;
         let raw: raw::RawConfig = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
         // Paths are relative to the file. For the built-in copy, they are relative to the data directory.
         let base = match &text.file {
@@ -122,9 +100,11 @@ impl Config {
             None => locate::data_home(),
         };
         let state_in_file = raw.host.state.as_ref().map(|path| base.join(path));
-        let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
+        let state = state
+            .map(Path::to_path_buf)
+            .or_else(|| env.get("GATEHOUSE_STATE").map(|path| absolute(path.as_ref())));
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
-        raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
+        raw.check_gate_names(text)?;
         let servers = servers::validate(text, raw.servers, &raw.proxy, env)?;
         let mut param_files = ParamFiles::new();
         let presets: BTreeMap<String, Preset> = raw
@@ -162,7 +142,7 @@ impl Config {
                 .gates
                 .into_iter()
                 .map(|(name, gate)| {
-                    let checked = checked_gate(text, (&base, &state), name.get_ref(), gate, env)?;
+                    let checked = gates::validate(text, (&base, &state), name.get_ref(), gate, env)?;
                     Ok((name.into_inner(), checked))
                 })
                 .collect::<Result<_, ConfigError>>()?,
@@ -179,78 +159,28 @@ impl Config {
     }
 }
 
-fn checked_gate(
-    text: &ConfigText,
-    (base, state): (&Path, &Path),
-    name: &str,
-    gate: raw::RawGate,
-    env: &Env,
-) -> Result<GateConfig, ConfigError> {
-    for grant in &gate.grants {
-        Grants::parse([grant.get_ref().as_str()]).map_err(|why| text.error_at(grant.span(), why))?;
-    }
-    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
-    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !super::component::is_digest(pin.get_ref())) {
-        let shown = names::quoted(pin.get_ref(), 80);
-        return Err(
-            text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
-        );
-    }
-    let ComponentSource { component, origin } =
-        ComponentSource::from_raw(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
-    let mut grants = grants.map_err(|why| text.error(why))?;
-    let http = gate.http.map(|block| http::rules(text, name, block, env)).transpose()?;
-    if http.is_some() {
-        grants = grants.with_block(Capability::Http);
-    }
-    let settings = GateSettings {
-        grants,
-        http: http.map(Arc::new),
-        limits: limits::validate(text, &gate.limits)?,
-        folders: folders::validate(text, base, state, name, gate.folders)?,
-        reuse: gate.instance == raw::InstancePolicy::Reuse,
-        sha256: gate.sha256.map(Spanned::into_inner),
-    };
-    Ok(GateConfig { component, origin, settings, shipped: false })
-}
-
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn parse(content: &str) -> Result<Config, String> {
-        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-        Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
-    }
+    use crate::config::{Env, tests::parse};
 
     #[test]
     fn the_shipped_file_is_valid_and_has_its_presets() {
-        let config = parse(include_str!("../../../../presets.toml")).expect("valid");
-        let names: Vec<_> = config.presets.keys().map(String::as_str).collect();
-        let shipped = [
-            "code",
-            "context",
-            "documents",
-            "full",
-            "gateway",
-            "ideation",
-            "implementation",
-            "merger",
-            "proxy",
-        ];
+        let config = parse(include_str!("../../../../presets.toml"), &Env::default()).expect("valid");
+        let names = config.presets.keys().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let shipped = "code context documents full gateway ideation implementation merger proxy";
         assert_eq!(names, shipped);
         assert!(config.gate_folders.starts_with(&["/etc/gh/gates".into()]));
     }
 
     #[test]
     fn every_mistake_has_its_place_and_the_nearest_key() {
-        let error = |content: &str| parse(content).map(|_| ()).expect_err("refused");
+        let error = |content: &str| parse(content, &Env::default()).map(drop).expect_err("refused");
         assert_eq!(
-            error("[host]\ngatez = []\n"),
+            &*error("[host]\ngatez = []\n"),
             "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset."
         );
         assert!(

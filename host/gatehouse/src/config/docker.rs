@@ -40,7 +40,7 @@ pub(crate) fn credentials(registry: &str) -> Result<Option<Credentials>, ConfigE
 fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError> {
     let bad = |what: &str| {
         ConfigError::new(
-            path.display().to_string(),
+            path.display(),
             format!("{what}; fix it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
         )
     };
@@ -77,13 +77,13 @@ fn is_for(key: &str, registry: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::PlainError;
 
-    fn found(content: &str, registry: &str) -> Result<Option<(String, String)>, String> {
+    fn found(content: &str, registry: &str) -> Result<Option<(String, String)>, PlainError> {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("config.json");
         std::fs::write(&file, content).expect("write");
-        let credentials = read(&file, registry).map_err(|error| error.to_string())?;
-        Ok(credentials.map(|credentials| (credentials.user, credentials.password)))
+        Ok(read(&file, registry)?.map(|credentials| (credentials.user, credentials.password)))
     }
 
     #[test]

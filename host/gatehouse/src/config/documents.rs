@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-#[cfg(feature = "postgres")]
-use super::env;
 use super::{ConfigError, Env};
 
 /// Document repositories.
@@ -80,20 +78,17 @@ impl DocumentsConfig {
             (DocumentsEngine::Sqlite, _) => {
                 Ok(DocumentsEngineConfig::Sqlite { database: self.database.clone() })
             }
+            #[cfg(feature = "postgres")]
             (DocumentsEngine::Postgres, tables) => self.postgres(tables),
+            #[cfg(not(feature = "postgres"))]
+            (DocumentsEngine::Postgres, _) => Err(ConfigError::not_built("documents.engine", "postgres")),
         }
     }
 
     #[cfg(feature = "postgres")]
     fn postgres(&self, tables: TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
-        let (variable, url) = self.env.documents_database_url().ok_or_else(|| {
-            ConfigError::new(
-                "DOCUMENTS_DATABASE_URL",
-                "is not set, nor is DATABASE_URL, and the engine 'postgres' of the documents needs one: \
-                 postgres://user:password@host:5432/database",
-            )
-        })?;
-        let server = env::parse_postgres(variable, url)?;
+        let missing = "nor is DATABASE_URL, and the engine 'postgres' of the documents needs one";
+        let server = self.env.postgres(&["DOCUMENTS_DATABASE_URL", "DATABASE_URL"], missing)?;
         let tables = match tables {
             TableOwner::Found => gatehouse_stores::DocumentTables::Detect,
             TableOwner::Own => gatehouse_stores::DocumentTables::Own,
@@ -101,21 +96,15 @@ impl DocumentsConfig {
         };
         Ok(DocumentsEngineConfig::Postgres { server, tables })
     }
-
-    #[cfg(not(feature = "postgres"))]
-    fn postgres(&self, _: TableOwner) -> Result<DocumentsEngineConfig, ConfigError> {
-        Err(ConfigError::not_built("documents.engine", "postgres"))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, ConfigText};
+    use crate::config::tests::parse;
 
-    fn error(content: &str, variables: Env) -> String {
-        let text = ConfigText { file: None, content: content.into() };
-        let config = Config::parse(&text, &variables).unwrap_or_else(|error| panic!("{error}"));
+    fn error(content: &str, env: Env) -> String {
+        let config = parse(content, &env).expect("valid");
         config.documents.chosen().err().map(|error| error.to_string()).unwrap_or_default()
     }
 

@@ -1,18 +1,18 @@
 //! All environment variables that the program reads, in one list, plus those that `presets.toml` names for headers. No
 //! other module reads the environment.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use gatehouse_core::http::Secret;
-use gatehouse_models::config::ProviderName;
+use gatehouse_models::config::{EmbeddingChoice, LlmChoice, ProviderName};
 #[cfg(feature = "postgres")]
 use gatehouse_stores::PostgresConfig;
 use gatehouse_wire::downstream::InheritedEnv;
 
-use super::{ConfigError, inherited::inherited};
+use super::{
+    Config, ConfigError, DocumentsEngine, KnowledgeEngine, inherited::inherited, raw::ArtifactsEngine,
+    read_index,
+};
 
 /// Variables and their descriptions, as `gatehouse doctor` shows them.
 pub(crate) const VARIABLES: [(&str, &str); 29] = [
@@ -50,14 +50,6 @@ pub(crate) const VARIABLES: [(&str, &str); 29] = [
     ("GATEHOUSE_REGISTRY_PASSWORD", "password or token for that account"),
 ];
 
-/// Parses the value of a variable. The error does not contain the value, which has a password.
-#[cfg(feature = "postgres")]
-pub(super) fn parse_postgres(variable: &str, url: &str) -> Result<Box<PostgresConfig>, ConfigError> {
-    let server =
-        PostgresConfig::parse(url).map_err(|fault| ConfigError::new(variable, fault.in_one_line()))?;
-    Ok(Box::new(server))
-}
-
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Env(BTreeMap<&'static str, String>);
 
@@ -88,7 +80,8 @@ impl Env {
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
     }
 
-    fn get(&self, name: &str) -> Option<&str> {
+    /// Returns the value of a listed variable. `None` if it is not set or empty.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         debug_assert!(VARIABLES.iter().any(|(known, _)| *known == name), "{name} is not in the list");
         self.0.get(name).map(String::as_str)
     }
@@ -97,80 +90,26 @@ impl Env {
         self.0.contains_key(name)
     }
 
-    pub(crate) fn preset(&self) -> Option<&str> {
-        self.get("MCP_PRESET")
-    }
-
     pub(crate) fn enabled_gates(&self) -> Option<Vec<String>> {
         let list = self.get("MCP_ENABLED_GATES")?;
         Some(list.split(',').map(|gate| gate.trim().to_owned()).filter(|gate| !gate.is_empty()).collect())
     }
 
-    pub(crate) fn intelligence_enabled(&self) -> Option<&str> {
-        self.get("MCP_GATEWAY_INTELLIGENCE_ENABLED")
-    }
-
-    pub(crate) fn summary_threshold(&self) -> Option<&str> {
-        self.get("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES")
-    }
-
-    pub(crate) fn intelligence_ttl_hours(&self) -> Option<&str> {
-        self.get("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS")
-    }
-
-    #[cfg(feature = "chroma")]
-    pub(crate) fn chroma_url(&self) -> Option<&str> {
-        self.get("MCP_GATEWAY_CHROMA_URL")
-    }
-
-    pub(crate) fn kg_index_path(&self) -> Option<PathBuf> {
-        self.get("KG_INDEX_PATH").map(PathBuf::from)
-    }
-
-    /// Returns the server of DATABASE_URL. `owner` is the part of the host that needs it, for the error.
+    /// Returns the server of the first of these variables that is set. `missing` completes the error if none is. Errors
+    /// contain no value, because values have passwords.
     #[cfg(feature = "postgres")]
-    pub(crate) fn postgres(&self, owner: &str) -> Result<Box<PostgresConfig>, ConfigError> {
-        let url = self.database_url().ok_or_else(|| {
-            let why = format!(
-                "is not set, and the engine 'postgres'{owner} needs it: postgres://user:password@host:5432/database"
-            );
-            ConfigError::new("DATABASE_URL", why)
+    pub(crate) fn postgres(
+        &self,
+        variables: &[&str],
+        missing: &str,
+    ) -> Result<Box<PostgresConfig>, ConfigError> {
+        let set = variables.iter().find_map(|name| Some((name, self.get(name)?)));
+        let (variable, url) = set.ok_or_else(|| {
+            let why = format!("is not set, {missing}: postgres://user:password@host:5432/database");
+            ConfigError::new(variables.first().unwrap_or(&""), why)
         })?;
-        parse_postgres("DATABASE_URL", url)
-    }
-
-    /// Contains a password: never print it.
-    fn database_url(&self) -> Option<&str> {
-        self.get("DATABASE_URL")
-    }
-
-    /// Returns the database of the documents, and the variable that sets it.
-    pub(crate) fn documents_database_url(&self) -> Option<(&'static str, &str)> {
-        let own = self.get("DOCUMENTS_DATABASE_URL").map(|url| ("DOCUMENTS_DATABASE_URL", url));
-        own.or_else(|| Some(("DATABASE_URL", self.database_url()?)))
-    }
-
-    pub(crate) fn neo4j_uri(&self) -> &str {
-        self.get("NEO4J_URI").unwrap_or("bolt://localhost:7687")
-    }
-
-    pub(crate) fn neo4j_account(&self) -> (&str, Option<Secret>, Option<&str>) {
-        let user = self.get("NEO4J_USER").unwrap_or("neo4j");
-        let password = self.get("NEO4J_PASSWORD").map(Secret::new);
-        (user, password, self.get("NEO4J_DATABASE"))
-    }
-
-    pub(crate) fn weaviate(&self) -> (&str, Option<Secret>) {
-        let url = self.get("WEAVIATE_URL").unwrap_or("http://localhost:8081");
-        (url, self.get("WEAVIATE_API_KEY").map(Secret::new))
-    }
-
-    pub(crate) fn config(&self) -> Option<&Path> {
-        self.get("GATEHOUSE_CONFIG").map(Path::new)
-    }
-
-    pub(crate) fn state(&self) -> Option<PathBuf> {
-        self.get("GATEHOUSE_STATE").map(PathBuf::from)
+        let server = PostgresConfig::parse(url);
+        server.map(Box::new).map_err(|fault| ConfigError::new(variable, fault.in_one_line()))
     }
 
     /// Returns the variables that locate data, as absolute paths, for a host started in another directory.
@@ -179,35 +118,10 @@ impl Env {
         ["GATEHOUSE_STATE", "KG_INDEX_PATH"].into_iter().filter_map(set).collect()
     }
 
-    pub(crate) fn token(&self) -> Option<&str> {
-        self.get("GATEHOUSE_TOKEN")
-    }
-
-    /// Returns the key for a model provider. `None` for Ollama, which needs no key.
-    pub(crate) fn model_key(&self, provider: ProviderName) -> Option<Secret> {
-        let name = match provider {
-            ProviderName::OpenAi => "OPENAI_API_KEY",
-            ProviderName::Gemini => "GEMINI_API_KEY",
-            ProviderName::Anthropic => "ANTHROPIC_API_KEY",
-            ProviderName::Ollama => return None,
-        };
-        Self::trimmed_secret(self.get(name)?)
-    }
-
     /// Trims the value of a key variable. Keys read from files end in a line break.
     pub(crate) fn trimmed_secret(value: &str) -> Option<Secret> {
         let key = value.trim();
         (!key.is_empty()).then(|| Secret::new(key))
-    }
-
-    pub(crate) fn model_address(&self, provider: ProviderName) -> Option<&str> {
-        let name = match provider {
-            ProviderName::OpenAi => "OPENAI_BASE_URL",
-            ProviderName::Gemini => "GEMINI_BASE_URL",
-            ProviderName::Anthropic => "ANTHROPIC_BASE_URL",
-            ProviderName::Ollama => "OLLAMA_HOST",
-        };
-        self.get(name)
     }
 
     /// Returns user and password for a registry, or `None` if neither is set. Fails if only one is set.
@@ -226,8 +140,104 @@ impl Env {
     pub(crate) fn colors(&self) -> bool {
         !self.is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
     }
+}
 
-    pub(crate) fn log(&self) -> Option<&str> {
-        self.get("GATEHOUSE_LOG")
+const GRAPH: [&str; 6] =
+    ["NEO4J_URI", "NEO4J_USER", "NEO4J_PASSWORD", "NEO4J_DATABASE", "WEAVIATE_URL", "WEAVIATE_API_KEY"];
+
+/// Returns a message for each group of variables that are set but not used by this configuration, with the line that
+/// would use them. The user may expect the store that they name.
+pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
+    let graph = graph_engine(config);
+    let documents = config.documents.engine;
+    let artifacts = config.artifacts.engine;
+    let mut found = Vec::new();
+    let mut check = |variables: &[&str], is_used: bool, reason: &str| {
+        let set: Vec<&str> = variables.iter().copied().filter(|name| env.is_set(name)).collect();
+        if !set.is_empty() && !is_used {
+            let are = if set.len() == 1 { "is" } else { "are" };
+            found.push(format!("{} {are} set and not used: {reason}", set.join(", ")));
+        }
+    };
+    check(
+        &GRAPH,
+        graph == KnowledgeEngine::WeaviateNeo4j,
+        &format!(
+            "the knowledge engine is '{}'. To use them, write engine = \"weaviate-neo4j\" under [knowledge] in presets.toml",
+            graph.as_str()
+        ),
+    );
+    let documents_use_it = documents == DocumentsEngine::Postgres && !env.is_set("DOCUMENTS_DATABASE_URL");
+    check(
+        &["DATABASE_URL"],
+        graph == KnowledgeEngine::Postgres || artifacts == ArtifactsEngine::Postgres || documents_use_it,
+        "no engine is 'postgres'. To use it, write engine = \"postgres\" under [knowledge], [documents] or [artifacts] in \
+         presets.toml",
+    );
+    check(
+        &["DOCUMENTS_DATABASE_URL"],
+        documents == DocumentsEngine::Postgres,
+        "the documents engine is 'sqlite'. To use it, write engine = \"postgres\" under [documents] in presets.toml",
+    );
+    check(
+        &["MCP_GATEWAY_CHROMA_URL"],
+        cfg!(feature = "chroma"),
+        "this build does not have ChromaDB; build with --features chroma",
+    );
+    let models = &config.models;
+    for provider in ProviderName::ALL {
+        let embeds = matches!(models.embedding, EmbeddingChoice::Provider(name, _) if name == provider);
+        check(
+            &[provider.variable()],
+            embeds || models.llm != LlmChoice::Off,
+            "llm is \"off\" under [models] in presets.toml, and embeddings use another provider",
+        );
+    }
+    found
+}
+
+/// Returns the engine of the index file if one is named and readable, else the one of `presets.toml`.
+fn graph_engine(config: &Config) -> KnowledgeEngine {
+    let file = config.knowledge.index_file.as_deref();
+    let indexed = file.and_then(|path| read_index(path).ok());
+    indexed.map_or(config.knowledge.engine, |(_, engine)| engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::parse;
+
+    fn unused_lines<const N: usize>(content: &str, variables: [(&'static str, &str); N]) -> Vec<String> {
+        let env = Env::from_pairs(variables);
+        unused(&parse(content, &env).expect("valid"), &env)
+    }
+
+    #[test]
+    fn variables_of_engines_that_are_not_chosen_are_named() {
+        let graph =
+            [("NEO4J_URI", "bolt://h:1"), ("NEO4J_PASSWORD", "s3cret"), ("WEAVIATE_URL", "http://h:2")];
+        let [line] = unused_lines("", graph).try_into().unwrap_or_else(|all| panic!("{all:?}"));
+        assert!(line.starts_with("NEO4J_URI, NEO4J_PASSWORD, WEAVIATE_URL are set and not used"), "{line}");
+        assert!(line.contains("'sqlite'") && !line.contains("s3cret"), "{line}");
+        assert!(unused_lines("[knowledge]\nengine = \"weaviate-neo4j\"", graph).is_empty());
+        let postgres = [("DATABASE_URL", "postgres://u@h/d")];
+        assert!(unused_lines("", postgres)[0].starts_with("DATABASE_URL is set and not used"));
+        for block in ["knowledge", "documents", "artifacts"] {
+            assert!(
+                unused_lines(&format!("[{block}]\nengine = \"postgres\""), postgres).is_empty(),
+                "{block}"
+            );
+        }
+        let both = [("DATABASE_URL", "postgres://u@h/d"), ("DOCUMENTS_DATABASE_URL", "postgres://u@h/e")];
+        assert_eq!(
+            unused_lines("[documents]\nengine = \"postgres\"", both).len(),
+            1,
+            "the documents have their own"
+        );
+        let key = [("OPENAI_API_KEY", "k")];
+        assert!(unused_lines("", key).is_empty());
+        assert_eq!(unused_lines("[models]\nllm = \"off\"", key).len(), 1);
+        assert!(unused_lines("[models]\nllm = \"off\"\nembedding = \"openai\"", key).is_empty());
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{fmt, ops::Range, path::PathBuf};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+use toml::Spanned;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{location}: {message}")]
 pub(crate) struct ConfigError {
     /// `file:line:column`, `file`, or the name of a variable.
     pub(crate) location: String,
@@ -16,14 +19,8 @@ impl ConfigError {
         Self::new(key, why)
     }
 
-    pub(crate) fn new(location: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { location: location.into(), message: message.into() }
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.location, self.message)
+    pub(crate) fn new(location: impl fmt::Display, message: impl fmt::Display) -> Self {
+        Self { location: location.to_string(), message: message.to_string() }
     }
 }
 
@@ -39,9 +36,18 @@ impl ConfigText {
         self.file.as_ref().map_or_else(|| "built-in presets.toml".into(), |file| file.display().to_string())
     }
 
-    pub(crate) fn error_at(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
+    pub(crate) fn error_at(&self, span: Range<usize>, message: impl fmt::Display) -> ConfigError {
         let (line, column) = self.line_and_column(span.start);
         ConfigError::new(format!("{}:{line}:{column}", self.name()), message)
+    }
+
+    /// Adds the location of a value to the error of its check.
+    pub(super) fn at<T, S>(
+        &self,
+        value: &Spanned<S>,
+        checked: Result<T, impl fmt::Display>,
+    ) -> Result<T, ConfigError> {
+        checked.map_err(|why| self.error_at(value.span(), why))
     }
 
     /// Returns line and column of a byte, both from 1. Columns count characters.
@@ -51,7 +57,7 @@ impl ConfigText {
         (before.matches('\n').count() + 1, column)
     }
 
-    pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
+    pub(crate) fn error(&self, message: impl fmt::Display) -> ConfigError {
         ConfigError::new(self.name(), message)
     }
 }

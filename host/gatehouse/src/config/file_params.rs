@@ -11,6 +11,8 @@ use std::{
 use gatehouse_core::names::quoted;
 use serde_json::{Map, Value};
 
+use super::PlainError;
+
 const KEY: &str = "$file";
 
 const MAX_FILE_BYTES: u64 = 256 << 10;
@@ -26,7 +28,7 @@ pub(super) fn insert(
     params: &mut Map<String, Value>,
     base: Option<&Path>,
     inserted: &mut ParamFiles,
-) -> Result<(), String> {
+) -> Result<(), PlainError> {
     params.values_mut().try_for_each(|value| insert_within(value, base, inserted, MAX_DEPTH))
 }
 
@@ -35,14 +37,14 @@ fn insert_within(
     base: Option<&Path>,
     inserted: &mut ParamFiles,
     left: usize,
-) -> Result<(), String> {
+) -> Result<(), PlainError> {
     if left == 0 {
         return Ok(());
     }
     match value {
         Value::Object(object) if object.contains_key(KEY) => {
             let (Some(path), 1) = (object[KEY].as_str(), object.len()) else {
-                return Err(format!("expected {{\"{KEY}\" = \"PATH\"}} without other keys"));
+                bail!("expected {{\"{KEY}\" = \"PATH\"}} without other keys");
             };
             let text = read(path, base, inserted)?;
             *value = text.into();
@@ -58,8 +60,8 @@ fn insert_within(
     }
 }
 
-fn read(path: &str, base: Option<&Path>, inserted: &mut ParamFiles) -> Result<String, String> {
-    let wrong = |why: &str| format!("{KEY} '{}': {why}", quoted(path, 200));
+fn read(path: &str, base: Option<&Path>, inserted: &mut ParamFiles) -> Result<String, PlainError> {
+    let wrong = |why: &str| PlainError::from(format!("{KEY} '{}': {why}", quoted(path, 200)));
     let base = base.ok_or_else(|| wrong("the built-in presets.toml has no directory"))?;
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(wrong("the path must be relative and inside the directory of presets.toml"));

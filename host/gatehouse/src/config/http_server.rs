@@ -17,8 +17,7 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
     if let Some(connections) = &raw.connections {
-        let set = settings.with_connections(*connections.get_ref());
-        settings = set.map_err(|why| text.error_at(connections.span(), why.to_string()))?;
+        settings = text.at(connections, settings.with_connections(*connections.get_ref()))?;
     }
     for (name, given) in [
         ("header_timeout", &raw.header_timeout),
@@ -28,10 +27,8 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
         ("drain", &raw.drain),
     ] {
         let Some(time) = given else { continue };
-        let parsed =
-            parse_duration(time.get_ref()).map_err(|why| text.error_at(time.span(), why.to_string()))?;
-        let set = settings.with_timeout(name, parsed);
-        settings = set.map_err(|why| text.error_at(time.span(), why.to_string()))?;
+        let parsed = text.at(time, parse_duration(time.get_ref()))?;
+        settings = text.at(time, settings.with_timeout(name, parsed))?;
     }
     Ok(settings)
 }
@@ -41,10 +38,7 @@ fn all<T>(
     given: &[Spanned<String>],
     parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
-    let read = |one: &Spanned<String>| {
-        parse(one.get_ref()).map_err(|why| text.error_at(one.span(), why.to_string()))
-    };
-    given.iter().map(read).collect()
+    given.iter().map(|one| text.at(one, parse(one.get_ref()))).collect()
 }
 
 /// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one.
@@ -55,14 +49,8 @@ fn connections(open_files: Option<u64>) -> usize {
 }
 
 /// Returns the open-file limit of this process. `None` if it is unlimited.
-#[cfg(unix)]
 fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
-}
-
-#[cfg(not(unix))]
-fn open_files() -> Option<u64> {
-    None
 }
 
 #[cfg(test)]
@@ -70,12 +58,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Config, Env};
+    use crate::config::{Env, PlainError, tests::parse};
 
-    fn settings(block: &str) -> Result<HttpSettings, String> {
-        let content = format!("[http]\n{block}\n");
-        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content };
-        Config::parse(&text, &Env::default()).map(|config| config.http).map_err(|error| error.to_string())
+    fn settings(block: &str) -> Result<HttpSettings, PlainError> {
+        parse(&format!("[http]\n{block}\n"), &Env::default()).map(|config| config.http)
     }
 
     #[test]

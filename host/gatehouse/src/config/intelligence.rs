@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, PlainError};
 
 /// Maximum retention of unpinned results: a year.
 const MAX_HOURS: u64 = 8_760;
@@ -28,17 +28,21 @@ impl Default for SummarySettings {
 
 impl SummarySettings {
     pub(super) fn validate(env: &Env) -> Result<Self, ConfigError> {
-        let enabled = match env.intelligence_enabled() {
+        let enabled = match env.get("MCP_GATEWAY_INTELLIGENCE_ENABLED") {
             None | Some("true" | "1" | "on" | "yes") => true,
             Some("false" | "0" | "off" | "no") => false,
             Some(_) => {
                 return Err(ConfigError::new("MCP_GATEWAY_INTELLIGENCE_ENABLED", "must be true or false"));
             }
         };
-        let threshold = number("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", env.summary_threshold(), |bytes| {
-            if bytes <= MAX_THRESHOLD { Ok(bytes) } else { Err(format!("must be 0 to {MAX_THRESHOLD}")) }
+        let threshold = number(env, "MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", |bytes| {
+            if bytes <= MAX_THRESHOLD {
+                Ok(bytes)
+            } else {
+                Err(format!("must be 0 to {MAX_THRESHOLD}").into())
+            }
         })?;
-        let ttl_hours = number("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", env.intelligence_ttl_hours(), hours)?;
+        let ttl_hours = number(env, "MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", hours)?;
         Ok(Self { enabled, threshold_bytes: threshold, ttl_hours })
     }
 
@@ -58,16 +62,16 @@ impl SummarySettings {
     }
 }
 
-pub(super) fn hours(hours: u64) -> Result<u64, String> {
-    if (1..=MAX_HOURS).contains(&hours) { Ok(hours) } else { Err(format!("must be 1 to {MAX_HOURS}")) }
+pub(super) fn hours(hours: u64) -> Result<u64, PlainError> {
+    if (1..=MAX_HOURS).contains(&hours) { Ok(hours) } else { Err(format!("must be 1 to {MAX_HOURS}").into()) }
 }
 
 fn number(
+    env: &Env,
     variable: &str,
-    given: Option<&str>,
-    check: impl Fn(u64) -> Result<u64, String>,
+    check: impl Fn(u64) -> Result<u64, PlainError>,
 ) -> Result<Option<u64>, ConfigError> {
-    let Some(given) = given else { return Ok(None) };
+    let Some(given) = env.get(variable) else { return Ok(None) };
     let number = given.trim().parse().map_err(|_| ConfigError::new(variable, "is not a whole number"))?;
     check(number).map(Some).map_err(|why| ConfigError::new(variable, why))
 }
@@ -76,8 +80,8 @@ fn number(
 mod tests {
     use super::*;
 
-    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<SummarySettings, String> {
-        SummarySettings::validate(&Env::from_pairs(variables)).map_err(|error| error.to_string())
+    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<SummarySettings, ConfigError> {
+        SummarySettings::validate(&Env::from_pairs(variables))
     }
 
     #[test]
@@ -90,7 +94,7 @@ mod tests {
             ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "9999999999", "must be 0 to 1073741824"),
             ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "0", "must be 1 to 8760"),
         ] {
-            assert_eq!(read([(variable, value)]), Err(format!("{variable}: {why}")));
+            assert_eq!(read([(variable, value)]), Err(ConfigError::new(variable, why)));
         }
     }
 

@@ -3,6 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum as _;
+#[cfg(feature = "weaviate-neo4j")]
+use gatehouse_core::http::Secret;
 use gatehouse_stores::IndexFile;
 use serde_json::Value;
 
@@ -38,7 +41,7 @@ impl KnowledgeConfig {
         Self {
             engine: raw.engine,
             wiki_roots: raw.wiki_roots.into_iter().map(|root| base.join(root)).collect(),
-            index_file: env.kg_index_path(),
+            index_file: env.get("KG_INDEX_PATH").map(PathBuf::from),
             database: state.join("knowledge.db"),
             env: env.clone(),
         }
@@ -87,40 +90,43 @@ impl KnowledgeConfig {
     pub(crate) fn engine_config(&self, engine: raw::KnowledgeEngine) -> Result<EngineConfig, ConfigError> {
         match engine {
             raw::KnowledgeEngine::Sqlite => Ok(EngineConfig::Sqlite { database: self.database.clone() }),
-            raw::KnowledgeEngine::Postgres => self.postgres(),
+            #[cfg(feature = "postgres")]
+            raw::KnowledgeEngine::Postgres => {
+                let server = self.env.postgres(&["DATABASE_URL"], "and the engine 'postgres' needs it");
+                server.map(EngineConfig::Postgres)
+            }
+            #[cfg(feature = "weaviate-neo4j")]
             raw::KnowledgeEngine::WeaviateNeo4j => self.weaviate_neo4j(),
+            #[cfg(not(all(feature = "postgres", feature = "weaviate-neo4j")))]
+            other => Err(ConfigError::not_built("knowledge.engine", other.as_str())),
         }
-    }
-
-    #[cfg(feature = "postgres")]
-    fn postgres(&self) -> Result<EngineConfig, ConfigError> {
-        self.env.postgres("").map(EngineConfig::Postgres)
     }
 
     #[cfg(feature = "weaviate-neo4j")]
     fn weaviate_neo4j(&self) -> Result<EngineConfig, ConfigError> {
-        let (weaviate_url, weaviate_api_key) = self.env.weaviate();
-        let (user, password, database) = self.env.neo4j_account();
+        let get = |name| self.env.get(name);
         let missing = "is not set, and the engine 'weaviate-neo4j' needs the password of Neo4j";
         Ok(EngineConfig::WeaviateNeo4j(Box::new(gatehouse_stores::WeaviateNeo4jConfig {
-            weaviate_url: weaviate_url.into(),
-            weaviate_api_key,
-            neo4j_uri: self.env.neo4j_uri().into(),
-            neo4j_user: user.into(),
-            neo4j_password: password.ok_or_else(|| ConfigError::new("NEO4J_PASSWORD", missing))?,
-            neo4j_database: database.map(str::to_owned),
+            weaviate_url: get("WEAVIATE_URL").unwrap_or("http://localhost:8081").into(),
+            weaviate_api_key: get("WEAVIATE_API_KEY").map(Secret::new),
+            neo4j_uri: get("NEO4J_URI").unwrap_or("bolt://localhost:7687").into(),
+            neo4j_user: get("NEO4J_USER").unwrap_or("neo4j").into(),
+            neo4j_password: get("NEO4J_PASSWORD")
+                .map(Secret::new)
+                .ok_or_else(|| ConfigError::new("NEO4J_PASSWORD", missing))?,
+            neo4j_database: get("NEO4J_DATABASE").map(str::to_owned),
             timing: gatehouse_stores::RemoteTimeouts::default(),
         })))
     }
+}
 
-    #[cfg(not(feature = "postgres"))]
-    fn postgres(&self) -> Result<EngineConfig, ConfigError> {
-        Err(ConfigError::not_built("knowledge.engine", "postgres"))
-    }
-
-    #[cfg(not(feature = "weaviate-neo4j"))]
-    fn weaviate_neo4j(&self) -> Result<EngineConfig, ConfigError> {
-        Err(ConfigError::not_built("knowledge.engine", "weaviate-neo4j"))
+impl raw::KnowledgeEngine {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+            Self::WeaviateNeo4j => "weaviate-neo4j",
+        }
     }
 }
 
@@ -159,17 +165,15 @@ impl EngineConfig {
 
 pub(crate) fn read_index(path: &Path) -> Result<(IndexFile, raw::KnowledgeEngine), ConfigError> {
     let file = IndexFile::read(path).map_err(|fault| bad_index(fault.in_one_line()))?;
-    let engine = match file.search_backend.as_str() {
-        "sqlite" => raw::KnowledgeEngine::Sqlite,
-        "postgres" => raw::KnowledgeEngine::Postgres,
-        "weaviate-neo4j" => raw::KnowledgeEngine::WeaviateNeo4j,
-        other => {
-            let message =
-                format!("the index file requires the engine '{other}', which this build does not have");
-            return Err(bad_index(message));
-        }
-    };
-    Ok((file, engine))
+    let engine =
+        raw::KnowledgeEngine::value_variants().iter().find(|one| one.as_str() == file.search_backend);
+    match engine.copied() {
+        Some(engine) => Ok((file, engine)),
+        None => Err(bad_index(format!(
+            "the index file requires the engine '{}', which this build does not have",
+            file.search_backend
+        ))),
+    }
 }
 
 fn reference<'a>(file: &'a IndexFile, name: &str) -> Option<&'a str> {
@@ -183,15 +187,14 @@ fn bad_index(message: String) -> ConfigError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, ConfigText};
+    use crate::config::tests::parse;
 
     /// Returns the error of an engine under these variables, or an empty text if it is usable.
     fn error(engine: &str, variables: &[(&'static str, &str)]) -> String {
         let content = format!("[knowledge]\nengine = \"{engine}\"");
         let mut all = [("NEO4J_USER", "neo4j"); 3];
         all[..variables.len()].copy_from_slice(variables);
-        let config = Config::parse(&ConfigText { file: None, content }, &Env::from_pairs(all));
-        let config = config.unwrap_or_else(|error| panic!("{error}"));
+        let config = parse(&content, &Env::from_pairs(all)).expect("valid");
         config.knowledge.chosen().err().map(|error| error.to_string()).unwrap_or_default()
     }
 

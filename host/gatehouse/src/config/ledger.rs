@@ -48,11 +48,10 @@ impl LedgerConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Env};
+    use crate::config::{Env, PlainError, tests};
 
-    fn parse(content: &str) -> Result<LedgerConfig, String> {
-        let text = ConfigText { file: None, content: content.into() };
-        Config::parse(&text, &Env::default()).map(|config| config.ledger).map_err(|error| error.to_string())
+    fn parse(content: &str) -> Result<LedgerConfig, PlainError> {
+        tests::parse(content, &Env::default()).map(|config| config.ledger)
     }
 
     #[test]

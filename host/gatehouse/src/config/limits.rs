@@ -1,7 +1,7 @@
 //! Limits, validated: `[gates.<name>] limits`, and those on disk (`cache_size` under `[host]`, `max_bytes` under
 //! `[artifacts]`).
 
-use gatehouse_sandbox::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_duration};
+use gatehouse_sandbox::{SandboxLimits, format_bytes, parse_bytes, parse_duration};
 use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText, raw::RawGateLimits};
@@ -27,26 +27,18 @@ pub(super) fn validate(text: &ConfigText, raw: &RawGateLimits) -> Result<Sandbox
     ];
     let mut limits = SandboxLimits::default();
     if let Some(time) = &raw.time {
-        limits = at(text, time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
+        limits = text.at(time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
     }
     for (name, given) in sizes {
         let Some(size) = given else { continue };
-        limits =
-            at(text, size, parse_bytes(size.get_ref()).and_then(|bytes| limits.with_limit(name, bytes)))?;
+        let set = parse_bytes(size.get_ref()).and_then(|bytes| limits.with_limit(name, bytes));
+        limits = text.at(size, set)?;
     }
     for (name, given) in numbers {
         let Some(number) = given else { continue };
-        limits = at(text, number, limits.with_limit(name, *number.get_ref()))?;
+        limits = text.at(number, limits.with_limit(name, *number.get_ref()))?;
     }
     Ok(limits)
-}
-
-fn at<T, S>(
-    text: &ConfigText,
-    spanned: &Spanned<S>,
-    result: Result<T, LimitsError>,
-) -> Result<T, ConfigError> {
-    result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
 }
 
 /// Parses a limit on disk, in bytes. `key` is its name in messages.
@@ -56,11 +48,11 @@ pub(super) fn disk_size(
     given: Option<&Spanned<String>>,
 ) -> Result<u64, ConfigError> {
     let Some(given) = given else { return Ok(DEFAULT_DISK_SIZE) };
-    let bad = |why: String| text.error_at(given.span(), why);
-    let bytes = parse_bytes(given.get_ref()).map_err(|error| bad(error.to_string()))? as u64;
+    let bytes = text.at(given, parse_bytes(given.get_ref()))? as u64;
     let (least, most) = (1 << 20, 1 << 40);
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
     }
-    Err(bad(format!("{key} must be from {} to {}", format_bytes(least), format_bytes(most))))
+    let why = format!("{key} must be from {} to {}", format_bytes(least), format_bytes(most));
+    Err(text.error_at(given.span(), why))
 }

@@ -11,7 +11,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, Env, error::ConfigText, trust::TrustedFiles};
+use super::{ConfigError, Env, PlainError, error::ConfigText, trust::TrustedFiles};
 
 /// The shipped presets: the configuration without a file, and the base of a file.
 pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
@@ -42,7 +42,7 @@ pub(crate) struct ConfigChoice {
 #[derive(Debug, Clone)]
 pub(crate) struct IgnoredFile {
     pub(crate) file: PathBuf,
-    why: String,
+    why: PlainError,
     instead: String,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn read_for_project(
                 return Ok(LocatedConfig { text: ConfigText { file: Some(file), content }, choice });
             }
             Err(why) if of_project => {
-                let place = file.display().to_string();
+                let place = file.display();
                 let message =
                     format!("{why}; read it and run `gatehouse trust {place}`, or name a file with --config");
                 return Err(ConfigError::new(place, message));
@@ -120,11 +120,11 @@ pub(crate) fn read_for_project(
     }
     let message = "the project has no presets.toml, which sets the destination of its gate; create one, or name a \
     file with --config";
-    Err(ConfigError::new(folder.display().to_string(), message))
+    Err(ConfigError::new(folder.display(), message))
 }
 
 fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<ConfigText>, ConfigError> {
-    match (named, env.config()) {
+    match (named, env.get("GATEHOUSE_CONFIG").map(Path::new)) {
         (Some(path), _) => read_named(path, "").map(Some),
         (None, Some(path)) => read_named(path, "; the path is set in GATEHOUSE_CONFIG").map(Some),
         (None, None) => Ok(None),
@@ -155,21 +155,19 @@ fn read_named(path: &Path, who: &str) -> Result<ConfigText, ConfigError> {
     if path == Path::new(BUILT_IN) {
         return Ok(ConfigText { file: None, content: SHIPPED.into() });
     }
-    let failed = |cause: io::Error| {
-        ConfigError::new(path.display().to_string(), format!("cannot be read: {cause}{who}"))
-    };
+    let failed = |cause: io::Error| ConfigError::new(path.display(), format!("cannot be read: {cause}{who}"));
     let content = fs::read_to_string(path).map_err(failed)?;
     let file = path.canonicalize().map_err(failed)?;
     Ok(ConfigText { file: Some(file), content })
 }
 
 /// Returns the content of `file` if it is trusted, else the reason it is not used. Reads the file only once.
-fn trusted(file: &Path) -> Result<String, String> {
+fn trusted(file: &Path) -> Result<String, PlainError> {
     let content = read_bounded(file).map_err(|error| format!("it cannot be read: {error}"))?;
-    match TrustedFiles::read().map_err(|error| error.to_string())?.trusts(file, &content) {
-        Some(true) => String::from_utf8(content).map_err(|_| "it is not text".to_owned()),
-        Some(false) => Err("it has changed since it was trusted".to_owned()),
-        None => Err("it is not trusted".to_owned()),
+    match TrustedFiles::read()?.trusts(file, &content) {
+        Some(true) => String::from_utf8(content).map_err(|_| "it is not text".into()),
+        Some(false) => Err("it has changed since it was trusted".into()),
+        None => Err("it is not trusted".into()),
     }
 }
 
@@ -213,7 +211,7 @@ pub(crate) fn data_folder(named: Option<&Path>, env: &Env) -> PathBuf {
         let table: toml::Table = text.content.parse().ok()?;
         Some(text.file?.parent()?.join(table.get("host")?.get("state")?.as_str()?))
     };
-    let from_env = || env.state().and_then(|path| std::path::absolute(path).ok());
+    let from_env = || std::path::absolute(env.get("GATEHOUSE_STATE")?).ok();
     from_env().or_else(from_file).unwrap_or_else(data_home)
 }
 

@@ -3,7 +3,6 @@
 pub(crate) mod added;
 mod artifacts;
 pub(crate) mod checked;
-pub(crate) mod component;
 pub(crate) mod credentials;
 pub(crate) mod docker;
 mod documents;
@@ -11,8 +10,7 @@ pub(crate) mod edit;
 pub(crate) mod env;
 pub(crate) mod error;
 pub(crate) mod file_params;
-mod folders;
-mod http;
+pub(crate) mod gates;
 mod http_server;
 mod inherited;
 mod intelligence;
@@ -20,12 +18,9 @@ pub(crate) mod keys;
 mod knowledge;
 mod ledger;
 mod limits;
-mod lines;
 pub(crate) mod locate;
-mod lock;
 mod models;
-pub(crate) mod nesting;
-mod parse_errors;
+pub(crate) mod parse_errors;
 mod presets;
 pub(crate) mod raw;
 mod raw_presets;
@@ -34,20 +29,21 @@ pub(crate) mod schema;
 pub(crate) mod servers;
 mod shipped;
 pub(crate) mod trust;
-mod unused;
 mod workflow;
 
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
-pub(crate) use checked::{Config, GateConfig};
+pub(crate) use checked::Config;
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
-pub(crate) use env::Env;
+pub(crate) use env::{Env, unused};
 pub(crate) use error::{ConfigError, ConfigText};
+pub(crate) use gates::GateConfig;
 pub(crate) use intelligence::SummarySettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 pub(crate) use servers::{ServerConfig, ServersConfig, from_json};
-pub(crate) use unused::unused;
+
+use crate::plain_error::PlainError;
 
 const MAX_GATE_NAME: usize = 64;
 
@@ -65,17 +61,23 @@ pub(crate) fn is_gate_name(name: &str) -> bool {
         && name.chars().count() <= MAX_GATE_NAME
 }
 
-pub(crate) fn check_gate_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_gate_name(name: &str) -> Result<(), PlainError> {
     if is_gate_name(name) {
         return Ok(());
     }
     let shown = gatehouse_core::names::quoted(name, 64);
-    Err(format!("'{shown}' cannot be the name of a gate: {GATE_NAME}"))
+    Err(format!("'{shown}' cannot be the name of a gate: {GATE_NAME}").into())
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Validates the content of `/etc/gh/presets.toml`.
+    pub(crate) fn parse(content: &str, env: &Env) -> Result<Config, PlainError> {
+        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        Ok(Config::parse(&text, env)?)
+    }
 
     #[test]
     fn gate_names_are_words_and_not_options() {

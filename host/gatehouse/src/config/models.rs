@@ -11,7 +11,7 @@ use gatehouse_sandbox::parse_duration;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env,
+    ConfigError, Env, PlainError,
     error::ConfigText,
     parse_errors::not_allowed,
     raw::{ModelApi, ModelProvider, RawModels},
@@ -76,7 +76,7 @@ fn parse_choice(
 }
 
 /// Returns the name in `${NAME}`. The file must not contain the key itself.
-fn variable(written: &str) -> Result<&str, String> {
+fn key_variable(written: &str) -> Result<&str, PlainError> {
     let name = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
     let fits = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     name.filter(fits).ok_or_else(|| {
@@ -92,17 +92,25 @@ fn settings(
     env: &Env,
 ) -> Result<ProviderSettings, ConfigError> {
     let mut settings = ProviderSettings::default();
-    let address = env.model_address(name).map(str::to_owned);
+    let variable = match name {
+        ProviderName::OpenAi => "OPENAI_BASE_URL",
+        ProviderName::Gemini => "GEMINI_BASE_URL",
+        ProviderName::Anthropic => "ANTHROPIC_BASE_URL",
+        ProviderName::Ollama => "OLLAMA_HOST",
+    };
+    let address = env.get(variable).map(str::to_owned);
     let from_file = address.is_none() && raw.base_url.is_some();
     match raw.api_key {
         Some(written) => {
-            let variable = variable(written.get_ref()).map_err(|why| text.error_at(written.span(), why))?;
+            let variable = text.at(&written, key_variable(written.get_ref()))?;
             settings.key = env.secret(variable).and_then(|secret| Env::trimmed_secret(secret.reveal()));
             settings.key_variable = Some(variable.to_owned());
         }
         // The author of the file must not be able to send the operator's key to a server of their choice.
         None if from_file => settings.keyless = name != ProviderName::Ollama,
-        None => settings.key = env.model_key(name),
+        // Ollama needs no key.
+        None if name == ProviderName::Ollama => {}
+        None => settings.key = env.get(name.variable()).and_then(Env::trimmed_secret),
     }
     settings.base_url = address.or(raw.base_url);
     if let Some(api) = raw.api.filter(|_| name != ProviderName::OpenAi) {
@@ -124,10 +132,10 @@ fn settings(
         settings.concurrency = *concurrency.get_ref();
     }
     if let Some(timeout) = raw.timeout {
-        let at = |why: String| text.error_at(timeout.span(), why);
-        let time = parse_duration(timeout.get_ref()).map_err(|error| at(error.to_string()))?;
+        let time = text.at(&timeout, parse_duration(timeout.get_ref()))?;
         if time.is_zero() || time > MAX_TIMEOUT {
-            return Err(at("timeout must be more than 0 and at most \"10 min\"".to_owned()));
+            let why = "timeout must be more than 0 and at most \"10 min\"";
+            return Err(text.error_at(timeout.span(), why));
         }
         settings.timeout = time;
     }

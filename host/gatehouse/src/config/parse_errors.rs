@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gatehouse_core::{http::secret::is_secret_name, names};
+use toml_parser::{Source, lexer::TokenKind};
 
 use super::{ConfigError, error::ConfigText, keys, keys::dotted, schema};
 
@@ -48,6 +49,9 @@ const SYNTAX: [(&str, &str); 21] = [
     ("unexpected leading zero", "a number must not start with 0"),
 ];
 
+/// Maximum open brackets. Real configurations need fewer than ten.
+const MAX_OPEN_BRACKETS: usize = 64;
+
 const BACKSLASH: &str =
     "a backslash in \"…\" starts an escape: write '…' around a string with backslashes, or \\\\ for each";
 
@@ -74,6 +78,11 @@ impl ConfigText {
             return self.error_at(span, words);
         }
         self.syntax(message, span)
+    }
+
+    /// Refuses a text that is nested too deeply for the parser.
+    pub(super) fn check_nesting(&self) -> Result<(), ConfigError> {
+        check_nesting(&self.content).map_err(|(place, why)| self.error_at(place, why))
     }
 
     fn unknown_key(&self, message: &str, span: &Range<usize>) -> String {
@@ -196,6 +205,46 @@ pub(super) fn not_allowed(wrong: &str, known: &[&str]) -> String {
 fn quoted_names(message: &str) -> (&str, Vec<&str>) {
     let mut quoted = message.split('`').skip(1).step_by(2);
     (quoted.next().unwrap_or_default(), quoted.collect())
+}
+
+/// Refuses a TOML text that is nested too deeply. The error is the byte range and the reason.
+///
+/// The parser recovers from errors and recurses for each opening bracket without a limit, so a crafted text could overflow
+/// the stack.
+///
+/// Uses the parser's own lexer, so that both see the same brackets.
+pub(crate) fn check_nesting(text: &str) -> Result<(), (Range<usize>, String)> {
+    let mut open: Vec<TokenKind> = Vec::new();
+    // After a stray closing bracket it is unclear what the parser closes, so count all opening ones.
+    let mut stray = None;
+    for token in Source::new(text).lex() {
+        let span = token.span().start()..token.span().end();
+        match token.kind() {
+            kind @ (TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket) => open.push(kind),
+            kind @ (TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket) if stray.is_none() => {
+                let fits = match kind {
+                    TokenKind::RightSquareBracket => TokenKind::LeftSquareBracket,
+                    _ => TokenKind::LeftCurlyBracket,
+                };
+                if open.last() == Some(&fits) {
+                    open.pop();
+                } else {
+                    stray = Some(span.clone());
+                }
+            }
+            _ => {}
+        }
+        if open.len() > MAX_OPEN_BRACKETS {
+            let why = match &stray {
+                Some(_) => "this bracket closes nothing that is open here".to_owned(),
+                None => {
+                    format!("more than {MAX_OPEN_BRACKETS} brackets are open here; one of them is not closed")
+                }
+            };
+            return Err((stray.unwrap_or(span), why));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

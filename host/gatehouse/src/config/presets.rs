@@ -12,10 +12,10 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    Config, ConfigError, Env, ServersConfig, check_gate_name,
+    Config, ConfigError, Env, PlainError, ServersConfig, check_gate_name,
     error::ConfigText,
     file_params::{self, ParamFiles},
-    lines, raw, raw_presets, workflow,
+    keys, raw, raw_presets, workflow,
 };
 
 impl Config {
@@ -24,19 +24,18 @@ impl Config {
     /// An unknown name is an error and never falls back to another preset.
     pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<CompiledPreset, ConfigError> {
         let compile = |place: &str, name: &str| {
-            CompiledPreset::compile(&self.presets, name)
-                .map_err(|error| ConfigError::new(place, error.to_string()))
+            CompiledPreset::compile(&self.presets, name).map_err(|error| ConfigError::new(place, error))
         };
         if let Some(name) = named {
             return compile("--preset", name);
         }
-        if let Some(name) = env.preset() {
+        if let Some(name) = env.get("MCP_PRESET") {
             return compile("MCP_PRESET", name);
         }
         if let Some(gates) = env.enabled_gates() {
-            let bad = |message| ConfigError::new("MCP_ENABLED_GATES", message);
+            let bad = |why| ConfigError::new("MCP_ENABLED_GATES", why);
             if gates.is_empty() {
-                return Err(bad("names no gate; unset it, or list gates such as kg,idea".into()));
+                return Err(bad(PlainError::from("names no gate; unset it, or list gates such as kg,idea")));
             }
             let mut once: Vec<(SourceId, Map<_, _>)> = Vec::new();
             for gate in gates {
@@ -59,13 +58,12 @@ pub(super) fn check(
     default: Option<&Spanned<String>>,
 ) -> Result<(), ConfigError> {
     if let Some(name) = default.filter(|name| !config.presets.contains_key(name.get_ref())) {
-        let message = CompiledPreset::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
-        return Err(text.error_at(name.span(), message.unwrap_or_default()));
+        return text.at(name, CompiledPreset::compile(&config.presets, name.get_ref())).map(drop);
     }
     // A shipped preset that conflicts with the file's own is an error only when it is selected.
     for name in config.presets.keys().filter(|name| config.is_own(name)) {
         CompiledPreset::compile(&config.presets, name)
-            .map_err(|error| lines::does_not_compile(text, &config.presets, &error))?;
+            .map_err(|error| keys::does_not_compile(text, &config.presets, &error))?;
     }
     Ok(())
 }
@@ -80,7 +78,7 @@ pub(super) fn declared(
     let base = text.file.as_deref().and_then(Path::parent);
     let mut sources: Vec<(SourceId, Map<_, _>)> = Vec::new();
     for (name, mut params) in preset.gates {
-        file_params::insert(&mut params, base, inserted).map_err(|why| text.error_at(name.span(), why))?;
+        text.at(&name, file_params::insert(&mut params, base, inserted))?;
         sources.push((SourceId::Gate(name.into_inner().into()), params));
     }
     for name in preset.servers {
@@ -98,7 +96,7 @@ pub(super) fn declared(
     let project = preset.project.map(|project| match base {
         Some(base) => Ok(base.join(project.get_ref())),
         None if project.get_ref().is_absolute() => Ok(project.get_ref().clone()),
-        None => Err(text.error_at(project.span(), "project must be an absolute path".to_owned())),
+        None => Err(text.error_at(project.span(), "project must be an absolute path")),
     });
     let approve = preset.approve.map(|approve| approval(text, approve)).transpose()?;
     Ok(Preset {
@@ -123,7 +121,7 @@ fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<Approva
         Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
             let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
             strongest";
-            text.error_at(word.span(), why.to_owned())
+            text.error_at(word.span(), why)
         })
     });
     let remember = rule.remember.map(|word| remembered(text, &word));
@@ -138,7 +136,7 @@ fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<Approva
 fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
     let wrong = || {
         let why = "remember must be \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
-        text.error_at(word.span(), why.to_owned())
+        text.error_at(word.span(), why)
     };
     match word.get_ref().as_str() {
         "call" => Ok(ApprovalScope::Call),
@@ -158,7 +156,7 @@ fn changed(
     change: raw::RawToolOverride,
 ) -> Result<(String, ToolOverride), ConfigError> {
     if let Some(name) = &change.name {
-        ExposedName::new(name.get_ref()).map_err(|why| text.error_at(name.span(), why.to_string()))?;
+        text.at(name, ExposedName::new(name.get_ref()))?;
     }
     let changes = change.name.is_some()
         || change.description.is_some()
@@ -177,18 +175,14 @@ fn changed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::ConfigText;
-
-    fn parse(content: &str) -> Result<Config, String> {
-        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-        Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
-    }
+    use crate::config::tests::parse;
 
     #[test]
     fn approvals_name_calls_and_duration() {
         let rule = |lines: &str| {
-            let config = parse(&format!("[presets.a]\ngates = {{}}\n[presets.a.approve]\n{lines}"))?;
-            Ok::<_, String>(config.presets["a"].approve.clone())
+            let content = format!("[presets.a]\ngates = {{}}\n[presets.a.approve]\n{lines}");
+            let config = parse(&content, &Env::default())?;
+            Ok::<_, PlainError>(config.presets["a"].approve.clone())
         };
         let expected = ApprovalRule {
             tools: vec!["fs__*".into()],
@@ -212,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_choice_of_preset_follows_the_documented_order() {
-        let config = parse(include_str!("../../../../presets.toml")).expect("valid");
+        let config = parse(include_str!("../../../../presets.toml"), &Env::default()).expect("valid");
         let chosen = |named: Option<&str>, env: &Env| {
             config.select(named, env).map(|e| e.preset).map_err(|e| e.to_string())
         };

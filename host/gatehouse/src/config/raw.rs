@@ -1,7 +1,7 @@
 //! `presets.toml` as written. Deserialization checks only keys and types. The doc comments become the descriptions in
 //! the generated JSON Schema and in error messages, which take the first quoted amount as an example.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use indexmap::IndexMap;
@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::{ConfigError, error::ConfigText};
 pub(crate) use super::{
     artifacts::{ArtifactsEngine, RawArtifacts},
     documents::{DocumentsEngine, RawDocuments},
@@ -51,12 +52,10 @@ pub(crate) struct RawConfig {
 
 impl RawConfig {
     /// Checks every gate name in `[gates]` and in presets.
-    ///
-    /// The error is the span of the first invalid name and the reason.
-    pub(crate) fn check_gate_names(&self) -> Result<(), (Range<usize>, String)> {
+    pub(super) fn check_gate_names(&self, text: &ConfigText) -> Result<(), ConfigError> {
         let in_presets = self.presets.values().flat_map(|preset| preset.gates.keys());
         let mut names = self.gates.keys().chain(in_presets);
-        names.try_for_each(|name| super::check_gate_name(name.get_ref()).map_err(|why| (name.span(), why)))
+        names.try_for_each(|name| text.at(name, super::check_gate_name(name.get_ref())))
     }
 }
 

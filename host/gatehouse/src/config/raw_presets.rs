@@ -1,14 +1,11 @@
 //! `[presets]` of `presets.toml`, as written.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, path::PathBuf};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf};
 
-use gatehouse_core::preset;
+use gatehouse_core::preset::StructuredOutputMode;
 use indexmap::IndexMap;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, Unexpected, Visitor},
-};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
@@ -59,32 +56,20 @@ pub(crate) struct RawPreset {
 }
 
 /// Value of `structured`: a boolean or `"auto"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RawStructured(pub(crate) preset::StructuredOutputMode);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(crate) struct RawStructured(pub(crate) StructuredOutputMode);
 
-impl<'de> Deserialize<'de> for RawStructured {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct StructuredVisitor;
-        impl Visitor<'_> for StructuredVisitor {
-            type Value = RawStructured;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("true, false or \"auto\"")
-            }
-            fn visit_bool<E: de::Error>(self, on: bool) -> Result<RawStructured, E> {
-                Ok(RawStructured(if on {
-                    preset::StructuredOutputMode::On
-                } else {
-                    preset::StructuredOutputMode::Off
-                }))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawStructured, E> {
-                match text {
-                    "auto" => Ok(RawStructured(preset::StructuredOutputMode::Auto)),
-                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-                }
-            }
+impl TryFrom<toml::Value> for RawStructured {
+    type Error = &'static str;
+
+    fn try_from(value: toml::Value) -> Result<Self, Self::Error> {
+        match (value.as_bool(), value.as_str()) {
+            (Some(true), _) => Ok(Self(StructuredOutputMode::On)),
+            (Some(false), _) => Ok(Self(StructuredOutputMode::Off)),
+            (_, Some("auto")) => Ok(Self(StructuredOutputMode::Auto)),
+            _ => Err("invalid value: expected true, false or \"auto\""),
         }
-        deserializer.deserialize_any(StructuredVisitor)
     }
 }
 

@@ -1,8 +1,6 @@
 //! `[servers]` and `[proxy]`, validated. An unset variable is not an error here: it disables one server and nothing
 //! else.
 
-mod names;
-mod oauth;
 mod redaction;
 mod tools;
 mod transport;
@@ -10,7 +8,7 @@ mod transport;
 use std::{collections::BTreeMap, ops::RangeInclusive, path::Path, time::Duration};
 
 use gatehouse_core::{
-    names::quoted,
+    names::{did_you_mean, quoted},
     ports::{servers::ServerDefinition, tool_index},
 };
 use gatehouse_sandbox::parse_duration;
@@ -18,9 +16,12 @@ use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 
-use super::{Config, ConfigError, Env, error::ConfigText, raw};
-pub(crate) use names::{MAX_SERVER_NAME, is_server_name};
-use names::{check_name, checked_tags, unknown};
+use super::{Config, ConfigError, Env, PlainError, error::ConfigText, raw};
+
+/// Maximum length of a server name. Exposed tool names contain it and are limited to 64 characters.
+pub(crate) const MAX_SERVER_NAME: usize = 32;
+
+const MAX_TAGS: usize = 16;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -80,10 +81,6 @@ impl ServersConfig {
         self.order.iter().position(|declared| declared == name).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn is_enabled(&self, name: &str) -> bool {
-        self.declared.get(name).is_some_and(|server| server.enabled)
-    }
-
     /// Fails if the server is not declared. The error points to `name`.
     pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
         if self.declared.contains_key(name.get_ref()) {
@@ -122,26 +119,26 @@ pub(crate) fn from_json(
     name: &str,
     definition: &Map<String, Value>,
     env: &Env,
-) -> Result<ServerConfig, String> {
+) -> Result<ServerConfig, PlainError> {
     check_name(name)?;
     if let Some((key, _)) = definition.iter().find(|(_, value)| value.is_null()) {
-        return Err(format!("'{}' is null; remove it instead", quoted(key, 64)));
+        bail!("'{}' is null; remove it instead", quoted(key, 64));
     }
     // A client that adds a server must not decide how much its tools are trusted.
     if definition.contains_key("tools") {
-        return Err(format!("'tools' belongs in presets.toml, under [servers.{name}.tools]"));
+        bail!("'tools' belongs in presets.toml, under [servers.{name}.tools]");
     }
     let table = json!({"servers": {name: definition}});
-    let content = toml::to_string(&table).map_err(|_| "contains null, which is not allowed".to_owned())?;
+    let content = toml::to_string(&table).map_err(|_| "contains null, which is not allowed")?;
     if content.len() > MAX_DEFINITION {
-        return Err(format!("is longer than {} KiB", MAX_DEFINITION >> 10));
+        bail!("is longer than {} KiB", MAX_DEFINITION >> 10);
     }
     let text = ConfigText { file: config.file.clone(), content };
     let raw: raw::RawConfig =
         toml::from_str(&text.content).map_err(|error| text.parse_error(&error).message)?;
     let mut servers = raw.servers.into_iter();
     let (name, server) = servers.next().ok_or("is empty")?;
-    checked_server(&text, &name, server, &config.servers.proxy, env).map_err(|error| error.message)
+    checked_server(&text, &name, server, &config.servers.proxy, env).map_err(|error| error.message.into())
 }
 
 fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig, ConfigError> {
@@ -177,7 +174,7 @@ fn duration(
     given: &Spanned<toml::Value>,
     allowed: RangeInclusive<Duration>,
 ) -> Result<Duration, ConfigError> {
-    let bad = |why: String| text.error_at(given.span(), why);
+    let bad = |why| text.error_at(given.span(), why);
     let shown = |time: &Duration| match time.as_millis() {
         millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
@@ -206,7 +203,7 @@ fn checked_server(
     proxy: &ProxyConfig,
     env: &Env,
 ) -> Result<ServerConfig, ConfigError> {
-    check_name(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
+    text.at(name, check_name(name.get_ref()))?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
     let timeout = server.timeout.as_ref();
     let timeout = timeout.map(|time| duration(text, "timeout", time, range)).transpose()?;
@@ -237,6 +234,56 @@ fn checked_server(
     };
     let (variables, literals) = (read.variables, read.literals);
     Ok(ServerConfig { definition, login: read.login, wants_login, enabled, variables, literals })
+}
+
+/// Returns whether `name` can name a server. Keeps the boundary in `server__tool` unambiguous.
+pub(crate) fn is_server_name(name: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.len() <= MAX_SERVER_NAME
+        && name.chars().all(letters)
+        && !name.contains("__")
+        && !name.ends_with('_')
+}
+
+fn check_name(name: &str) -> Result<(), PlainError> {
+    if is_server_name(name) {
+        return Ok(());
+    }
+    let shown = quoted(name, 64);
+    Err(format!(
+        "'{shown}' cannot be the name of a server: use at most {MAX_SERVER_NAME} of A-Z a-z 0-9 _ -, starting with a \
+        letter or digit, not ending with _, and without __"
+    )
+    .into())
+}
+
+fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> String {
+    let near = did_you_mean(name, known.clone().map(String::as_str));
+    let shown = quoted(name, 64);
+    let known: Vec<&str> = known.map(String::as_str).collect();
+    match known.as_slice() {
+        [] => format!("there is no server '{shown}'; declare it under [servers.{shown}] in this file"),
+        known => format!("there is no server '{shown}' in this file.{near} There are: {}.", known.join(", ")),
+    }
+}
+
+/// Validates the tags. Returns them sorted, without duplicates.
+fn checked_tags(text: &ConfigText, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let word = |tag: &str| !tag.is_empty() && tag.len() <= 32 && tag.chars().all(letters);
+    if let Some(bad) = tags.iter().find(|tag| !word(tag.get_ref())) {
+        let shown = quoted(bad.get_ref(), 64);
+        let why = format!("'{shown}' cannot be a tag: use 1 to 32 of A-Z a-z 0-9 _ - .");
+        return Err(text.error_at(bad.span(), why));
+    }
+    if let Some(first) = tags.get(MAX_TAGS) {
+        return Err(text.error_at(first.span(), format!("a server has at most {MAX_TAGS} tags")));
+    }
+    let mut tags: Vec<String> = tags.iter().map(|tag| tag.get_ref().clone()).collect();
+    tags.sort();
+    tags.dedup();
+    Ok(tags)
 }
 
 #[cfg(test)]

@@ -94,8 +94,7 @@ mod tests {
     use super::*;
 
     fn parse(content: &str, env: &Env) -> Config {
-        let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-        Config::parse(&text, env).expect("valid")
+        crate::config::tests::parse(content, env).expect("valid")
     }
 
     fn served(config: &Config) -> Vec<&str> {

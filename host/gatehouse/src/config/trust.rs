@@ -3,16 +3,16 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File, OpenOptions},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
 use gatehouse_core::hash::sha256_hex;
-use gatehouse_files::{Durability, write_private};
+use gatehouse_files::{Durability, make_private, write_private};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, locate, lock};
+use super::{ConfigError, locate};
 
 /// The list of trusted files. Unknown keys are refused, so that nothing is trusted by mistake.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,10 +30,7 @@ impl TrustedFiles {
 
     fn read_from(file: &Path) -> Result<Self, ConfigError> {
         let bad = |why: String| {
-            ConfigError::new(
-                file.display().to_string(),
-                format!("the list of trusted files {why}; fix or delete it"),
-            )
+            ConfigError::new(file.display(), format!("the list of trusted files {why}; fix or delete it"))
         };
         match fs::read(file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(format!("is damaged: {error}"))),
@@ -44,22 +41,18 @@ impl TrustedFiles {
 
     /// Returns whether `path` is trusted with this content. `None` if it is not listed.
     pub(crate) fn trusts(&self, path: &Path, content: &[u8]) -> Option<bool> {
-        self.files.get(path.to_str()?).map(|trusted| *trusted == digest(content))
+        self.files.get(path.to_str()?).map(|trusted| *trusted == sha256_hex(content))
     }
-}
-
-pub(crate) fn is_trusted(path: &Path, content: &str) -> bool {
-    TrustedFiles::read().is_ok_and(|list| list.trusts(path, content.as_bytes()) == Some(true))
 }
 
 pub(crate) fn add(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
     let name = path.to_str().ok_or_else(|| {
         ConfigError::new(
-            path.display().to_string(),
+            path.display(),
             "its path is not UTF-8 and cannot be listed; name the file with --config instead",
         )
     })?;
-    change(|list| drop(list.files.insert(name.to_owned(), digest(content))))
+    change(|list| drop(list.files.insert(name.to_owned(), sha256_hex(content))))
 }
 
 /// Removes a file from the list. Returns whether it was listed.
@@ -72,10 +65,6 @@ pub(crate) fn remove(path: &Path) -> Result<bool, ConfigError> {
 /// Returns the directory of the list, which hosts watch for changes.
 pub(crate) fn folder() -> Option<PathBuf> {
     Some(locate::user_data()?.join("trust"))
-}
-
-pub(crate) fn digest(content: &[u8]) -> String {
-    sha256_hex(content)
 }
 
 fn file() -> Result<PathBuf, ConfigError> {
@@ -91,12 +80,23 @@ fn file() -> Result<PathBuf, ConfigError> {
 /// Edits the list under its lock, so that concurrent commands do not lose changes.
 fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
     let file = file()?;
-    let failed = |error: io::Error| {
-        ConfigError::new(file.display().to_string(), format!("cannot be written: {error}"))
-    };
-    let _lock = lock::locked(&file).map_err(failed)?;
+    let failed = |error: io::Error| ConfigError::new(file.display(), format!("cannot be written: {error}"));
+    let _lock = locked(&file).map_err(failed)?;
     let mut list = TrustedFiles::read_from(&file)?;
     edit(&mut list);
     let text = serde_json::to_vec_pretty(&list).map_err(|error| failed(error.into()))?;
     write_private(&file, &text, Durability::Synced).map_err(failed)
+}
+
+/// Waits for the lock of `file`, which is held until the returned file is dropped.
+///
+/// Creates the parent directory with access for this user only.
+pub(super) fn locked(file: &Path) -> io::Result<File> {
+    make_private(file.parent().unwrap_or(Path::new("/")))?;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let lock = options.open(file.with_extension("lock"))?;
+    lock.lock()?;
+    Ok(lock)
 }

@@ -109,7 +109,7 @@ pub(super) fn validate(
     let steps_of = |step: &RawStep| {
         let own = if step.roots.is_empty() { roots } else { &step.roots };
         if let Some(root) = own.iter().find(|root| !root.get_ref().is_absolute()) {
-            return Err(text.error_at(root.span(), "a project root must be an absolute path".to_owned()));
+            return Err(text.error_at(root.span(), "a project root must be an absolute path"));
         }
         let intent = |word: &Spanned<String>| {
             Intent::from_request(word.get_ref()).ok_or_else(|| {
@@ -130,15 +130,11 @@ pub(super) fn validate(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Config, Env};
     use super::*;
+    use crate::config::{Env, PlainError, tests::parse};
 
-    fn steps(lines: &str) -> Result<Vec<workflow::WorkflowStep>, String> {
-        let text = ConfigText {
-            file: Some("/p.toml".into()),
-            content: format!("[presets.a]\ngates = {{}}\n{lines}"),
-        };
-        let config = Config::parse(&text, &Env::from_pairs([])).map_err(|error| error.to_string())?;
+    fn steps(lines: &str) -> Result<Vec<workflow::WorkflowStep>, PlainError> {
+        let config = parse(&format!("[presets.a]\ngates = {{}}\n{lines}"), &Env::default())?;
         Ok(config.presets["a"].workflow.clone())
     }
 
@@ -162,22 +158,22 @@ mod tests {
     #[test]
     fn mistakes_have_their_place() {
         for (lines, why) in [
-            ("[presets.a.workflow.x]\nproduces = \"d\"", "/p.toml:3:21: workflow 'x' has no roots"),
+            ("[presets.a.workflow.x]\nproduces = \"d\"", "presets.toml:3:21: workflow 'x' has no roots"),
             (
                 "[presets.a.workflow.x]\nroots = [\"rel\"]",
-                "/p.toml:4:10: a project root must be an absolute path",
+                "presets.toml:4:10: a project root must be an absolute path",
             ),
             (
                 "[presets.a.workflow.x]\nroots = [\"/w\"]\nintents = [\"RUN\"]",
-                "/p.toml:5:12: intent must be one of QUERY",
+                "presets.toml:5:12: intent must be one of QUERY",
             ),
             (
                 "[presets.a.workflow.x]\nroots = [\"/w\"]\nproduces = \"../x\"",
-                "/p.toml:5:12: invalid mark name",
+                "presets.toml:5:12: invalid mark name",
             ),
             ("[presets.a.workflow.\"a/b\"]\nroots = [\"/w\"]", "invalid workflow name"),
             ("[presets.a.workflow.x]\nroots = [\"/w\"]\nproduce = \"x\"", "unknown"),
-            ("[presets.a.workflow]\nx = 5", "/p.toml:4:"),
+            ("[presets.a.workflow]\nx = 5", "presets.toml:4:"),
         ] {
             let message = steps(lines).expect_err(lines);
             assert!(message.contains(why), "{message}");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::jsonc;
-use crate::config::nesting;
+use super::PlainError;
+use crate::config::parse_errors;
 
 /// A client with a file of MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,24 +41,13 @@ pub(super) struct ServerEntries {
 }
 
 /// Returns the entries of a server table. A file with other settings may have no table.
-fn servers_by_name(servers: Option<&Value>) -> Result<Vec<(String, Value)>, String> {
+fn servers_by_name(servers: Option<&Value>) -> Result<Vec<(String, Value)>, PlainError> {
     let Some(servers) = servers else { return Ok(Vec::new()) };
     let servers = servers.as_object().ok_or("its servers are not a table keyed by name")?;
     Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
 }
 
 impl ImportClient {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::ClaudeCode,
-        Self::ClaudeDesktop,
-        Self::Cursor,
-        Self::Vscode,
-        Self::Codex,
-        Self::Gemini,
-        Self::Cline,
-        Self::Roo,
-    ];
-
     pub(crate) const fn in_project(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode => Some(".mcp.json"),
@@ -114,7 +103,7 @@ impl ImportClient {
 
     /// Reads the servers of a file, those for the current project first. The error is the reason that the file is not
     /// valid for this client.
-    pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<ServerEntries, String> {
+    pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<ServerEntries, PlainError> {
         let document = self.read(text)?;
         let mut entries = ServerEntries::default();
         if self == Self::ClaudeCode {
@@ -144,12 +133,67 @@ impl ImportClient {
         Ok(entries)
     }
 
-    fn read(self, text: &str) -> Result<Value, String> {
+    fn read(self, text: &str) -> Result<Value, PlainError> {
         if self == Self::Codex {
-            nesting::check_nesting(text).map_err(|(_, why)| format!("is not TOML: {why}"))?;
+            parse_errors::check_nesting(text).map_err(|(_, why)| format!("is not TOML: {why}"))?;
             let table: toml::Table = text.parse().map_err(|error| format!("is not TOML: {error}"))?;
-            return serde_json::to_value(table).map_err(|error| format!("cannot be read: {error}"));
+            return serde_json::to_value(table).map_err(|error| format!("cannot be read: {error}").into());
         }
-        serde_json::from_str(&jsonc::plain(text)).map_err(|error| format!("is not JSON: {error}"))
+        serde_json::from_str(&plain_json(text)).map_err(|error| format!("is not JSON: {error}").into())
     }
+}
+
+/// Converts JSON with comments and trailing commas, as editors write it, to plain JSON. Line numbers stay the same, so that positions in errors are right.
+fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();
+    // Position of the last comma in `out`, as long as only whitespace follows it.
+    let mut comma = None;
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('"', _) => {
+                comma = None;
+                out.push(c);
+                while let Some(c) = chars.next() {
+                    out.push(c);
+                    match c {
+                        '\\' => out.extend(chars.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            ('/', Some('/')) => while chars.next_if(|c| *c != '\n').is_some() {},
+            ('/', Some('*')) => {
+                chars.next();
+                let mut star = false;
+                for c in chars.by_ref() {
+                    if c == '\n' {
+                        out.push(c);
+                    }
+                    if star && c == '/' {
+                        break;
+                    }
+                    star = c == '*';
+                }
+            }
+            (',', _) => {
+                comma = Some(out.len());
+                out.push(c);
+            }
+            ('}' | ']', _) => {
+                if let Some(place) = comma.take() {
+                    out.replace_range(place..=place, " ");
+                }
+                out.push(c);
+            }
+            (c, _) => {
+                if !c.is_whitespace() {
+                    comma = None;
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ImportClient, ImportContext, variables};
+use super::{ImportClient, ImportContext, PlainError, variables};
 
 /// Keys that are converted or deliberately ignored.
 const HANDLED_KEYS: [&str; 24] = [
@@ -38,7 +38,7 @@ pub(super) fn definition(
     context: &ImportContext<'_>,
     entry: &Value,
     notes: &mut Vec<String>,
-) -> Result<Map<String, Value>, String> {
+) -> Result<Map<String, Value>, PlainError> {
     let entry = entry.as_object().ok_or("it is not a table")?;
     let mut made = Map::new();
     let reader = &mut EntryReader { client, context, entry, notes };
@@ -80,19 +80,19 @@ struct EntryReader<'a> {
 }
 
 impl EntryReader<'_> {
-    fn text(&self, key: &str) -> Result<Option<&str>, String> {
+    fn text(&self, key: &str) -> Result<Option<&str>, PlainError> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(format!("its {key} is not a string")),
+            Some(_) => Err(format!("its {key} is not a string").into()),
         }
     }
 
-    fn convert_variables(&mut self, text: &str) -> Result<Value, String> {
+    fn convert_variables(&mut self, text: &str) -> Result<Value, PlainError> {
         variables::convert(self.client, self.context, text, self.notes).map(Value::String)
     }
 
-    fn kind(&self) -> Result<EntryTransport, String> {
+    fn kind(&self) -> Result<EntryTransport, PlainError> {
         let declared = self.text("type")?.or(self.text("transport")?);
         let (program, address) = (self.entry.contains_key("command"), self.address_key());
         Ok(match (declared, program, address) {
@@ -107,7 +107,8 @@ impl EntryReader<'_> {
             }
             (None, _, Some(_)) => EntryTransport::Http,
             (Some(other), ..) => {
-                return Err(format!("its type '{other}' is not supported, or a required key is missing"));
+                let why = format!("its type '{other}' is not supported, or a required key is missing");
+                return Err(why.into());
             }
             (None, false, None) => return Err("it has neither a command nor a url".into()),
         })
@@ -117,7 +118,7 @@ impl EntryReader<'_> {
         ["httpUrl", "url", "serverUrl"].into_iter().find(|key| self.entry.contains_key(*key))
     }
 
-    fn program(&mut self, made: &mut Map<String, Value>) -> Result<(), String> {
+    fn program(&mut self, made: &mut Map<String, Value>) -> Result<(), PlainError> {
         let command = self.text("command")?.ok_or("it has no command")?.to_owned();
         made.insert("command".into(), self.convert_variables(&command)?);
         let args = match self.entry.get("args") {
@@ -153,7 +154,7 @@ impl EntryReader<'_> {
         Ok(())
     }
 
-    fn address(&mut self, made: &mut Map<String, Value>, kind: EntryTransport) -> Result<(), String> {
+    fn address(&mut self, made: &mut Map<String, Value>, kind: EntryTransport) -> Result<(), PlainError> {
         let key = self.address_key().ok_or("it has no url")?;
         let url = self.text(key)?.ok_or("it has no url")?.to_owned();
         made.insert("url".into(), self.convert_variables(&url)?);
@@ -174,31 +175,29 @@ impl EntryReader<'_> {
         Ok(())
     }
 
-    fn pairs(&mut self, key: &str) -> Result<Map<String, Value>, String> {
+    fn pairs(&mut self, key: &str) -> Result<Map<String, Value>, PlainError> {
         let pairs = match self.entry.get(key) {
             None | Some(Value::Null) => return Ok(Map::new()),
             Some(Value::Object(pairs)) => pairs.clone(),
-            Some(_) => return Err(format!("its {key} is not a table")),
+            Some(_) => return Err(format!("its {key} is not a table").into()),
         };
         let mut converted = Map::new();
         for (name, value) in pairs {
             let text = match value {
                 Value::String(text) => text,
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
-                _ => return Err(format!("{key}.{name} is not a string")),
+                _ => return Err(format!("{key}.{name} is not a string").into()),
             };
             converted.insert(name, self.convert_variables(&text)?);
         }
         Ok(converted)
     }
 
-    fn names(&self, key: &str) -> Result<Vec<String>, String> {
+    fn names(&self, key: &str) -> Result<Vec<String>, PlainError> {
         let Some(names) = self.entry.get(key) else { return Ok(Vec::new()) };
         let names = names.as_array().ok_or_else(|| format!("its {key} is not a list"))?;
-        let text = |name: &Value| {
-            name.as_str().map(str::to_owned).ok_or_else(|| format!("its {key} are not all strings"))
-        };
-        names.iter().map(text).collect()
+        let strings = names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>();
+        strings.ok_or_else(|| format!("its {key} are not all strings").into())
     }
 
     fn timeouts(&mut self, made: &mut Map<String, Value>) {

@@ -4,8 +4,6 @@
 
 mod client;
 mod entry;
-mod jsonc;
-mod secrets;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -18,19 +16,20 @@ use std::{
 use serde_json::{Map, Value};
 
 pub(crate) use client::ImportClient;
-pub(crate) use secrets::SecretVariables;
+pub(crate) use variables::SecretVariables;
 
 use crate::config::{
     self, Config, Env, ServerConfig,
     servers::{MAX_SERVER_NAME, is_server_name},
 };
+use crate::plain_error::PlainError;
 
 #[derive(Debug, Default)]
 pub(crate) struct ImportOutcome {
     /// Importable servers, in the order of the files.
     pub(crate) servers: Vec<ImportedServer>,
     /// Skipped entries: file, name and reason.
-    pub(crate) left_out: Vec<(PathBuf, String, String)>,
+    pub(crate) left_out: Vec<(PathBuf, String, PlainError)>,
     /// Variables to set, each with the location of its current value.
     pub(crate) variables: Vec<(String, String)>,
     /// Other projects with servers in a file: file, directory and number of servers.
@@ -98,7 +97,7 @@ impl<'a> ServerImporter<'a> {
         client: ImportClient,
         context: &ImportContext<'_>,
         text: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), PlainError> {
         let entries = client.entries(text, context.project)?;
         let elsewhere = entries.elsewhere.into_iter();
         let file = || context.file.to_path_buf();
@@ -121,7 +120,7 @@ impl<'a> ServerImporter<'a> {
         context: &ImportContext<'_>,
         name: &str,
         entry: &Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), PlainError> {
         let mut notes = Vec::new();
         let valid_name = server_name(name).ok_or("its name has no characters that a server name can have")?;
         if valid_name != name {
@@ -133,14 +132,14 @@ impl<'a> ServerImporter<'a> {
         }
         if let Some(twin) = self.imported.servers.iter().find(|server| server.name == valid_name) {
             let same = if self.taken.get(&valid_name) == Some(&definition) { "the same" } else { "another" };
-            return Err(format!("{same} '{valid_name}' comes from {}", twin.file.display()));
+            bail!("{same} '{valid_name}' comes from {}", twin.file.display());
         }
         let described = format!("server '{name}' of {}", context.file.display());
         if let Some((by, present)) = self.present.get(&valid_name) {
             SecretVariables::default().extract(&valid_name, &described, &mut definition);
             let checked = config::from_json(self.config, &valid_name, &definition, self.env);
             let same = if checked.as_ref() == Ok(present) { "the same" } else { "another" };
-            return Err(format!("{by} {same} '{valid_name}'"));
+            bail!("{by} {same} '{valid_name}'");
         }
         self.taken.insert(valid_name.clone(), definition.clone());
         self.secrets.extract(&valid_name, &described, &mut definition);

@@ -77,7 +77,7 @@ fn cursor_and_vscode_with_their_own_variables() {
         imported.servers[1].notes,
         ["the client asks for 'api-key'; here it is the environment variable API_KEY"]
     );
-    assert_eq!(imported.left_out[0].2, "it uses ${file}, which only its client can fill in");
+    assert_eq!(&*imported.left_out[0].2, "it uses ${file}, which only its client can fill in");
 }
 
 #[test]

@@ -1,7 +1,11 @@
-//! Converts variables in clients' syntax to `${NAME}`.
+//! Converts variables in clients' syntax to `${NAME}`, and replaces literal secrets by variables.
 
-use super::{ImportClient, ImportContext};
-use crate::config::credentials::is_variable;
+use std::{collections::BTreeMap, path::Path};
+
+use serde_json::{Map, Value};
+
+use super::{ImportClient, ImportContext, PlainError};
+use crate::config::credentials::{self, CredentialSpan, is_variable};
 
 /// Converts a text. The error names a variable that only the client can fill in; notes describe differences.
 pub(super) fn convert(
@@ -9,13 +13,13 @@ pub(super) fn convert(
     context: &ImportContext<'_>,
     text: &str,
     notes: &mut Vec<String>,
-) -> Result<String, String> {
+) -> Result<String, PlainError> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         out.push_str(&bare(client, before));
         let Some((inside, after)) = after.split_once('}') else {
-            return Err(format!("'${{{after}' is not closed"));
+            bail!("'${{{after}' is not closed");
         };
         out.push_str(&resolve(client, context, inside, notes)?);
         rest = after;
@@ -29,11 +33,11 @@ fn resolve(
     context: &ImportContext<'_>,
     inside: &str,
     notes: &mut Vec<String>,
-) -> Result<String, String> {
-    let folder = |path: Option<&std::path::Path>| path.map(|path| path.display().to_string());
+) -> Result<String, PlainError> {
+    let folder = |path: Option<&Path>| path.map(|path| path.display().to_string());
     let known = match inside {
         "workspaceFolder" | "workspaceRoot" => folder(Some(context.workspace())),
-        "workspaceFolderBasename" => folder(context.workspace().file_name().map(std::path::Path::new)),
+        "workspaceFolderBasename" => folder(context.workspace().file_name().map(Path::new)),
         "userHome" => folder(context.home),
         "/" | "pathSeparator" => Some("/".into()),
         _ => None,
@@ -53,7 +57,7 @@ fn resolve(
     // Editors' predefined variables have the same syntax as environment variables.
     let editor = matches!(client, ImportClient::Vscode | ImportClient::Cursor) && !inside.starts_with("env:");
     if editor || !is_variable(name) {
-        return Err(format!("it uses ${{{inside}}}, which only its client can fill in"));
+        bail!("it uses ${{{inside}}}, which only its client can fill in");
     }
     if let Some(default) = default.filter(|default| !default.is_empty()) {
         notes.push(format!("set {name}; the client's default is \"{default}\""));
@@ -80,9 +84,96 @@ fn bare(client: ImportClient, text: &str) -> String {
 }
 
 /// Returns a variable name for a phrase: `github token` becomes GITHUB_TOKEN.
-pub(super) fn variable(words: &str) -> String {
+fn variable(words: &str) -> String {
     let letters: String =
         words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     let name = letters.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
     if is_variable(&name) { name } else { format!("VALUE_{name}") }
+}
+
+/// Variables that replace literal secrets in clients' files. The values are never shown.
+#[derive(Default)]
+pub(crate) struct SecretVariables(BTreeMap<String, SecretVariable>);
+
+struct SecretVariable {
+    server: String,
+    value: String,
+    location: String,
+}
+
+impl SecretVariables {
+    /// Replaces the secrets in one server's keys. `described` names the server in locations.
+    pub(crate) fn extract(&mut self, server: &str, described: &str, definition: &mut Map<String, Value>) {
+        let place = |key: String, name: Option<&str>| {
+            let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("{key}{name} of {described}")
+        };
+        for key in ["env", "headers"] {
+            let Some(Value::Object(pairs)) = definition.get_mut(key) else { continue };
+            for (name, value) in pairs {
+                let Value::String(text) = value else { continue };
+                let found = credentials::in_value(name, text).into_iter().collect();
+                let own = (key == "env" && is_variable(name)).then_some(name.as_str());
+                self.replace(server, own, text, found, |_| place(format!("{key}.{name}"), None));
+            }
+        }
+        if let Some(Value::Array(args)) = definition.get_mut("args") {
+            let texts: Vec<&str> = args.iter().map(|arg| arg.as_str().unwrap_or_default()).collect();
+            let found = credentials::in_args(&texts);
+            for (index, (arg, found)) in args.iter_mut().zip(found).enumerate() {
+                let Value::String(text) = arg else { continue };
+                self.replace(server, None, text, found, |name| place(format!("args[{index}]"), name));
+            }
+        }
+        if let Some(Value::String(url)) = definition.get_mut("url") {
+            let found = credentials::in_url(url);
+            self.replace(server, None, url, found, |name| place("url".into(), name));
+        }
+    }
+
+    pub(crate) fn into_variables(self) -> Vec<(String, String)> {
+        self.0.into_iter().map(|(name, taken)| (name, taken.location)).collect()
+    }
+
+    /// Replaces credentials in `text`. `own` is the variable that the text is the value of; `place` describes a
+    /// location.
+    fn replace(
+        &mut self,
+        server: &str,
+        own: Option<&str>,
+        text: &mut String,
+        found: Vec<CredentialSpan>,
+        place: impl Fn(Option<&str>) -> String,
+    ) {
+        // Replace from the end, so that earlier ranges stay valid.
+        for CredentialSpan { range, name } in found.into_iter().rev() {
+            let value = text[range.clone()].to_owned();
+            let mut stands = place(name.as_deref());
+            if let Some(before) = text[..range.start].strip_suffix(' ') {
+                let word = before.rsplit(' ').next().unwrap_or(before);
+                stands.push_str(&format!(", without '{word} '"));
+            }
+            let words = name.as_deref().unwrap_or("token");
+            let wanted = own.map_or_else(|| variable(&format!("{server} {words}")), str::to_owned);
+            let named = self.variable(server, wanted, &value, stands);
+            text.replace_range(range, &format!("${{{named}}}"));
+        }
+    }
+
+    /// Returns this server's variable for the same value, else the wanted one, prefixed with the server's name if it
+    /// has another value.
+    fn variable(&mut self, server: &str, wanted: String, value: &str, stands: String) -> String {
+        let same = |taken: &SecretVariable| taken.value == value && taken.server == server;
+        if let Some((name, _)) = self.0.iter().find(|(_, taken)| same(taken)) {
+            return name.clone();
+        }
+        let free = |taken: Option<&SecretVariable>| taken.is_none_or(|taken| taken.value == value);
+        let mut name = wanted;
+        while !free(self.0.get(&name)) {
+            name = variable(&format!("{server} {name}"));
+        }
+        let taken = SecretVariable { server: server.to_owned(), value: value.to_owned(), location: stands };
+        self.0.entry(name.clone()).or_insert(taken);
+        name
+    }
 }

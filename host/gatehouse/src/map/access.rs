@@ -68,7 +68,7 @@ pub(crate) async fn access(
             Ok(catalog) => catalog,
             Err(why) => {
                 let node = map.node(0, "Presets", &format!("{name}{default}: does not work"));
-                map.nodes[node].detail.clone_from(why);
+                map.nodes[node].detail = why.to_string();
                 map.nodes[node].tone = Tone::Broken;
                 continue;
             }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Diagram, DiagramEdge, Tone,
+    Diagram, Tone,
     html::escaped,
     layout::{DiagramLayout, PlacedNode, layout},
 };
@@ -45,7 +45,7 @@ fn draw(
             line.tone.class(),
             classes(belongs),
             path(&placed.boxes[line.from], &placed.boxes[line.to]),
-            edge_title(map, line)
+            escaped(&format!("{} → {}\n{}", map.nodes[line.from].name, map.nodes[line.to].name, line.detail))
         )?;
     }
     for (x, y, words) in &placed.headings {
@@ -75,11 +75,6 @@ fn draw(
         }
     }
     writeln!(picture, "</svg>")
-}
-
-fn edge_title(map: &Diagram, line: &DiagramEdge) -> String {
-    let (from, to) = (&map.nodes[line.from].name, &map.nodes[line.to].name);
-    escaped(&format!("{from} → {to}\n{}", line.detail))
 }
 
 /// Returns the path from edge to edge of two boxes. Within a column, it bends to the right.

@@ -55,10 +55,10 @@ impl Reloader {
     pub(super) fn refuse(&mut self, change: &ChangeSet, why: &str) {
         for (name, stamp) in &change.reread {
             self.refused.insert(name.clone(), stamp.clone());
-            self.report.gate_refused(name, why);
+            self.report.gate(name, format!("its file changed, and the new version is refused: {why}"));
         }
         for (name, gone) in &change.withdraw {
-            self.report.gate_stays(name, gone, why);
+            self.report.gate(name, format!("its file is missing ({gone}), but its tools stay: {why}"));
         }
         if change.configuration.is_some() {
             self.report.configuration_refused(why);
@@ -92,11 +92,11 @@ impl Reloader {
         let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
         for name in names.chain(self.gates_of_failing_presets()).collect::<BTreeSet<_>>() {
             let known = loaded.get(&name).map(|gate| gate.info());
-            let now =
-                self.current.gates.file_of(&name).and_then(|file| match self.current.gates.stamp(&file) {
-                    Ok(stamp) => Ok((file, stamp)),
-                    Err(error) => Err(error.to_string()),
-                });
+            let gates = &self.current.gates;
+            let now = gates.file_of(&name).and_then(|file| match gates.stamp(&file) {
+                Ok(stamp) => Ok((file, stamp)),
+                Err(error) => Err(error.to_string().into()),
+            });
             match now {
                 Ok((file, stamp)) => {
                     self.missing.remove(&name);
@@ -109,7 +109,7 @@ impl Reloader {
                     let since = *self.missing.entry(name.clone()).or_insert_with(Instant::now);
                     if since.elapsed() >= REMOVAL_GRACE {
                         self.missing.remove(&name);
-                        change.withdraw.insert(name, why);
+                        change.withdraw.insert(name, why.into());
                     }
                 }
                 Err(_) => {}

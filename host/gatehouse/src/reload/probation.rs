@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use gatehouse_sandbox::Gate;
 use tokio::task::JoinSet;
 
-use super::{Reloader, change::ChangeSet, report::short_digest};
+use super::{PlainError, Reloader, change::ChangeSet, report::short_digest};
 use crate::compose::Composition;
 
 /// Probation time. A version that traps three times in a row in this time is rolled back.
@@ -58,7 +58,7 @@ impl Reloader {
         &self,
         change: &ChangeSet,
         next: &Composition,
-    ) -> Result<Vec<RolledBack>, String> {
+    ) -> Result<Vec<RolledBack>, PlainError> {
         let mut put_back = Vec::new();
         for name in change.reread.keys() {
             let (Some(unfit), Ok(gate)) = (self.unfit.get(name), next.gates.get(name).await) else {
@@ -75,11 +75,11 @@ impl Reloader {
                     put_back.push(RolledBack { gate: name.clone(), unfit: digest.clone(), served });
                 }
                 None => {
-                    return Err(format!(
+                    bail!(
                         "version {} trapped three times in a row before; build another version, or restart the host \
                         to serve it anyway",
                         short_digest(digest)
-                    ));
+                    );
                 }
             }
         }
@@ -114,7 +114,10 @@ impl Reloader {
                 self.swap(next, views).await;
                 self.report.gate_rolled_back(&name, &digest, &before.info().digest);
             }
-            Err(why) => self.report.gate_stays_unfit(&name, &why),
+            Err(why) => {
+                let what = format!("it traps repeatedly, and the previous version cannot be restored: {why}");
+                self.report.gate(&name, what);
+            }
         }
     }
 }

@@ -57,6 +57,7 @@ impl ReloadReporter {
             ("models", before.models != now.models),
             ("knowledge", before.knowledge != now.knowledge),
             ("documents", before.documents != now.documents),
+            ("artifacts", before.artifacts != now.artifacts),
             ("ledger", before.ledger != now.ledger),
             ("proxy", before.servers.proxy != now.servers.proxy),
         ];
@@ -83,32 +84,14 @@ impl ReloadReporter {
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
-    pub(super) fn gate_stays_unfit(&self, gate: &str, why: &str) {
-        self.gate(gate, format!("it traps repeatedly, and the previous version cannot be restored: {why}"));
-    }
-
-    pub(super) fn gate_refused(&self, gate: &str, why: &str) {
-        self.gate(gate, format!("its file changed, and the new version is refused: {why}"));
-    }
-
-    pub(super) fn gate_withdrawn(&self, gate: &str, why: &str) {
-        self.gate(gate, format!("its tools are withdrawn until its file is back: {why}"));
-    }
-
     pub(super) fn gate_rolled_back(&self, gate: &str, unfit: &str, served: &str) {
         let (unfit, served) = (short_digest(unfit), short_digest(served));
-        self.gate(
-            gate,
-            format!("version {unfit} trapped three times in a row; version {served} is served again"),
-        );
+        let what = format!("version {unfit} trapped three times in a row; version {served} is served again");
+        self.gate(gate, what);
     }
 
-    /// Reports a gate that stays in use although its file is missing.
-    pub(super) fn gate_stays(&self, gate: &str, gone: &str, why: &str) {
-        self.gate(gate, format!("its file is missing ({gone}), but its tools stay: {why}"));
-    }
-
-    fn gate(&self, gate: &str, what: String) {
+    /// Reports a gate that is served in another version than its file.
+    pub(super) fn gate(&self, gate: &str, what: String) {
         if self.health.borrow().gates.get(gate) == Some(&what) {
             return;
         }
@@ -135,4 +118,25 @@ impl ReloadReporter {
 
 pub(crate) fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Env, tests::parse};
+
+    #[test]
+    fn blocks_that_are_read_only_at_the_start_wait_for_a_restart() {
+        let config = |content: &str| parse(content, &Env::default()).expect("valid");
+        let report = ReloadReporter::default();
+        let change = |content: &str| {
+            report.configuration_applied(&config(""), &config(content));
+            report.follow().borrow().restart.clone()
+        };
+        assert_eq!(change("[gates.kg]\ngrants = [\"knowledge\"]\n"), None);
+        assert_eq!(change("[artifacts]\nttl_hours = 24\n").as_deref(), Some("artifacts"));
+        assert_eq!(change("[artifacts]\nmax_bytes = \"2 MiB\"\n").as_deref(), Some("artifacts"));
+        let both = "[ledger]\nenabled = false\n[artifacts]\nengine = \"postgres\"\n";
+        assert_eq!(change(both).as_deref(), Some("artifacts, ledger"));
+    }
 }

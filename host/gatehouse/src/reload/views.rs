@@ -5,7 +5,7 @@ use std::time::Duration;
 use gatehouse_core::{CompiledPreset, ports::ServerRegistry as _};
 use tokio::{sync::watch, time::Instant};
 
-use super::Reloader;
+use super::{PlainError, Reloader};
 use crate::compose::{Composition, PresetViews};
 
 /// Minimum time between updates for changed listings. Several servers may start together.
@@ -13,18 +13,20 @@ const MIN_RELIST_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Reloader {
     /// Builds the views of a composition. Fails if a preset breaks that works now.
-    pub(super) async fn checked_views(&self, composition: &Composition) -> Result<PresetViews, String> {
+    pub(super) async fn checked_views(&self, composition: &Composition) -> Result<PresetViews, PlainError> {
         let views = self.views(composition).await?;
         let broken = views.failing().into_iter().find(|(name, _)| !self.failing.contains(name));
         match broken {
-            Some((preset, why)) => Err(format!("preset '{preset}' could not be served any more: {why}")),
+            Some((preset, why)) => {
+                Err(format!("preset '{preset}' could not be served any more: {why}").into())
+            }
             None => Ok(views),
         }
     }
 
     /// Returns a receiver for changed server listings, marked as changed if some already arrived.
     pub(super) fn listings(&self) -> watch::Receiver<u64> {
-        let mut listings = self.current.stores.servers.changes();
+        let mut listings = self.current.stores.servers.live.changes();
         if *listings.borrow_and_update() > 0 {
             listings.mark_changed();
         }
@@ -73,8 +75,8 @@ impl Reloader {
         self.report.swapped(&notified);
     }
 
-    pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, String> {
+    pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, PlainError> {
         let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
-        composition.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await
+        composition.views(&chosen?, self.origin.all).await
     }
 }

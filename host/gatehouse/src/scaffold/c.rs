@@ -9,24 +9,13 @@ use wasi_preview1_component_adapter_provider as adapter;
 use wit_bindgen_core::{Files, wit_parser::Resolve};
 use wit_component::ComponentEncoder;
 
-use super::{GateProject, LanguageToolchain, program};
-
-pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
-    mark: "gate.c",
-    template: &[
-        ("gate.c", include_str!("../../templates/c/gate.c")),
-        ("weather.c", include_str!("../../templates/c/weather.c")),
-        ("weather.h", include_str!("../../templates/c/weather.h")),
-        ("json.c", include_str!("../../templates/c/json.c")),
-        ("json.h", include_str!("../../templates/c/json.h")),
-        ("test_weather.c", include_str!("../../templates/c/test_weather.c")),
-        ("Makefile", include_str!("../../templates/c/Makefile")),
-        ("README.md", include_str!("../../templates/c/README.md")),
-        (".gitignore", include_str!("../../templates/c/gitignore")),
-    ],
-    prepare: &[],
-    test: "make test",
+use super::{
+    GateProject, LanguageToolchain, PlainError,
+    program::{self, ProgramError},
 };
+
+pub(super) const TOOLCHAIN: LanguageToolchain =
+    LanguageToolchain { mark: "gate.c", template: super::C, prepare: &[], test: "make test" };
 
 const INSTALL: &str = "Requires clang, its WebAssembly linker and a C library:\n  Debian: apt install clang lld wasi-libc libclang-rt-dev-wasm32\n  macOS and others: the WASI SDK (github.com/WebAssembly/wasi-sdk), unpacked to /opt/wasi-sdk";
 
@@ -36,7 +25,7 @@ const WASI_SDK: &str = "/opt/wasi-sdk/bin/clang";
 const GENERATED: &str = "build/generated";
 
 /// Compiles all `.c` files in the project's top directory except `test_*.c`.
-pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8>, PlainError> {
     let bindings = bindings(&project.folder)?;
     let clang = if Path::new(WASI_SDK).exists() { WASI_SDK } else { "clang" };
     let mut command = program::command(clang, &project.folder);
@@ -45,16 +34,15 @@ pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8
     // Strip debug information but not function names, which traps report.
     command.args(["-Wl,--strip-debug", "-I.", "-I", GENERATED, "-o"]).arg(output);
     command.args(sources(&project.folder)?).args(bindings);
-    if let Err(why) = program::run(&mut command, INSTALL).await {
-        let whole = why.contains(INSTALL) || has_complete_toolchain(clang, &project.folder, output).await;
-        return Err(if whole {
-            why
-        } else {
-            format!("{why}\nThe C library or linker is missing. {INSTALL}")
-        });
+    match program::run(&mut command, INSTALL).await {
+        Err(ProgramError::Failed(why)) if !has_complete_toolchain(clang, &project.folder, output).await => {
+            bail!("{why}\nThe C library or linker is missing. {INSTALL}");
+        }
+        ran => ran?,
     }
     let module = fs::read(output).map_err(|error| format!("clang wrote no module: {error}"))?;
-    componentize(&module).map_err(|error| format!("cannot convert the module to a component: {error:#}"))
+    let component = componentize(&module);
+    component.map_err(|error| format!("cannot convert the module to a component: {error:#}").into())
 }
 
 /// Returns whether clang has a linker and library, by compiling an empty program.
@@ -65,7 +53,7 @@ async fn has_complete_toolchain(clang: &str, folder: &Path, output: &Path) -> bo
     program::query(&mut command).await.is_some()
 }
 
-fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, PlainError> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let names = entries.flatten().map(|entry| PathBuf::from(entry.file_name()));
     let mut sources: Vec<PathBuf> = names
@@ -77,7 +65,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Generates the bindings of the project's world. Returns the files to compile and link.
-fn bindings(folder: &Path) -> Result<Vec<PathBuf>, String> {
+fn bindings(folder: &Path) -> Result<Vec<PathBuf>, PlainError> {
     let wit = folder.join("wit");
     let bad = |error: &dyn std::fmt::Display| format!("{}: {error:#}", wit.display());
     let mut resolve = Resolve::default();

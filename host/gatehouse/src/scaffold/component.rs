@@ -6,6 +6,7 @@ use gatehouse_core::capability::Capability;
 use gatehouse_files::write_atomic;
 use gatehouse_sandbox::ComponentInfo;
 
+use super::PlainError;
 use crate::config::keys;
 
 pub(crate) struct BuiltComponent {
@@ -15,7 +16,7 @@ pub(crate) struct BuiltComponent {
 
 impl BuiltComponent {
     /// Reads the output of a toolchain. The error is the reason that it is not a gate.
-    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
+    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, PlainError> {
         let info = ComponentInfo::read(&bytes).map_err(|why| format!("the build output {why}"))?;
         Ok(Self { bytes, info })
     }
@@ -42,13 +43,13 @@ impl BuiltComponent {
 }
 
 /// Writes a file atomically, so that a host never reads half of it. Returns `false` if it already has this content.
-pub(crate) fn write_if_changed(bytes: &[u8], file: &Path) -> Result<bool, String> {
+pub(crate) fn write_if_changed(bytes: &[u8], file: &Path) -> Result<bool, PlainError> {
     if fs::read(file).is_ok_and(|there| there == bytes) {
         return Ok(false);
     }
     let folder = file.parent().unwrap_or(Path::new("."));
     let written = fs::create_dir_all(folder).and_then(|()| write_atomic(file, bytes));
-    written.map(|()| true).map_err(|error| format!("{}: {error}", file.display()))
+    written.map(|()| true).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
 #[cfg(test)]

@@ -6,11 +6,9 @@
 mod c;
 mod changes;
 mod component;
-mod files;
-mod js;
+mod interpreted;
 mod program;
 mod project;
-mod python;
 mod rust;
 mod sdk;
 mod watch;
@@ -19,6 +17,14 @@ pub(crate) use changes::changes;
 pub(crate) use component::{BuiltComponent, write_if_changed};
 pub(crate) use project::{GateProject, create};
 pub(crate) use watch::ProjectWatcher;
+
+use crate::plain_error::PlainError;
+
+// Lists of files with their text, from build.rs: CONTRACT, SDK, COMMON, and one for each language.
+include!(concat!(env!("OUT_DIR"), "/projects.rs"));
+
+/// Directory of the contract in a project, which component tools search.
+const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
 
 /// Programming language of a gate project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -33,48 +39,40 @@ pub(crate) enum Language {
     C,
 }
 
-struct LanguageToolchain {
+pub(crate) struct LanguageToolchain {
     /// File that identifies a project in this language.
     mark: &'static str,
     /// Files of a new project: path, and content with `{{name}}` placeholders.
     template: &'static [(&'static str, &'static str)],
     /// Shell commands to run in a new project before the first build.
-    prepare: &'static [&'static str],
+    pub(crate) prepare: &'static [&'static str],
     /// Shell command that runs the tests.
-    test: &'static str,
+    pub(crate) test: &'static str,
 }
 
 impl Language {
     /// All languages, in detection order.
     pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::Js, Self::Python, Self::C];
 
-    fn tools(self) -> &'static LanguageToolchain {
+    pub(crate) fn tools(self) -> &'static LanguageToolchain {
         match self {
             Self::Rust => &rust::TOOLCHAIN,
-            Self::Python => &python::TOOLCHAIN,
-            Self::Js => &js::TOOLCHAIN,
+            Self::Python => &interpreted::PYTHON,
+            Self::Js => &interpreted::JS,
             Self::C => &c::TOOLCHAIN,
         }
-    }
-
-    pub(crate) fn prepare(self) -> &'static [&'static str] {
-        self.tools().prepare
-    }
-
-    pub(crate) fn test(self) -> &'static str {
-        self.tools().test
     }
 }
 
 /// Builds a project with its language's tools, whose output goes to standard error.
-pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, String> {
+pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, PlainError> {
     let scratch =
         tempfile::tempdir().map_err(|error| format!("cannot create a temporary directory: {error}"))?;
     let output = scratch.path().join("component.wasm");
     let bytes = match project.language {
         Language::Rust => rust::build(project).await?,
-        Language::Python => python::build(project, &output).await?,
-        Language::Js => js::build(project, &output).await?,
+        Language::Python => interpreted::build_python(project, &output).await?,
+        Language::Js => interpreted::build_js(project, &output).await?,
         Language::C => c::build(project, &output).await?,
     };
     BuiltComponent::read(bytes)

@@ -7,7 +7,7 @@ use std::{
 
 use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup};
 
-use super::{Language, files, sdk};
+use super::{COMMON, CONTRACT, CONTRACT_FOLDER, Language, PlainError, sdk};
 use crate::built_in;
 
 #[derive(Debug)]
@@ -21,15 +21,15 @@ pub(crate) struct GateProject {
 
 impl GateProject {
     /// Detects the project in a directory. The error names the missing file.
-    pub(crate) fn find(folder: &Path) -> Result<Self, String> {
+    pub(crate) fn find(folder: &Path) -> Result<Self, PlainError> {
         let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
         let language = Language::ALL.into_iter().find(|language| folder.join(language.tools().mark).exists());
         let Some(language) = language else {
             let marks = Language::ALL.map(|language| language.tools().mark).join(", ");
-            return Err(format!(
+            bail!(
                 "{}: is not a gate project: none of {marks} exists. Run `gatehouse gates new` to create one.",
                 folder.display()
-            ));
+            );
         };
         let name = match language {
             Language::Rust => super::rust::name(&folder)?,
@@ -50,34 +50,31 @@ impl GateProject {
 }
 
 /// Returns the name of a project's WIT package, which is the name of the gate.
-fn package_name(folder: &Path) -> Result<String, String> {
+fn package_name(folder: &Path) -> Result<String, PlainError> {
     let mut resolve = Resolve::default();
     let wit = folder.join("wit");
     let parsed = resolve.push_dir(&wit).map_err(|error| format!("{}: {error:#}", wit.display()));
-    parsed.map(|(package, _)| resolve.packages[package].name.name.clone())
+    Ok(parsed.map(|(package, _)| resolve.packages[package].name.name.clone())?)
 }
 
 /// Creates a project in `folder`, which must be empty or missing. Returns the paths of its files.
-pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Vec<String>, String> {
+pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Vec<String>, PlainError> {
     check_name(name)?;
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(format!(
-            "{}: is not empty; name another directory with --dir, or empty this one",
-            folder.display()
-        ));
+        bail!("{}: is not empty; name another directory with --dir, or empty this one", folder.display());
     }
     let mut written: Vec<(String, String)> = Vec::new();
-    let mut add = |path: &str, text: &str| written.push((path.to_owned(), files::filled(text, name)));
-    for (path, text) in language.tools().template {
-        add(path, text);
+    let mut add = |path: String, text: &str| written.push((path, text.replace("{{name}}", name)));
+    // The SDK has the world of Rust gates.
+    let is_used = |path: &str| language != Language::Rust || path != "wit/world.wit";
+    for (path, text) in language.tools().template.iter().chain(COMMON).filter(|(path, _)| is_used(path)) {
+        add((*path).to_owned(), text);
     }
-    add("presets.toml", files::PRESETS);
-    for (file, text) in files::CONTRACT {
-        add(&format!("{}/{file}", files::CONTRACT_FOLDER), text);
+    for (file, text) in CONTRACT {
+        add(format!("{CONTRACT_FOLDER}/{file}"), text);
     }
-    match language {
-        Language::Rust => written.extend(sdk::files()?),
-        Language::Python | Language::Js | Language::C => add("wit/world.wit", files::WORLD),
+    if language == Language::Rust {
+        written.extend(sdk::files()?);
     }
     for (path, text) in &written {
         let path = folder.join(path);
@@ -88,10 +85,10 @@ pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Ve
 }
 
 /// Checks a gate name, which is also the name of a file, a WIT package and a package in its language.
-fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), PlainError> {
     let refused = |why: &str| {
         let shown = gatehouse_core::names::quoted(name, 64);
-        Err(format!("'{shown}' cannot be the name of a gate: {why}; write for example my-gate"))
+        Err(format!("'{shown}' cannot be the name of a gate: {why}; write for example my-gate").into())
     };
     let word = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())

@@ -4,31 +4,23 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use super::{GateProject, LanguageToolchain, program};
+use super::{
+    GateProject, LanguageToolchain, PlainError,
+    program::{self, ProgramError},
+};
 use crate::out;
 
-pub(super) const TOOLCHAIN: LanguageToolchain = LanguageToolchain {
-    mark: "Cargo.toml",
-    template: &[
-        ("Cargo.toml", include_str!("../../templates/rust/Cargo.toml.in")),
-        ("src/lib.rs", include_str!("../../templates/rust/lib.rs")),
-        ("src/forecast.rs", include_str!("../../templates/rust/forecast.rs")),
-        ("src/convert.rs", include_str!("../../templates/rust/convert.rs")),
-        ("README.md", include_str!("../../templates/rust/README.md")),
-        (".gitignore", include_str!("../../templates/rust/gitignore")),
-    ],
-    prepare: &[],
-    test: "cargo test",
-};
+pub(super) const TOOLCHAIN: LanguageToolchain =
+    LanguageToolchain { mark: "Cargo.toml", template: super::RUST, prepare: &[], test: "cargo test" };
 
 const TARGET: &str = "wasm32-wasip2";
 
 const INSTALL: &str =
     "Install Rust with rustup: https://rustup.rs (Debian: apt install rustup; macOS: brew install rustup)";
 
-pub(super) fn name(folder: &Path) -> Result<String, String> {
+pub(super) fn name(folder: &Path) -> Result<String, PlainError> {
     let file = folder.join("Cargo.toml");
-    let bad = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    let bad = |why: &dyn std::fmt::Display| PlainError::from(format!("{}: {why}", file.display()));
     let manifest: toml::Table =
         fs::read_to_string(&file).map_err(|error| bad(&error))?.parse().map_err(|error| bad(&error))?;
     let name = manifest.get("package").and_then(|package| package.get("name")).and_then(|name| name.as_str());
@@ -36,7 +28,7 @@ pub(super) fn name(folder: &Path) -> Result<String, String> {
 }
 
 /// Runs `cargo build --release` and reads the component that cargo reports.
-pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, String> {
+pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, PlainError> {
     ensure_target(&project.folder).await?;
     let mut command = program::command("cargo", &project.folder);
     command.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
@@ -52,16 +44,16 @@ pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, String> {
     let component =
         files.filter_map(|file| Some(file.as_str()?.to_owned())).find(|file| file.ends_with(".wasm"));
     let Some(component) = component else {
-        return Err(format!(
+        bail!(
             "{}: built no component; write crate-type = [\"cdylib\", \"rlib\"] under [lib]",
             manifest.display()
-        ));
+        );
     };
-    fs::read(&component).map_err(|error| format!("{component}: {error}"))
+    fs::read(&component).map_err(|error| format!("{component}: {error}").into())
 }
 
 /// Installs the target into the project's toolchain if it is missing.
-async fn ensure_target(folder: &Path) -> Result<(), String> {
+async fn ensure_target(folder: &Path) -> Result<(), ProgramError> {
     let mut command = program::command("rustc", folder);
     command.args(["--print", "target-libdir", "--target", TARGET]);
     // Without rustc, the cargo command fails with the instructions.

@@ -2,38 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::files::CONTRACT_FOLDER;
-
-const SOURCES: &[(&str, &str)] = &[
-    ("artifacts.rs", include_str!("../../../../gates/sdk/src/artifacts.rs")),
-    ("bindings.rs", include_str!("../../../../gates/sdk/src/bindings.rs")),
-    ("catalog.rs", include_str!("../../../../gates/sdk/src/catalog.rs")),
-    ("conformance.rs", include_str!("../../../../gates/sdk/src/conformance.rs")),
-    ("context.rs", include_str!("../../../../gates/sdk/src/context.rs")),
-    ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
-    ("documents.rs", include_str!("../../../../gates/sdk/src/documents.rs")),
-    ("elicitation.rs", include_str!("../../../../gates/sdk/src/elicitation.rs")),
-    ("exports.rs", include_str!("../../../../gates/sdk/src/exports.rs")),
-    ("gate.rs", include_str!("../../../../gates/sdk/src/gate.rs")),
-    ("host.rs", include_str!("../../../../gates/sdk/src/host.rs")),
-    ("http.rs", include_str!("../../../../gates/sdk/src/http.rs")),
-    ("knowledge.rs", include_str!("../../../../gates/sdk/src/knowledge.rs")),
-    ("lib.rs", include_str!("../../../../gates/sdk/src/lib.rs")),
-    ("kv.rs", include_str!("../../../../gates/sdk/src/kv.rs")),
-    ("models.rs", include_str!("../../../../gates/sdk/src/models.rs")),
-    ("outcome.rs", include_str!("../../../../gates/sdk/src/outcome.rs")),
-    ("params.rs", include_str!("../../../../gates/sdk/src/params.rs")),
-    ("sampling.rs", include_str!("../../../../gates/sdk/src/sampling.rs")),
-    ("schema.rs", include_str!("../../../../gates/sdk/src/schema.rs")),
-    ("servers.rs", include_str!("../../../../gates/sdk/src/servers.rs")),
-    ("servers_admin.rs", include_str!("../../../../gates/sdk/src/servers_admin.rs")),
-    ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
-    ("testing/artifacts.rs", include_str!("../../../../gates/sdk/src/testing/artifacts.rs")),
-    ("testing/context.rs", include_str!("../../../../gates/sdk/src/testing/context.rs")),
-    ("testing/kv.rs", include_str!("../../../../gates/sdk/src/testing/kv.rs")),
-    ("text.rs", include_str!("../../../../gates/sdk/src/text.rs")),
-    ("tool.rs", include_str!("../../../../gates/sdk/src/tool.rs")),
-];
+use super::{CONTRACT_FOLDER, PlainError, SDK};
 
 /// Manifest of the SDK, and the workspace manifest that it inherits versions from.
 const MANIFEST: &str = include_str!("../../../../gates/sdk/Cargo.toml");
@@ -42,17 +11,17 @@ const WORKSPACE: &str = include_str!("../../../../Cargo.toml");
 const CONTRACT_OF_SOURCES: &str = "path: \"../../wit/0.1.0\"";
 
 /// Returns the files of the directory `sdk/`, by path in the project.
-pub(super) fn files() -> Result<Vec<(String, String)>, String> {
+pub(super) fn files() -> Result<Vec<(String, String)>, PlainError> {
     let moved = format!("path: \"../{CONTRACT_FOLDER}\"");
     let source =
         |(name, text): &(&str, &str)| (format!("sdk/src/{name}"), text.replace(CONTRACT_OF_SOURCES, &moved));
-    let mut files: Vec<(String, String)> = SOURCES.iter().map(source).collect();
+    let mut files: Vec<(String, String)> = SDK.iter().map(source).collect();
     files.push(("sdk/Cargo.toml".into(), manifest()?));
     Ok(files)
 }
 
 /// Returns the manifest without workspace inheritance, development dependencies and lints.
-fn manifest() -> Result<String, String> {
+fn manifest() -> Result<String, PlainError> {
     let broken = |error: toml::de::Error| format!("the SDK in this binary is invalid: {error}");
     let mut manifest: Table = MANIFEST.parse().map_err(broken)?;
     let workspace: Table = WORKSPACE.parse().map_err(broken)?;
@@ -70,13 +39,13 @@ fn manifest() -> Result<String, String> {
             }
         }
     }
-    toml::to_string(&manifest).map_err(|error| format!("the SDK in this binary is invalid: {error}"))
+    toml::to_string(&manifest).map_err(|error| format!("the SDK in this binary is invalid: {error}").into())
 }
 
 /// Merges an inherited entry with the member's own keys.
 fn merged(inherited: Value, own: &Value) -> Value {
-    let own: Table =
-        own.as_table().into_iter().flatten().filter(|(key, _)| *key != "workspace").map(owned).collect();
+    let mut own = own.as_table().cloned().unwrap_or_default();
+    own.remove("workspace");
     if own.is_empty() {
         return inherited;
     }
@@ -88,18 +57,9 @@ fn merged(inherited: Value, own: &Value) -> Value {
     Value::Table(table)
 }
 
-fn owned((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_whole_sdk_is_carried() {
-        super::super::files::tests::complete(SOURCES, "gates/sdk/src");
-    }
 
     #[test]
     fn the_sdk_of_a_project_needs_no_workspace() {

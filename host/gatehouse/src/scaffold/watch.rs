@@ -14,6 +14,8 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event
 use sha2::{Digest, Sha256};
 use tokio::{sync::mpsc, time};
 
+use super::PlainError;
+
 /// Wait for the last of several writes that an editor makes for one save.
 const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
@@ -51,7 +53,7 @@ struct SourceFilter {
 
 impl ProjectWatcher {
     /// Starts to watch a directory. `excluded` are excluded.
-    pub(crate) fn start(folder: &Path, excluded: Vec<PathBuf>) -> Result<Self, String> {
+    pub(crate) fn start(folder: &Path, excluded: Vec<PathBuf>) -> Result<Self, PlainError> {
         let (sender, events) = mpsc::unbounded_channel();
         // Event paths have links resolved.
         let excluded = excluded.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
@@ -75,8 +77,8 @@ impl ProjectWatcher {
     }
 
     /// Waits until sources change and saving has finished. Returns their paths in the project.
-    pub(crate) async fn next_change(&mut self) -> Result<Vec<String>, String> {
-        let ended = || "the file watcher stopped".to_owned();
+    pub(crate) async fn next_change(&mut self) -> Result<Vec<String>, PlainError> {
+        let ended = || PlainError::from("the file watcher stopped");
         loop {
             self.events.recv().await.ok_or_else(ended)?;
             while let Ok(more) = time::timeout(QUIET_PERIOD, self.events.recv()).await {
@@ -99,7 +101,7 @@ impl ProjectWatcher {
 
     /// Reads all sources. Watches each directory separately, because a recursive watch would include dependencies and
     /// build output.
-    fn scan(&mut self) -> Result<BTreeMap<PathBuf, SourceDigest>, String> {
+    fn scan(&mut self) -> Result<BTreeMap<PathBuf, SourceDigest>, PlainError> {
         let mut sources = BTreeMap::new();
         let mut folders = vec![self.project.folder.clone()];
         while let Some(folder) = folders.pop() {

@@ -1,6 +1,6 @@
 //! `gatehouse docs add`, `refresh` and `guide`: the commands that read directories and write guides.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use gatehouse_core::ports::{DocumentReader, DocumentStore};
 use gatehouse_documents::{
@@ -23,11 +23,11 @@ pub(super) async fn add(
 ) -> Result<(), CommandError> {
     let AddRepositoryArgs { dir, name, url, json } = arguments;
     let root = std::path::absolute(&dir)
-        .map_err(|error| CommandError::Failed(format!("{}: {error}", dir.display())))?;
-    let name = match name {
-        Some(name) => name,
-        None => folder_name(&root)?,
-    };
+        .map_err(|error| CommandError::failed(format!("{}: {error}", dir.display())))?;
+    let own = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let name = name.or_else(own).ok_or_else(|| {
+        CommandError::usage(format!("{} has no name; give one with --name", root.display()))
+    })?;
     check_name(&name)?;
     let report =
         run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
@@ -90,13 +90,8 @@ async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource,
     let state = library.state(name).await?;
     let read = state.and_then(|state| Some((state.root?, state.repository.url)));
     let (root, url) =
-        read.ok_or_else(|| CommandError::Failed(format!("'{name}' has no directory to read again")))?;
+        read.ok_or_else(|| CommandError::failed(format!("'{name}' has no directory to read again")))?;
     Ok(IndexSource { root: root.into(), name: name.to_owned(), url })
-}
-
-fn folder_name(root: &Path) -> Result<String, CommandError> {
-    let name = root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    name.ok_or_else(|| CommandError::Usage(format!("{} has no name; give one with --name", root.display())))
 }
 
 /// Checks a name, which is used as a tool argument and in `repository/path`.
@@ -109,7 +104,7 @@ fn check_name(name: &str) -> Result<(), CommandError> {
         return Ok(());
     }
     let shown = gatehouse_core::names::quoted(name, 100);
-    Err(CommandError::Usage(format!(
+    Err(CommandError::usage(format!(
         "'{shown}' cannot be the name of a repository: it has at most 100 letters, digits, -, _, . and spaces, and \
          begins with a letter or a digit; give one with --name"
     )))
@@ -142,8 +137,8 @@ async fn run(
     bar.finish_and_clear();
     let report = report?;
     if report.cancelled {
-        return Err(CommandError::Failed(
-            "interrupted; stored documents stay, and the next run continues there".into(),
+        return Err(CommandError::failed(
+            "interrupted; stored documents stay, and the next run continues there",
         ));
     }
     if !progress::wait_for_vectors(library.wait_for_vectors(MAX_VECTOR_WAIT)).await {

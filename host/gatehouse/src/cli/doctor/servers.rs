@@ -8,39 +8,42 @@ use gatehouse_core::{
 };
 use gatehouse_wire::downstream::WithheldVariable;
 
-use super::DoctorCheck;
-use crate::config::{Env, ServerConfig, ServersConfig, added::AddedSnapshot};
+use super::PlainError;
+use crate::{
+    check::CheckLine,
+    config::{Env, ServerConfig, ServersConfig, added::AddedSnapshot},
+};
 
-pub(super) fn checks(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<DoctorCheck> {
+pub(super) fn checks(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<CheckLine> {
     let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
-    let mut checks: Vec<DoctorCheck> =
+    let mut checks: Vec<CheckLine> =
         all.clone().flat_map(|(name, server)| check_server(name, server)).collect();
     checks.extend(withheld_variables(&all.map(|(_, server)| &server.definition).collect::<Vec<_>>()));
-    checks.extend(added.problems.iter().map(|why| DoctorCheck::warning("servers", why.clone())));
+    checks.extend(added.problems.iter().map(|why| CheckLine::warning("servers", why.clone())));
     checks
 }
 
-fn check_server(name: &str, server: &ServerConfig) -> Vec<DoctorCheck> {
+fn check_server(name: &str, server: &ServerConfig) -> Vec<CheckLine> {
     let (what, definition) = (format!("server {name}"), &server.definition);
     let mut checks = vec![match find_program(definition) {
-        Ok(found) => DoctorCheck::new(what.clone(), Ok(found)),
-        Err(why) => DoctorCheck::warning(what.clone(), why),
+        Ok(found) => CheckLine::ok(what.clone(), found),
+        Err(why) => CheckLine::warning(what.clone(), why),
     }];
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
         let why = format!(
             "it needs the environment variable {missing}, which is not set; set it to connect the server"
         );
-        checks.push(DoctorCheck::warning(what.clone(), why));
+        checks.push(CheckLine::warning(what.clone(), why));
     }
     checks.extend(server.literals.iter().map(|name| {
         let why = format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
-        DoctorCheck::warning(what.clone(), why)
+        CheckLine::warning(what.clone(), why)
     }));
     checks
 }
 
-fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<DoctorCheck> {
+fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<CheckLine> {
     let lacks = |server: &&&ServerDefinition, variable: &str| match &server.transport {
         ServerTransport::Stdio { env, .. } => env.iter().all(|(name, _)| name != variable),
         ServerTransport::Http { .. } | ServerTransport::Sse { .. } => false,
@@ -55,14 +58,14 @@ fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<DoctorCheck> {
                 names::quoted(&name, 64),
                 lacking.join(", ")
             );
-            checks.push(DoctorCheck::warning("servers", why));
+            checks.push(CheckLine::warning("servers", why));
         }
     }
     checks
 }
 
 /// Returns the program or the address of a server, or an error if the program is missing.
-fn find_program(definition: &ServerDefinition) -> Result<String, String> {
+fn find_program(definition: &ServerDefinition) -> Result<String, PlainError> {
     let (command, cwd) = match &definition.transport {
         ServerTransport::Stdio { command, cwd, .. } => (command, cwd),
         ServerTransport::Http { .. } | ServerTransport::Sse { .. } => {
@@ -70,11 +73,11 @@ fn find_program(definition: &ServerDefinition) -> Result<String, String> {
         }
     };
     if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-        return Err(format!("its working directory {} does not exist", cwd.display()));
+        bail!("its working directory {} does not exist", cwd.display());
     }
     match program(command) {
         Some(program) => Ok(format!("{}, not started", program.display())),
-        None => Err(format!("program '{command}' not found; install it, or write its full path")),
+        None => Err(format!("program '{command}' not found; install it, or write its full path").into()),
     }
 }
 

@@ -6,7 +6,7 @@ use gatehouse_core::{
     Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::ServerRegistry as _,
 };
 
-use super::Explanation;
+use super::{Explanation, PlainError};
 use crate::compose::{Composition, KnownServer};
 
 const MAX_NAMED: usize = 5;
@@ -19,18 +19,17 @@ struct ToolCandidate {
 }
 
 /// A preset with its catalog, or the reason why it cannot be served.
-type PresetCatalog<'a> = (&'a str, Result<Catalog, String>);
+type PresetCatalog<'a> = (&'a str, Result<Catalog, PlainError>);
 
-/// Explains a tool by `server__tool`, `server.tool`, the preset's name for it, or its plain name.
-///
-/// If the name cannot mean a server's tool, the error is a note about the servers that were never listed.
+/// Explains a tool by `server__tool`, `server.tool`, the preset's name for it, or its plain name. `None` if the name cannot
+/// mean a server's tool.
 pub(super) async fn explain(
     composition: &Composition,
     compiled: &CompiledPreset,
     (catalog, presets): (&Catalog, &[PresetCatalog<'_>]),
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
-) -> Result<Explanation, String> {
+) -> Option<Explanation> {
     let shown = catalog
         .entries()
         .iter()
@@ -39,7 +38,7 @@ pub(super) async fn explain(
         .map(|entry| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name))
         .collect();
     if !shown.is_empty() {
-        return Ok(Explanation { exposed: true, through: None, why: shown.join("; ") });
+        return Some(Explanation { exposed: true, through: None, why: shown.join("; ") });
     }
     let mut meant: Vec<ToolCandidate> =
         servers.iter().flat_map(|(name, server)| tool_candidates(compiled, name, server, tool)).collect();
@@ -47,7 +46,7 @@ pub(super) async fn explain(
     if meant.iter().any(|one| one.tool.is_some()) {
         meant.retain(|one| one.tool.is_some());
     }
-    let Some(first) = meant.first() else { return Err(unlisted_servers_note(servers)) };
+    let first = meant.first()?;
     let mut through = composition.server_tool_caller(catalog).await;
     let mut verdicts = Vec::new();
     for one in meant.iter().take(MAX_NAMED) {
@@ -58,7 +57,7 @@ pub(super) async fn explain(
         through = None;
     }
     let mut why: Vec<String> =
-        verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(|why| why)).collect();
+        verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(String::from)).collect();
     if meant.len() > MAX_NAMED {
         why.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
     }
@@ -68,11 +67,11 @@ pub(super) async fn explain(
             why.push(format!("presets that can call it: {}", elsewhere.join(", ")));
         }
     }
-    Ok(Explanation { exposed: false, through, why: why.join("; ") })
+    Some(Explanation { exposed: false, through, why: why.join("; ") })
 }
 
 /// Names the servers that were never listed, after a space. Empty if there are none.
-fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
+pub(super) fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
     let unasked = servers.iter().filter(|(_, server)| server.config.enabled && server.listing.is_none());
     let named: Vec<String> = unasked
         .map(|(name, server)| match server.config.definition.missing.as_slice() {
@@ -113,7 +112,7 @@ fn tool_candidates(
     }
 }
 
-/// Returns how to call the tool, or the first obstacle.
+/// Returns how to call the tool. The error is the first obstacle.
 fn verdict(
     composition: &Composition,
     compiled: &CompiledPreset,
@@ -121,14 +120,16 @@ fn verdict(
     server: &KnownServer,
     meant: &ToolCandidate,
     through: Option<&str>,
-) -> Result<String, String> {
+) -> Result<String, PlainError> {
     let (preset, name) = (&compiled.preset, meant.server.as_str());
     if !server.config.enabled {
-        return Err(format!("server '{name}' is disabled; set enabled = true under [servers.{name}]"));
+        bail!("server '{name}' is disabled; set enabled = true under [servers.{name}]");
     }
     let source = SourceId::Server(name.into());
     if let Some((_, why)) = catalog.problems.iter().find(|(failed, _)| *failed == source) {
-        return Err(format!("preset '{preset}' shows server '{name}', which does not list its tools: {why}"));
+        return Err(
+            format!("preset '{preset}' shows server '{name}', which does not list its tools: {why}").into()
+        );
     }
     let definition = &server.config.definition;
     let needs = match definition.missing.as_slice() {
@@ -138,50 +139,48 @@ fn verdict(
     let Some(tool) = &meant.tool else {
         let Some(listed) = &server.listing else {
             let why = needs.unwrap_or_else(|| format!("run `gatehouse servers refresh {name}`"));
-            return Err(format!("server '{name}' was never listed: {why}"));
+            bail!("server '{name}' was never listed: {why}");
         };
         let exposed = server.exposed_names();
-        let wrong = format!("server '{name}' lists {} tools, but not this one", listed.listing.tools.len());
-        return Err(format!(
-            "{wrong}.{}",
-            names::did_you_mean(&meant.asked, exposed.iter().map(String::as_str))
-        ));
+        let near = names::did_you_mean(&meant.asked, exposed.iter().map(String::as_str));
+        let tools = listed.listing.tools.len();
+        bail!("server '{name}' lists {tools} tools, but not this one.{near}");
     };
     let id = ToolId { source, name: tool.as_str().into() };
     let exposed = id.source.exposed_name(tool).map(|name| name.to_string()).unwrap_or_default();
     let change = compiled.tools.get(&exposed);
     if change.is_some_and(|change| change.hidden) {
-        return Err(format!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]"));
+        bail!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]");
     }
     let shown = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
     if let Some(glob) = compiled.denied_by(&shown) {
-        return Err(format!("preset '{preset}' denies '{shown}' by \"{glob}\""));
+        bail!("preset '{preset}' denies '{shown}' by \"{glob}\"");
     }
     let Some(through) = through else {
-        return Err(format!(
+        bail!(
             "server '{name}' has the tool '{tool}', but preset '{preset}' neither shows server '{name}' nor has a \
             gate that may call servers"
-        ));
+        );
     };
     let status = composition.stores.servers.live.status().into_iter().find(|status| *status.name == *name);
     if status.is_some_and(|status| !catalog.server_tools.allows_server(&status)) {
-        return Err(format!("server '{name}' is missing from `proxied` of preset '{preset}'"));
+        bail!("server '{name}' is missing from `proxied` of preset '{preset}'");
     }
     let held = server.listing.iter().flat_map(|listed| listed.quarantined.iter());
     if let Some((_, why)) = held.into_iter().find(|(held, _)| held == tool) {
-        return Err(format!(
+        bail!(
             "'{tool}' of server '{name}' is quarantined: {why}; `gatehouse servers review {name}` approves it"
-        ));
+        );
     }
     if let Some(needs) = needs {
-        return Err(format!("'{tool}' of server '{name}' cannot be called: {needs}"));
+        bail!("'{tool}' of server '{name}' cannot be called: {needs}");
     }
     Ok(format!("'{tool}' of server '{name}' is called through {through} in preset '{preset}'"))
 }
 
 async fn callable_in<'a>(
     composition: &Composition,
-    presets: &'a [(&str, Result<Catalog, String>)],
+    presets: &'a [PresetCatalog<'_>],
     servers: &BTreeMap<String, KnownServer>,
     meant: &[ToolCandidate],
 ) -> Vec<&'a str> {

@@ -1,5 +1,7 @@
-//! `gatehouse gates add`: installs a gate's component and writes its block into `presets.toml`. Grants nothing, and
-//! runs none of the code.
+//! `gatehouse gates add`: installs a gate's component, from a registry or a file, and writes its block into
+//! `presets.toml`. Grants nothing, and runs none of the code.
+
+use std::{fmt, path::Path};
 
 use clap::Args;
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
@@ -9,12 +11,11 @@ use gatehouse_wire::registry::{
 use serde_json::json;
 
 use super::{
-    super::{CommandError, GlobalArgs},
-    install::{Installer, NewGate, installed},
-    local,
+    super::{CommandError, GlobalArgs, PlainError},
+    install::{Installer, NewGate, installed, read_component},
 };
 use crate::{
-    config::{Env, GateConfig, component, docker},
+    config::{Env, GateConfig, docker, gates},
     out, progress,
 };
 
@@ -37,8 +38,8 @@ pub(in crate::cli) struct AddGateArgs {
     json: bool,
 }
 
-fn digest(text: &str) -> Result<String, String> {
-    match crate::config::component::is_digest(text) {
+fn digest(text: &str) -> Result<String, PlainError> {
+    match gates::is_digest(text) {
         true => Ok(text.to_ascii_lowercase()),
         false => Err("not a SHA-256 in hexadecimal (64 digits)".into()),
     }
@@ -50,8 +51,7 @@ pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) 
     match &arguments.reference {
         None => install_missing(&installer, &arguments).await,
         Some(reference) if OciReference::is_oci(reference) => {
-            let reference: OciReference =
-                reference.parse().map_err(|error| CommandError::Usage(format!("{error}")))?;
+            let reference: OciReference = reference.parse().map_err(CommandError::usage)?;
             let same = |gate: &GateConfig| {
                 gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
             };
@@ -60,16 +60,14 @@ pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) 
             let gate = NewGate {
                 name,
                 component: reference.with_digest(&fetched.digest).to_string(),
-                file: component::installed(&installer.config.state, &fetched.info.digest),
+                file: gates::installed(&installer.config.state, &fetched.info.digest),
                 info: fetched.info,
                 wasm: fetched.wasm,
                 in_place: false,
             };
             installer.install(gate, arguments.json)
         }
-        Some(file) => {
-            installer.install(local::new_gate(&installer, file.as_ref(), name, pin)?, arguments.json)
-        }
+        Some(file) => installer.install(new_gate(&installer, file.as_ref(), name, pin)?, arguments.json),
     }
 }
 
@@ -103,10 +101,10 @@ pub(super) async fn fetch_component(
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;
-        return Err(CommandError::Failed(format!("{reference}: its SHA-256 is {sha256}, expected {pin}")));
+        bail!("{reference}: its SHA-256 is {sha256}, expected {pin}");
     }
     if let Some((wasm, info)) =
-        installed(&component::installed(&installer.config.state, &layer.sha256), &layer.sha256)
+        installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256)
     {
         return Ok(FetchedComponent { digest: published.digest, info, wasm });
     }
@@ -115,7 +113,7 @@ pub(super) async fn fetch_component(
     bar.finish_and_clear();
     let wasm = fetched.map_err(registry_failure)?;
     let info =
-        ComponentInfo::read(&wasm).map_err(|why| CommandError::Failed(format!("{reference} {why}")))?;
+        ComponentInfo::read(&wasm).map_err(|why| CommandError::failed(format!("{reference} {why}")))?;
     Ok(FetchedComponent { digest: published.digest, info, wasm })
 }
 
@@ -157,8 +155,77 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
     }
     match failed {
         0 => Ok(()),
-        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be installed", lines.len()))),
+        _ => Err(CommandError::failed(format!("{failed} of {} gates cannot be installed", lines.len()))),
     }
+}
+
+/// Prepares a gate from a file: used in place if the file is below the directory of `presets.toml`, else copied to the gate
+/// directory.
+fn new_gate(
+    installer: &Installer<'_>,
+    named: &Path,
+    name: Option<&str>,
+    pin: Option<&str>,
+) -> Result<NewGate, CommandError> {
+    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", named.display()));
+    let source = named
+        .canonicalize()
+        .map_err(|error| failed(&format!("{error}; a reference to a registry begins with oci://")))?;
+    let wasm = read_component(&source).map_err(|error| failed(&error))?;
+    let info = ComponentInfo::read(&wasm).map_err(|why| failed(&why))?;
+    if let Some(pin) = pin.filter(|pin| *pin != info.digest) {
+        return Err(failed(&format!("its SHA-256 is {}, expected {pin}", info.digest)));
+    }
+    let stem = named.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = installer.name(name, &stem, |gate| is_same(installer, gate, &stem, &source))?;
+    let (file, component, in_place) = match source.strip_prefix(installer.base()) {
+        Ok(relative) => (source.clone(), relative.to_path_buf(), true),
+        Err(_) => {
+            let folder = installer.config.own_gate_folder();
+            let folder = folder.ok_or_else(|| {
+                CommandError::usage("`gates` of presets.toml names no directory to copy the gate into")
+            })?;
+            let file = folder.join(format!("{name}.wasm"));
+            replaceable(installer, &name, &file, &info.digest)?;
+            let relative = file.strip_prefix(installer.base()).map(Path::to_path_buf);
+            (file.clone(), relative.unwrap_or(file), false)
+        }
+    };
+    let component = component
+        .to_str()
+        .ok_or_else(|| failed(&"has a path that is not UTF-8, which TOML cannot hold"))?
+        .to_owned();
+    Ok(NewGate { name, component, file, info, wasm, in_place })
+}
+
+/// Returns whether a gate is this file, or the copy that an earlier run made of it.
+fn is_same(installer: &Installer<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
+    let mut files = installer.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
+    let file = gate.component.clone().or_else(|| files.find(|file| file.exists()));
+    file.is_some_and(|file| {
+        file.canonicalize().is_ok_and(|file| file == source) || is_our_copy(installer, gate, stem, &file)
+    })
+}
+
+/// Returns whether a file is a copy that this command made, with the content that `presets.toml` pins.
+fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &Path) -> bool {
+    let target = installer.config.own_gate_folder().map(|folder| folder.join(format!("{name}.wasm")));
+    let pin = gate.settings.sha256.as_ref().map(|pin| pin.to_ascii_lowercase());
+    target.as_deref() == Some(file)
+        && gate.component.as_deref() == Some(file)
+        && pin.is_some_and(|pin| installed(file, &pin).is_some())
+}
+
+/// Refuses to overwrite a file that this command did not write.
+fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), CommandError> {
+    let ours = installer.config.gates.get(name).is_some_and(|gate| is_our_copy(installer, gate, name, file));
+    if !file.exists() || ours || installed(file, digest).is_some() {
+        return Ok(());
+    }
+    let shown = file.display();
+    Err(CommandError::failed(format!(
+        "{shown} already exists with other content; remove it, or use another --name"
+    )))
 }
 
 /// Returns a client for the registry of a reference.
@@ -187,5 +254,5 @@ pub(super) fn registry_failure(error: RegistryError) -> CommandError {
         }
         false => "",
     };
-    CommandError::Failed(format!("{error}{hint}"))
+    CommandError::failed(format!("{error}{hint}"))
 }

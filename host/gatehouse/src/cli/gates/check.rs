@@ -9,7 +9,7 @@ use super::CommandError;
 use crate::{
     check::{self, CheckLine, CheckStatus},
     compose::Composition,
-    config::{Config, Env},
+    config::{Config, ConfigText, Env},
     out,
 };
 
@@ -24,7 +24,8 @@ pub(crate) struct Arguments {
 
 /// Checks the gate without `presets.toml` and grants, and with default limits.
 pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> {
-    let composition = Composition::new(Config::empty(env)?, env)?;
+    let empty = Config::parse(&ConfigText { file: None, content: String::new() }, env)?;
+    let composition = Composition::new(empty, env)?;
     let lines = match composition.gates.load_granted(&arguments.file).await {
         Ok(gate) => check::run(&gate).await,
         Err(why) => vec![CheckLine::failed(check::IS_A_GATE, why)],
@@ -38,7 +39,7 @@ pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandE
     if failed == 0 {
         return Ok(());
     }
-    Err(CommandError::Failed(format!(
+    Err(CommandError::failed(format!(
         "{}: {failed} of {} checks failed",
         arguments.file.display(),
         lines.len()

@@ -12,7 +12,7 @@ use clap::Args;
 use gatehouse_core::{Source, source::Listing};
 use serde_json::Map;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
     built_in,
     compose::Composition,
@@ -44,13 +44,13 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
 }
 
 async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let project = GateProject::find(&arguments.dir).map_err(CommandError::Usage)?;
+    let project = GateProject::find(&arguments.dir).map_err(CommandError::usage)?;
     let composition = global.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
     // Before the first build, to see every save during it.
     let config = &composition.config;
     let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
-    let mut watch = ProjectWatcher::start(&project.folder, others).map_err(CommandError::Failed)?;
+    let mut watch = ProjectWatcher::start(&project.folder, others)?;
     out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
     tokio::task::block_in_place(|| composition.gates.enable_function_cache());
     let mut hosts = HostWatcher::new(&config.state, &project.name);
@@ -74,7 +74,7 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<
             let mut changed = pin!(watch.next_change());
             loop {
                 tokio::select! {
-                    saved = &mut changed => break saved.map_err(CommandError::Failed)?,
+                    saved = &mut changed => break saved?,
                     news = hosts.next_reports() => news.into_iter().for_each(out::line),
                 }
             }
@@ -92,14 +92,14 @@ fn target(config: &Config, project: &GateProject) -> Result<PathBuf, CommandErro
     }
     let has_shipped = config.gate_folders.iter().any(|folder| built_in::is_folder(folder));
     if has_shipped && built_in::is_shipped(name) {
-        return Err(CommandError::Usage(format!(
+        return Err(CommandError::usage(format!(
             "'{name}' is the name of a shipped gate, which this one would replace; rename the project, or name its file with `component` under [gates.{name}]"
         )));
     }
     let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
     let folder = own.ok_or_else(|| {
-        CommandError::Usage(
-            "the configuration names no gate directory; write gates = [\"gates\"] under [host]".into(),
+        CommandError::usage(
+            "the configuration names no gate directory; write gates = [\"gates\"] under [host]",
         )
     })?;
     Ok(plain(&folder.join(format!("{name}.wasm"))))
@@ -122,7 +122,7 @@ async fn build(
     project: &GateProject,
     composition: &Composition,
     target: &Path,
-) -> Result<BuildOutcome, String> {
+) -> Result<BuildOutcome, PlainError> {
     let start = Instant::now();
     let name = &project.name;
     let component = {
@@ -141,7 +141,7 @@ async fn build(
         composition.gates.load_granted(&staged).await?
     };
     let compiling = start.elapsed().as_secs_f64();
-    let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
+    let listing = gate.list(&Map::new()).await?;
     let placed = scaffold::write_if_changed(&component.bytes, target)?;
     Ok(BuildOutcome { listing, version: component.info.digest, seconds, compiling, placed })
 }

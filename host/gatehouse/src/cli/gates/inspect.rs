@@ -15,10 +15,10 @@ use crate::{built_in, compose::Composition, out};
 
 pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), CommandError> {
     let report = if built_in::is_built_in(gate) || gate.exists() {
-        inspect(&composition.gates.load_granted(gate).await.map_err(CommandError::Failed)?).await
+        inspect(&composition.gates.load_granted(gate).await?).await
     } else {
         let name = gate.to_string_lossy();
-        inspect(&*composition.gates.get(&name).await.map_err(CommandError::Failed)?).await
+        inspect(&*composition.gates.get(&name).await?).await
     };
     if json {
         out::json(&report)
@@ -26,7 +26,7 @@ pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> R
         print(&report)
     }
     match report["error"].as_str() {
-        Some(why) => Err(CommandError::Failed(why.to_owned())),
+        Some(why) => Err(CommandError::failed(why)),
         None => Ok(()),
     }
 }
@@ -46,7 +46,7 @@ pub(super) async fn list(json: bool, composition: &Composition) -> Result<(), Co
             }
             Err(why) => {
                 broken = true;
-                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.clone()]);
+                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.to_string()]);
                 reports.push(json!({"name": name, "error": why}));
             }
         }
@@ -57,7 +57,7 @@ pub(super) async fn list(json: bool, composition: &Composition) -> Result<(), Co
         out::table(&rows)
     }
     composition.gates.misnamed().iter().for_each(out::note);
-    if broken { Err(CommandError::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
+    if broken { Err(CommandError::failed("a gate cannot be loaded")) } else { Ok(()) }
 }
 
 async fn inspect(gate: &Gate) -> Value {

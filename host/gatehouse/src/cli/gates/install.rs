@@ -1,7 +1,8 @@
 //! Installation of a gate: its file, its block in `presets.toml`, and the next steps for the user.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -41,8 +42,9 @@ impl<'a> Installer<'a> {
     pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
         let LocatedConfig { text, choice } = global.locate_config(env)?;
         if text.file.is_none() {
-            let message = "there is no presets.toml to write into; name one with --config FILE";
-            return Err(CommandError::Usage(message.into()));
+            return Err(CommandError::usage(
+                "there is no presets.toml to write into; name one with --config FILE",
+            ));
         }
         let mut config = Config::parse(&text, env)?;
         if let Some(folder) = &global.gates {
@@ -68,14 +70,14 @@ impl Installer<'_> {
     ) -> Result<String, CommandError> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
-        check_gate_name(name).map_err(|why| CommandError::Usage(format!("{why}; give one with --name")))?;
+        check_gate_name(name).map_err(|why| CommandError::usage(format!("{why}; give one with --name")))?;
         let mut files = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
         let in_folder = files.any(|file| built_in::is_built_in(&file) || file.exists());
         let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {
             let granted = listed(&block.map(|gate| gate.settings.grants.entries()).unwrap_or_default());
-            return Err(CommandError::Usage(format!(
+            return Err(CommandError::usage(format!(
                 "gate '{shown}' already exists, and is granted {granted}; `--name {shown}` replaces it and retains \
                 the grants, another --name adds a gate"
             )));
@@ -129,7 +131,7 @@ impl Installer<'_> {
 
     pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), CommandError> {
         let failed = |error: std::io::Error| {
-            CommandError::Failed(format!("{} cannot be written: {error}", file.display()))
+            CommandError::failed(format!("{} cannot be written: {error}", file.display()))
         };
         let folder = file.parent().unwrap_or(Path::new("/"));
         // Only the host needs access to the data directory.
@@ -144,13 +146,19 @@ impl Installer<'_> {
 
 /// Returns the component in a file. `None` if the file is missing or has another digest.
 pub(super) fn installed(file: &Path, sha256: &str) -> Option<(Vec<u8>, ComponentInfo)> {
-    let meta = fs::metadata(file).ok()?;
-    if !meta.is_file() || meta.len() > MAX_FILE {
-        return None;
-    }
-    let wasm = fs::read(file).ok()?;
+    let wasm = read_component(file).ok()?;
     let info = ComponentInfo::read(&wasm).ok()?;
     (info.digest == sha256).then_some((wasm, info))
+}
+
+/// Reads a regular file up to one byte more than a component may have.
+pub(super) fn read_component(file: &Path) -> io::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("is not a file"));
+    }
+    let mut wasm = Vec::new();
+    File::open(file)?.take(MAX_FILE + 1).read_to_end(&mut wasm)?;
+    Ok(wasm)
 }
 
 fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {

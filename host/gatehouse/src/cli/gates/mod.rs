@@ -1,13 +1,11 @@
 //! `gatehouse gates`: one module per subcommand.
 
 mod add;
-mod build;
 mod check;
 mod dev;
 mod inspect;
 mod install;
-mod local;
-mod new;
+mod project;
 mod push;
 mod remove;
 mod update;
@@ -16,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::config::Env;
 
 #[derive(Subcommand)]
@@ -44,9 +42,9 @@ pub(super) enum Command {
     /// Publish a gate to a registry
     Push(push::PushGateArgs),
     /// Create a project for a new gate, with a working example
-    New(new::Arguments),
+    New(project::NewGateArgs),
     /// Build the project of a gate with the tools of its language
-    Build(build::Arguments),
+    Build(project::BuildGateArgs),
     /// Check that a gate follows the contract for any input
     Check(check::Arguments),
     /// Build the project of a gate at each save, and install it for a running host
@@ -61,8 +59,8 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         Command::Update(arguments) => update::run(&arguments, global, env).await,
         Command::Remove(arguments) => remove::run(&arguments, global, env).await,
         Command::Push(arguments) => push::run(arguments, global, env).await,
-        Command::New(arguments) => new::run(&arguments),
-        Command::Build(arguments) => build::run(&arguments).await,
+        Command::New(arguments) => project::create(&arguments),
+        Command::Build(arguments) => project::build(&arguments).await,
         Command::Check(arguments) => check::run(&arguments, env).await,
         Command::Dev(arguments) => dev::run(&arguments, global, env).await,
     }

@@ -1,6 +1,6 @@
 //! `gatehouse gates push`: publishes a gate to a registry. The same file always gives the same artifact.
 
-use std::{fs, path::PathBuf};
+use std::{fmt, path::PathBuf};
 
 use clap::Args;
 use gatehouse_core::Source as _;
@@ -11,6 +11,7 @@ use serde_json::{Map, json};
 use super::{
     super::{CommandError, GlobalArgs},
     add::{registry, registry_failure},
+    install::read_component,
 };
 use crate::{config::Env, out};
 
@@ -29,26 +30,21 @@ pub(in crate::cli) struct PushGateArgs {
 }
 
 pub(super) async fn run(arguments: PushGateArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let reference: OciReference =
-        arguments.reference.parse().map_err(|error| CommandError::Usage(format!("{error}")))?;
+    let reference: OciReference = arguments.reference.parse().map_err(CommandError::usage)?;
     if reference.digest.is_some() {
         let message = "the registry computes the digest; remove @sha256:… from the reference";
-        return Err(CommandError::Usage(message.into()));
+        return Err(CommandError::usage(message));
     }
     let composition = global.compose(env)?;
     // List it in the sandbox without grants. A gate that fails here would fail for every user.
     let file = &arguments.file;
-    let gate = composition
-        .gates
-        .load_without_grants(reference.short_name(), file)
-        .await
-        .map_err(CommandError::Failed)?;
+    let gate = composition.gates.load_without_grants(reference.short_name(), file).await?;
     let listing = gate.list(&Map::new()).await?;
-    let failed = |why: String| CommandError::Failed(format!("{}: {why}", file.display()));
-    let wasm = fs::read(file).map_err(|error| failed(error.to_string()))?;
-    let info = ComponentInfo::read(&wasm).map_err(|why| failed(why.to_string()))?;
+    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", file.display()));
+    let wasm = read_component(file).map_err(|error| failed(&error))?;
+    let info = ComponentInfo::read(&wasm).map_err(|why| failed(&why))?;
     if info.digest != gate.info().digest {
-        return Err(failed("changed during the command; run it again".into()));
+        return Err(failed(&"changed during the command; run it again"));
     }
     let sha256 = info.digest;
     let package = GatePackage {

@@ -43,7 +43,7 @@ pub(super) async fn run(
     let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
     let file = file_of(&installer, name);
     if taken.is_empty() && file.is_none() {
-        return Err(CommandError::Usage(not_found_message(&installer, name)));
+        return Err(CommandError::usage(not_found_message(&installer, name)));
     }
     let presets = installer.text.name();
     if !arguments.json {
@@ -55,13 +55,13 @@ pub(super) async fn run(
         }
     }
     if !confirm(arguments.yes, arguments.json, "Remove it? [y/N] ").await? {
-        return Err(CommandError::Failed(format!("gate '{name}' was not removed; add --yes to remove it")));
+        bail!("gate '{name}' was not removed; add --yes to remove it");
     }
     // The file last: hosts need it while `presets.toml` names it.
     change.write_trusted(&installer.config)?;
     if let Some(file) = &file {
         fs::remove_file(file).map_err(|error| {
-            CommandError::Failed(format!("{} cannot be deleted: {error}", file.display()))
+            CommandError::failed(format!("{} cannot be deleted: {error}", file.display()))
         })?;
     }
     if arguments.json {

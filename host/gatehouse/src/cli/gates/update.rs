@@ -19,7 +19,7 @@ use super::{
     install::{Installer, installed, listed},
 };
 use crate::{
-    config::{Env, component, edit},
+    config::{Env, edit, gates},
     out,
 };
 
@@ -77,7 +77,7 @@ pub(super) async fn run(
     }
     match failed {
         0 => Ok(()),
-        _ => Err(CommandError::Failed(format!("{failed} of {} gates cannot be updated", lines.len()))),
+        _ => Err(CommandError::failed(format!("{failed} of {} gates cannot be updated", lines.len()))),
     }
 }
 
@@ -94,7 +94,7 @@ fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> Result<Vec<
     if let Some(origin) = from(name, arguments.tag.as_deref()) {
         return Ok(vec![origin]);
     }
-    Err(CommandError::Usage(match gates.get(name).filter(|gate| !gate.shipped) {
+    Err(CommandError::usage(match gates.get(name).filter(|gate| !gate.shipped) {
         Some(gate) if gate.origin.is_some() => {
             format!("gate '{name}' was added by its digest, which never changes; name a tag with --tag")
         }
@@ -133,8 +133,8 @@ async fn update(
     let fetched = fetch_component(installer, &mut registry, tagged, published, None).await?;
     let settings = installer.config.gates.get(name).map(|gate| gate.settings.clone()).unwrap_or_default();
     let old_digest = settings.sha256.clone().unwrap_or_default().to_ascii_lowercase();
-    let old = installed(&component::installed(&installer.config.state, &old_digest), &old_digest)
-        .map(|(_, info)| info);
+    let old =
+        installed(&gates::installed(&installer.config.state, &old_digest), &old_digest).map(|(_, info)| info);
     let asked: BTreeSet<Capability> =
         old.iter().flat_map(|info| info.ask.capabilities.iter().copied()).collect();
     let added: Vec<Capability> =
@@ -176,12 +176,12 @@ async fn update(
     }
     if !added.is_empty() && !confirm(arguments.yes, arguments.json, "Install it? [y/N] ").await? {
         let added = listed(&names(&added.iter().collect::<Vec<_>>()));
-        return Err(CommandError::Failed(format!(
+        bail!(
             "gate '{name}' asks for more than before ({added}) and was not updated; add --yes to install it"
-        )));
+        );
     }
     let change = edit::set_component(&installer.text, name, &component, &fetched.info.digest, installer.env)?;
-    installer.store(&component::installed(&installer.config.state, &fetched.info.digest), &fetched.wasm)?;
+    installer.store(&gates::installed(&installer.config.state, &fetched.info.digest), &fetched.wasm)?;
     change.write_trusted(&installer.config)?;
     line["changed"] = json!(true);
     if !arguments.json {

@@ -9,6 +9,7 @@ use std::{
 use gatehouse_files::{write_atomic, write_new};
 use similar::TextDiff;
 
+use super::PlainError;
 use crate::config::locate;
 
 pub(super) struct ProjectFile {
@@ -34,8 +35,8 @@ pub(super) enum PlannedContent {
 
 impl ProjectFile {
     /// Reads the file `name`, a relative path without dots, in the canonical directory `root`.
-    pub(super) fn read(root: &Path, name: &'static str) -> Result<Self, String> {
-        let failed = |why: String| format!("{name}: {why}; nothing was written");
+    pub(super) fn read(root: &Path, name: &'static str) -> Result<Self, PlainError> {
+        let failed = |why: String| PlainError::from(format!("{name}: {why}; nothing was written"));
         let mut path = root.to_path_buf();
         let mut parts = Path::new(name).iter().peekable();
         while let Some(part) = parts.next() {
@@ -97,20 +98,22 @@ impl FileChange {
     }
 
     /// Fails if the file is read-only: replacing it would ignore that.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), PlainError> {
         let about = self.file.path.metadata();
         if about.is_ok_and(|about| about.permissions().readonly()) {
-            return Err(format!("{}: is read-only; nothing was written", self.file.name));
+            bail!("{}: is read-only; nothing was written", self.file.name);
         }
         Ok(())
     }
 
-    pub(super) fn apply(&self) -> Result<(), String> {
+    pub(super) fn apply(&self) -> Result<(), PlainError> {
         let ProjectFile { path, name, text, .. } = &self.file;
         if !self.file.is_unchanged() {
-            return Err(format!("{name}: changed during the command and was not written; run it again"));
+            return Err(
+                format!("{name}: changed during the command and was not written; run it again").into()
+            );
         }
-        let failed = |error: std::io::Error| format!("{name}: cannot be written: {error}");
+        let failed = |error: std::io::Error| PlainError::from(format!("{name}: cannot be written: {error}"));
         match &self.after {
             PlannedContent::Text(after) if text.is_some() => {
                 write_atomic(path, after.as_bytes()).map_err(failed)

@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+use super::PlainError;
+use crate::config::edit::line_end;
+
 const BEGIN: &str = "<!-- gatehouse:begin ";
 const END: &str = "<!-- gatehouse:end -->";
 
@@ -56,7 +59,7 @@ pub(super) fn new_file(head: &str, body: &str, folders: usize) -> String {
 /// Replaces the section of a text, or appends one. Uses the line ends of the text.
 ///
 /// The error describes invalid markers, and continues a sentence about the file.
-pub(super) fn put_section(text: &str, body: &str) -> Result<String, String> {
+pub(super) fn put_section(text: &str, body: &str) -> Result<String, PlainError> {
     let eol = line_end(text);
     if let Some(ManagedSection { place, origin }) = find(text)? {
         return Ok(format!("{}{}{}", &text[..place.start], section(origin, body, eol), &text[place.end..]));
@@ -73,7 +76,7 @@ pub(super) fn put_section(text: &str, body: &str) -> Result<String, String> {
 
 /// Returns the text as it was without the section. `None` if it has no section. `head` is the text that [`new_file`]
 /// put before the section.
-pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemainder>, String> {
+pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemainder>, PlainError> {
     let Some(ManagedSection { place, origin }) = find(text)? else { return Ok(None) };
     let (mut before, after) = (&text[..place.start], &text[place.end..]);
     let after = without_line_end(after, str::strip_prefix);
@@ -99,7 +102,7 @@ pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemain
 }
 
 /// Returns whether a text has a section. Fails if its markers are invalid.
-pub(super) fn has_section(text: &str) -> Result<bool, String> {
+pub(super) fn has_section(text: &str) -> Result<bool, PlainError> {
     Ok(find(text)?.is_some())
 }
 
@@ -111,11 +114,7 @@ fn section(origin: SectionOrigin, body: &str, eol: &str) -> String {
     format!("{}\n{}\n{END}", origin.marker(), body.trim()).replace('\n', eol)
 }
 
-fn line_end(text: &str) -> &'static str {
-    if text.matches("\r\n").count() * 2 > text.matches('\n').count() { "\r\n" } else { "\n" }
-}
-
-fn find(text: &str) -> Result<Option<ManagedSection>, String> {
+fn find(text: &str) -> Result<Option<ManagedSection>, PlainError> {
     let (mut begins, mut ends, mut at) = (Vec::new(), Vec::new(), 0);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let marker = line.trim_start_matches('\u{feff}').trim();
@@ -130,7 +129,7 @@ fn find(text: &str) -> Result<Option<ManagedSection>, String> {
         ([], []) => Ok(None),
         ([(first, start, marker)], [(last, end)]) if first < last => match SectionOrigin::parse(marker) {
             Some(origin) => Ok(Some(ManagedSection { place: *start..*end, origin })),
-            None => Err(format!("line {first}: invalid marker; {FIX_HINT}")),
+            None => Err(format!("line {first}: invalid marker; {FIX_HINT}").into()),
         },
         _ => {
             let begins: Vec<usize> = begins.iter().map(|(line, ..)| *line).collect();
@@ -146,7 +145,8 @@ fn find(text: &str) -> Result<Option<ManagedSection>, String> {
                 "the markers of its section are broken: `gatehouse:begin` is {}, `gatehouse:end` is {}; {FIX_HINT}",
                 lines(&begins),
                 lines(&ends)
-            ))
+            )
+            .into())
         }
     }
 }

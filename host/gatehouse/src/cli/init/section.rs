@@ -43,9 +43,7 @@ impl<'a> SectionContext<'a> {
             most /= 2;
         }
         let mut further: Vec<String> = Vec::new();
-        let lessons = self.lessons().concat();
-        let lessons = lessons.split_inclusive('\n').map(str::to_owned);
-        for line in lessons.chain(self.effects(most)) {
+        for line in self.lessons().into_iter().chain(self.effects(most)) {
             further.push(line);
             if !fits(&text(most, &further)) {
                 further.pop();
@@ -130,6 +128,49 @@ impl<'a> SectionContext<'a> {
         let line =
             |(source, tools): &(&str, Vec<&ToolEntry>)| format!("- {source}: {}\n", names(tools, most));
         groups.iter().map(line).collect()
+    }
+
+    /// Returns the name that clients see, for a listed tool that its source declares under this name.
+    pub(super) fn exposed_name(&self, declared: &str) -> Option<&'a str> {
+        let tools = self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
+        tools.into_iter().find(|entry| *entry.id.name == *declared).map(|entry| entry.name.as_str())
+    }
+
+    /// Returns lines about scripts, large results and unlisted tools, each only if the preset has its tool.
+    fn lessons(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(run) = self.exposed_name("run_code") {
+            lines.push(format!("- Several calls are one `{run}` script: `return (await callMCPTool(\"server\", \"tool\", {{}})).items.length`.\n"));
+            lines.push("- Only the returned value reaches you.\n".into());
+            lines.extend(self.lesson("tool_types", "declares what scripts can call"));
+        }
+        if let Some(read) = self.exposed_name("get_workspace_file") {
+            lines.push(
+                "- Large results arrive shortened and are stored in full: never repeat the call.\n".into(),
+            );
+            lines.push(format!("- `{read}` reads a part (`jq`, `lines`).\n"));
+            lines.extend(self.lesson("semantic_search", "finds stored results"));
+        }
+        let search = self.lesson("search_tools", "finds more tools by task");
+        if let (Some(search), Some(call)) = (search, self.lesson("call_tool", "calls one")) {
+            lines.push(search);
+            lines.extend(self.lesson("get_tool_schema", "shows arguments"));
+            lines.push(call);
+        } else if let Some(request) = self.exposed_name("request")
+            && self.catalog.entries().iter().any(|entry| *entry.id.name == *"search_tools")
+        {
+            lines.push(format!(
+                "- `{request}` runs every tool. Find one first: `{{\"intent\": \"QUERY\", \"action\": \"search_tools\", \
+                \"params\": {{\"query\": \"the task in a few words\"}}}}`.\n"
+            ));
+            lines.push("- `action` is then the tool, or `server/tool`; `params` are its arguments.\n".into());
+            lines.push("- Send MODIFY to change something, EXECUTE for anything else.\n".into());
+        }
+        lines
+    }
+
+    fn lesson(&self, declared: &str, does: &str) -> Option<String> {
+        self.exposed_name(declared).map(|name| format!("- `{name}` {does}.\n"))
     }
 
     fn effects(&self, most: usize) -> Vec<String> {

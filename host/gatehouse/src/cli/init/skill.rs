@@ -51,40 +51,24 @@ impl SectionContext<'_> {
     pub(super) fn skill(&self) -> String {
         let mut text = self.section();
         if let Some(run) = self.exposed_name("run_code") {
-            text.push_str(&scripts(&run));
-            let lines = self.render_tools(&SCRIPT_TOOLS);
-            if !lines.is_empty() {
-                let _ = write!(text, "\n\n{lines}");
-            }
+            text.push_str(&scripts(run));
+            self.add_tools(&mut text, "", &SCRIPT_TOOLS);
         }
-        let lines = self.render_tools(&STORED_RESULT_TOOLS);
-        if !lines.is_empty() {
-            let _ = write!(
-                text,
-                "\n\n### Shortened results\n\nA large result arrives shortened, with `metadata.artifactId`. The full \
-                result is stored for some hours, and costs nothing until you read it: never repeat a call to see \
-                more.\n\n{lines}"
-            );
-        }
-        let lines = self.render_tools(&SEARCH_TOOLS);
-        if !lines.is_empty() {
-            let _ = write!(
-                text,
-                "\n\n### Tools that are not listed\n\nThe gateway has more MCP servers. Their tools cost nothing \
-                until you find them:\n\n{lines}"
-            );
-        }
+        let head = "### Shortened results\n\nA large result arrives shortened, with `metadata.artifactId`. The full \
+            result is stored for some hours, and costs nothing until you read it: never repeat a call to see more.\n\n";
+        self.add_tools(&mut text, head, &STORED_RESULT_TOOLS);
+        let head = "### Tools that are not listed\n\nThe gateway has more MCP servers. Their tools cost nothing until \
+            you find them:\n\n";
+        self.add_tools(&mut text, head, &SEARCH_TOOLS);
         text.trim_end().to_owned()
     }
 
-    fn render_tools(&self, tools: &[(&str, &str)]) -> String {
-        let mut lines = String::new();
-        for (declared, what) in tools {
-            let mut entries = self.catalog.in_gate_order().into_iter();
-            if let Some(entry) = entries.find(|entry| entry.listed && *entry.id.name == **declared) {
-                let _ = writeln!(lines, "- `{}` {what}", entry.name);
-            }
+    /// Adds lines about those tools that the preset has, after `head`. Adds nothing if it has none.
+    fn add_tools(&self, text: &mut String, head: &str, tools: &[(&str, &str)]) {
+        let named = tools.iter().filter_map(|(declared, what)| Some((self.exposed_name(declared)?, what)));
+        let lines: Vec<String> = named.map(|(name, what)| format!("- `{name}` {what}")).collect();
+        if !lines.is_empty() {
+            let _ = write!(text, "\n\n{head}{}", lines.join("\n"));
         }
-        lines.trim_end().to_owned()
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn run(
     embedder: &Arc<dyn Embedder>,
 ) -> Result<(), CommandError> {
     if arguments.from == arguments.to {
-        return Err(CommandError::Usage("--from and --to name the same engine".into()));
+        return Err(CommandError::usage("--from and --to name the same engine"));
     }
     let on = |engine| {
         compose::knowledge((config.knowledge.engine_config(engine)?, None), WikiRoots::Any, embedder)

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::ports::Embedder;
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 
-use super::{CommandError, with_graph};
+use super::CommandError;
 use crate::{
     compose,
     config::{Config, EngineConfig, locate},
@@ -23,12 +23,10 @@ pub(super) async fn on_pages(
     embedder: &Arc<dyn Embedder>,
     work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), CommandError>,
 ) -> Result<(), CommandError> {
-    let remarked = async |knowledge: &WikiKnowledge| {
-        let done = work(knowledge).await;
-        note_if_empty(knowledge, config, embedder).await;
-        done
-    };
-    with_graph(knowledge, remarked).await
+    let done = work(&knowledge).await;
+    note_if_empty(&knowledge, config, embedder).await;
+    knowledge.close().await;
+    done
 }
 
 async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{CommandError, GlobalArgs, note_missing_variables};
+use super::{CommandError, GlobalArgs, PlainError, note_missing_variables};
 use crate::{
     config::{Config, Env, added::FileServerStore, edit},
     import, out,
@@ -51,7 +51,7 @@ enum UrlTransport {
     Sse,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn pair(text: &str) -> Result<(String, String), PlainError> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -63,7 +63,7 @@ pub(super) fn add(arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> R
     let mut definition = definition(arguments);
     let mut secrets = import::SecretVariables::default();
     secrets.extract(&name, "the command line", &mut definition);
-    crate::config::from_json(&config, &name, &definition, env).map_err(CommandError::Usage)?;
+    crate::config::from_json(&config, &name, &definition, env).map_err(CommandError::usage)?;
     let file = if found.text.file.is_some() {
         let change = edit::add_servers(&found.text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
         change.write_trusted(&config)?;
@@ -71,7 +71,7 @@ pub(super) fn add(arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> R
     } else {
         let added = added_servers(config, env);
         if added.snapshot().servers.contains_key(&name) {
-            return Err(CommandError::Usage(format!("server '{name}' already exists")));
+            return Err(CommandError::usage(format!("server '{name}' already exists")));
         }
         added.store(&name, &definition)?;
         added.file_name()
@@ -126,7 +126,7 @@ pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, json: bool) -
             let now = added.snapshot();
             let known: Vec<&str> = known.iter().chain(now.servers.keys()).map(String::as_str).collect();
             let near = gatehouse_core::names::did_you_mean(server, known.iter().copied());
-            return Err(CommandError::Usage(format!("there is no server '{server}'.{near}")));
+            return Err(CommandError::usage(format!("there is no server '{server}'.{near}")));
         }
         added.file_name()
     };

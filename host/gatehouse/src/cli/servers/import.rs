@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum as _};
 use serde_json::{Value, json};
 
 use super::{CommandError, GlobalArgs, note_missing_variables};
@@ -45,13 +45,13 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
     for (client, file) in &files {
         let shown = file.display();
         let text = locate::read_bounded(file)
-            .map_err(|error| CommandError::Failed(format!("{shown} cannot be read: {error}")))?;
+            .map_err(|error| CommandError::failed(format!("{shown} cannot be read: {error}")))?;
         let text =
-            String::from_utf8(text).map_err(|_| CommandError::Failed(format!("{shown} is not text")))?;
+            String::from_utf8(text).map_err(|_| CommandError::failed(format!("{shown} is not text")))?;
         let source = Source { file, home: home.as_deref(), project: &project };
         import
             .import_file(*client, &source, &text)
-            .map_err(|why| CommandError::Failed(format!("{shown} {why}")))?;
+            .map_err(|why| CommandError::failed(format!("{shown} {why}")))?;
     }
     let imported = import.finish();
     if arguments.write && !imported.servers.is_empty() {
@@ -83,7 +83,7 @@ fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandE
             .map(|file| (arguments.from.unwrap_or(ImportClient::from_file(&file)), file))
             .collect());
     }
-    let clients = arguments.from.map_or(ImportClient::ALL.to_vec(), |client| vec![client]);
+    let clients = arguments.from.map_or(ImportClient::value_variants().to_vec(), |client| vec![client]);
     let mut files = Vec::new();
     for client in clients {
         if let Some(local) =
@@ -98,7 +98,7 @@ fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandE
         files.extend(home.into_iter().filter(|file| file.is_file()).map(|file| (client, file)));
     }
     if files.is_empty() {
-        return Err(CommandError::Failed("no client configuration found; name a file".into()));
+        return Err(CommandError::failed("no client configuration found; name a file"));
     }
     Ok(files)
 }

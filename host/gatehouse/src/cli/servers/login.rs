@@ -9,7 +9,7 @@ use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginState, LogoutOutco
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
     cli::confirm,
     compose::logins,
@@ -91,7 +91,7 @@ pub(super) async fn log_out(
     // The server may no longer be declared.
     let logins = logins(&global.config(env)?);
     let (revoked, why) = match logins.log_out(name).await? {
-        LogoutOutcome::NoLogin => return Err(CommandError::Failed(format!("there is no login to '{name}'"))),
+        LogoutOutcome::NoLogin => return Err(CommandError::failed(format!("there is no login to '{name}'"))),
         LogoutOutcome::Revoked => (true, None),
         LogoutOutcome::Forgotten(why) => (false, Some(why)),
     };
@@ -108,7 +108,7 @@ pub(super) async fn log_out(
 
 pub(super) struct LoginReport {
     pub(super) server: String,
-    state: Result<LoginState, String>,
+    state: Result<LoginState, PlainError>,
     /// Time of the check, as Unix time in milliseconds.
     now: u64,
 }
@@ -118,7 +118,7 @@ impl LoginReport {
     pub(super) fn describe(&self) -> String {
         let server = &self.server;
         match &self.state {
-            Err(why) => why.clone(),
+            Err(why) => why.to_string(),
             Ok(LoginState::None) => format!("needs `gatehouse servers login {server}`"),
             Ok(state @ (LoginState::Ended | LoginState::Elsewhere { .. })) => {
                 format!("{}; run: gatehouse servers login {server}", describe_login(state, self.now))
@@ -148,7 +148,7 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
-        let state = logins.state(&name, &url).await.map_err(|fault| fault.in_one_line());
+        let state = logins.state(&name, &url).await.map_err(PlainError::from);
         if (server.wants_login && server.enabled) || state != Ok(LoginState::None) {
             all.push(LoginReport { server: name, state, now: logins.now_ms() });
         }
@@ -178,24 +178,24 @@ fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig,
     let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     servers.remove(name).ok_or_else(|| {
         let near = did_you_mean(name, servers.keys().map(String::as_str));
-        CommandError::Usage(format!("there is no server '{name}'.{near}"))
+        CommandError::usage(format!("there is no server '{name}'.{near}"))
     })
 }
 
 fn address(name: &str, server: &ServerConfig) -> Result<String, CommandError> {
-    let usage = |why: String| Err(CommandError::Usage(format!("server '{name}' {why}")));
+    let usage = |why: &str| Err(CommandError::usage(format!("server '{name}' {why}")));
     let definition = &server.definition;
     let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =
         &definition.transport
     else {
-        return usage("is a program; only servers with a url have logins".into());
+        return usage("is a program; only servers with a url have logins");
     };
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
-        return usage(format!("needs the environment variable {missing}, which is not set"));
+        return usage(&format!("needs the environment variable {missing}, which is not set"));
     }
     if headers.iter().any(|(header, _)| header.eq_ignore_ascii_case("authorization")) {
-        return usage("has an Authorization header in its block; remove it to log in".into());
+        return usage("has an Authorization header in its block; remove it to log in");
     }
     Ok(url.clone())
 }

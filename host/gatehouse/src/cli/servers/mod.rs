@@ -2,17 +2,15 @@
 
 mod add;
 mod import;
-mod list;
 mod login;
 mod review;
 mod status;
 
-pub(super) use list::reached_by;
-pub(super) use status::states;
+pub(super) use status::{reached_by, states};
 
 use clap::Subcommand;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, GlobalArgs, PlainError};
 use crate::{config::Env, out};
 
 #[derive(Subcommand)]
@@ -68,7 +66,7 @@ pub(super) enum Command {
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
-        Command::List { json } => list::list(global.config(env)?, env, json)?,
+        Command::List { json } => status::list(global.config(env)?, env, json)?,
         Command::Status { json } => status::status(&global.compose(env)?, env, json).await,
         Command::Refresh { server, force, json } => {
             return status::refresh(&global.compose(env)?, server.as_deref(), force, json).await;

@@ -40,14 +40,11 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
         let names = || all.iter().filter_map(|server| server["name"].as_str());
         if !names().any(|name| name == server) {
             let near = names::did_you_mean(server, names());
-            return Err(CommandError::Failed(format!(
-                "Unknown server: '{}'.{near}",
-                names::quoted(server, 64)
-            )));
+            bail!("Unknown server: '{}'.{near}", names::quoted(server, 64));
         }
         for named in &asked.approve {
             let (label, digest) = named.rsplit_once('@').ok_or_else(|| {
-                CommandError::Usage(format!(
+                CommandError::usage(format!(
                     "'{named}' is not NAME@DIGEST, as `gatehouse servers review` shows it"
                 ))
             })?;
@@ -104,7 +101,7 @@ async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str)
         label => vec![(label.to_owned(), digest.to_owned())],
     };
     let changed = |label: &str| {
-        CommandError::Failed(format!(
+        CommandError::failed(format!(
             "'{label}' of server '{server}' has no pending change {digest}: it changed again, or was approved. Run \
             `gatehouse servers review {server}` to see the pending changes"
         ))

@@ -1,15 +1,96 @@
-//! `gatehouse servers status` and `refresh`.
+//! `gatehouse servers list`, `status` and `refresh`.
 
-use gatehouse_core::ports::{ServerRegistry as _, servers::RefreshReport};
+use std::sync::Arc;
+
+use gatehouse_core::ports::{
+    ServerRegistry as _,
+    servers::{RefreshReport, ServerDefinition, ServerTransport},
+};
 use serde_json::{Map, Value, json};
 
 use super::{CommandError, login};
 use crate::{
     compose::Composition,
-    config::Env,
+    config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
     presence::{self, RunningHost},
 };
+
+/// Shows the configured servers without contacting them.
+pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandError> {
+    let config = Arc::new(config);
+    let added = FileServerStore::new(Arc::clone(&config), env.clone()).snapshot();
+    let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
+    let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
+    let servers: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
+    added.problems.iter().for_each(out::error);
+    if json {
+        out::json(&servers);
+        return Ok(());
+    }
+    if servers.is_empty() {
+        out::line(
+            "No servers yet. Add one with `gatehouse servers add`, or import those of other clients with `gatehouse \
+            servers import`.",
+        );
+        return Ok(());
+    }
+    let mut rows: Vec<Vec<String>> =
+        vec![["SERVER", "TRANSPORT", "STATE", "FROM", "TAGS", "REACHED BY"].map(str::to_owned).into()];
+    for server in &servers {
+        let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+        let list = |key: &str| {
+            let words = server[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+            words.collect::<Vec<_>>().join(", ")
+        };
+        let state = match (server["enabled"].as_bool(), list("missing")) {
+            (Some(false), _) => "disabled".into(),
+            (_, missing) if missing.is_empty() => "enabled".into(),
+            (_, missing) => format!("needs {missing}"),
+        };
+        rows.push(vec![
+            text("name"),
+            text("transport"),
+            state,
+            text("from"),
+            list("tags"),
+            text("reached_by"),
+        ]);
+    }
+    out::table(&rows);
+    Ok(())
+}
+
+fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
+    let definition = &server.definition;
+    json!({
+        "name": name,
+        "transport": definition.transport.as_str(),
+        "reached_by": reached_by(definition),
+        "enabled": server.enabled,
+        "from": from,
+        "tags": definition.tags,
+        "preconnect": definition.preconnect,
+        "on_change": definition.on_change,
+        "timeout_ms": definition.timeout.as_millis() as u64,
+        "missing": definition.missing,
+    })
+}
+
+/// Returns the command line or the URL, with secrets redacted.
+pub(crate) fn reached_by(definition: &ServerDefinition) -> String {
+    let mut shown = match &definition.transport {
+        ServerTransport::Stdio { command, args, .. } => {
+            let words = std::iter::once(command).chain(args);
+            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
+        ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => url.clone(),
+    };
+    for secret in definition.secrets.iter().filter(|secret| !secret.reveal().is_empty()) {
+        shown = shown.replace(secret.reveal(), "[secret]");
+    }
+    shown
+}
 
 /// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
 /// all hosts share.
@@ -73,7 +154,7 @@ pub(super) async fn refresh(
     }
     match report.failed.len() {
         0 => Ok(()),
-        1 => Err(CommandError::Failed("a server could not be listed".into())),
-        failed => Err(CommandError::Failed(format!("{failed} servers could not be listed"))),
+        1 => Err(CommandError::failed("a server could not be listed")),
+        failed => Err(CommandError::failed(format!("{failed} servers could not be listed"))),
     }
 }

@@ -2,9 +2,10 @@
 
 use std::{fmt, path::PathBuf};
 
-use gatehouse_core::ports::ledger::MetricsFilter;
+use gatehouse_core::{Fault, ports::ledger::MetricsFilter};
 use serde::Serialize;
 
+use super::PlainError;
 use crate::compose::{Composition, GateCounts};
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -18,14 +19,14 @@ pub(super) struct StatusPart<T> {
     #[serde(flatten)]
     works: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    error: Option<PlainError>,
 }
 
-impl<T> From<Result<T, String>> for StatusPart<T> {
-    fn from(result: Result<T, String>) -> Self {
+impl<T, E: Into<PlainError>> From<Result<T, E>> for StatusPart<T> {
+    fn from(result: Result<T, E>) -> Self {
         match result {
             Ok(works) => Self { ok: true, works: Some(works), error: None },
-            Err(error) => Self { ok: false, works: None, error: Some(error) },
+            Err(error) => Self { ok: false, works: None, error: Some(error.into()) },
         }
     }
 }
@@ -58,11 +59,10 @@ pub(super) struct LedgerStatus {
 }
 
 impl LedgerStatus {
-    pub(super) async fn read(composition: &Composition) -> Result<Self, String> {
+    pub(super) async fn read(composition: &Composition) -> Result<Self, Fault> {
         let config = &composition.config;
         let (retention_days, address) = (config.ledger.retention_days, config.state.join("ledger.db"));
-        let metrics = composition.stores.metrics(&MetricsFilter::default()).await;
-        let metrics = metrics.map_err(|fault| fault.in_one_line())?;
+        let metrics = composition.stores.metrics(&MetricsFilter::default()).await?;
         Ok(Self {
             enabled: config.ledger.enabled,
             address,

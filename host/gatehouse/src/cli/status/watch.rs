@@ -8,7 +8,7 @@ use std::{
 use gatehouse_core::ports::ledger::{MetricsFilter, ToolMetrics};
 
 use crate::{
-    cli::{CommandError, servers, tools},
+    cli::{CommandError, PlainError, servers, tools},
     compose::Composition,
     out,
     presence::{self, RunningHost},
@@ -21,7 +21,7 @@ const MAX_TOOLS: usize = 15;
 pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(), CommandError> {
     if !io::stdout().is_terminal() {
         let why = "--watch requires a terminal; `gatehouse status --json` prints the state once";
-        return Err(CommandError::Usage(why.into()));
+        return Err(CommandError::usage(why));
     }
     let stop = signals::shutdown_token(None);
     let mut ticks = tokio::time::interval(Duration::from_secs(seconds.into()));
@@ -58,18 +58,18 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
             lines.push(format!("{calls} calls of {} tools today", metrics.len()));
             lines.extend(tools::busiest(&most));
         }
-        Err(why) => lines.push(why),
+        Err(why) => lines.push(why.into()),
     }
     lines
 }
 
 /// Returns today's metrics, busiest tool first, or the reason why they are unavailable.
-async fn today(composition: &Composition) -> Result<Vec<ToolMetrics>, String> {
+async fn today(composition: &Composition) -> Result<Vec<ToolMetrics>, PlainError> {
     if composition.stores.ledger.is_none() {
         return Err("Calls are not recorded: enabled = false under [ledger] in presets.toml.".into());
     }
     let filter = MetricsFilter { days: Some(1), ..MetricsFilter::default() };
-    let mut metrics = composition.stores.metrics(&filter).await.map_err(|fault| fault.in_one_line())?;
+    let mut metrics = composition.stores.metrics(&filter).await?;
     metrics.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
     Ok(metrics)
 }

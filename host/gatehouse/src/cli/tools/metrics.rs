@@ -14,7 +14,7 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::{CommandError, object, shape};
+use super::{CommandError, shape, without_nulls};
 use crate::{
     compose::{Composition, SystemClock},
     out,
@@ -104,7 +104,7 @@ fn no_calls_message(arguments: &Arguments, all: &[ToolMetrics]) -> String {
 /// Returns the metrics with the member names of the gate's tool.
 fn data(one: &ToolMetrics) -> Value {
     let ToolMetrics { source, tool, calls, tool_errors, transport_errors, by_day, .. } = one;
-    Value::Object(object(json!({
+    without_nulls(json!({
         "kind": source.kind(),
         "source": source.name(),
         "tool": tool,
@@ -121,7 +121,7 @@ fn data(one: &ToolMetrics) -> Value {
         "last_called": one.last_called,
         "last_error": one.last_error,
         "by_day": by_day,
-    })))
+    }))
 }
 
 /// Returns a table grouped by source. With `within`, cuts names to fit into that many columns.

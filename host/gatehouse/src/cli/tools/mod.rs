@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use gatehouse_core::{Catalog, SourceId};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{CommandError, GlobalArgs, call};
 use crate::{compose::Composition, config::Env, out};
@@ -129,7 +129,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         Some(data) => out::json(data),
         None => out::json(&reply.content.iter().filter_map(call::text_of).collect::<Vec<_>>()),
     }
-    if reply.is_error { Err(CommandError::Failed(format!("{tool} reported an error"))) } else { Ok(()) }
+    if reply.is_error { Err(CommandError::failed(format!("{tool} reported an error"))) } else { Ok(()) }
 }
 
 fn without_nulls(mut arguments: Value) -> Value {
@@ -155,7 +155,7 @@ impl ProxyTools {
     ) -> Result<Self, CommandError> {
         let composition = global.compose(env)?;
         let compiled = composition.config.select(named, env)?;
-        let catalog = composition.catalog(&compiled).await.map_err(CommandError::Failed)?;
+        let catalog = composition.catalog(&compiled).await?;
         let mut through = Self { catalog: Arc::new(catalog), composition };
         if named.is_some() || through.find(tool).is_some() {
             return Ok(through);
@@ -203,18 +203,11 @@ impl ProxyTools {
             others => format!("Select a preset that has the gate with --preset: {}.", others.join(", ")),
         };
         let preset = &self.catalog.preset;
-        CommandError::Usage(format!("preset '{preset}' has no tool '{tool}' of the gate proxy. {next}"))
+        CommandError::usage(format!("preset '{preset}' has no tool '{tool}' of the gate proxy. {next}"))
     }
 
     async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), CommandError> {
         let name = self.name(tool)?;
         call::call(&self.composition, Arc::clone(&self.catalog), &name, arguments, json).await
-    }
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match without_nulls(value) {
-        Value::Object(object) => object,
-        _ => Map::new(),
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of servers that are added at run time.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::*;

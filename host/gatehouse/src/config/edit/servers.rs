@@ -3,26 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Map;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::{ConfigEdit, ConfigError, ConfigText, Env, implicit_table, parse, validate};
-
-const KEYS: [&str; 14] = [
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "transport",
-    "oauth",
-    "enabled",
-    "tags",
-    "timeout",
-    "connection_timeout",
-    "preconnect",
-    "on_change",
-];
+use crate::config::schema::schema;
 
 /// Adds servers by name, each with the keys of `[servers.NAME]`. Fails if the result is not a valid configuration with
 /// these servers.
@@ -41,12 +25,9 @@ pub(crate) fn add_servers<'a>(
         }
         all.insert(name, Item::Table(table(definition)));
     }
-    let change = validate(text, &document, env)?;
-    let missing = servers.keys().find(|name| !change.1.servers.declared.contains_key(**name));
-    if missing.is_some() {
-        return Err(shape());
-    }
-    Ok(change.0)
+    let (change, config) = validate(text, &document, env)?;
+    let all_there = servers.keys().all(|name| config.servers.declared.contains_key(*name));
+    if all_there { Ok(change) } else { Err(shape()) }
 }
 
 /// Removes a server. Fails if the rest is not a valid configuration.
@@ -75,8 +56,11 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
     document.to_string()
 }
 
+/// Converts the keys of a server, in the order of the schema.
 fn table(definition: &Map<String, serde_json::Value>) -> Table {
-    let place = |key: &str| KEYS.iter().position(|known| *known == key).unwrap_or(KEYS.len());
+    let schema = schema();
+    let order = || schema["$defs"]["Server"]["properties"].as_object().into_iter().flatten();
+    let place = |key: &str| order().position(|(known, _)| known == key).unwrap_or(usize::MAX);
     let mut keys: Vec<&String> = definition.keys().collect();
     keys.sort_by_key(|key| (place(key), *key));
     let mut table = Table::new();
@@ -88,27 +72,9 @@ fn table(definition: &Map<String, serde_json::Value>) -> Table {
     table
 }
 
-/// Converts a JSON value to TOML. `None` for null.
+/// Converts a JSON value to TOML. `None` if it is or contains null, which no valid server has.
 fn value(json: &serde_json::Value) -> Option<Value> {
-    Some(match json {
-        serde_json::Value::Null => return None,
-        serde_json::Value::Bool(is) => Value::from(*is),
-        serde_json::Value::Number(number) => match number.as_i64() {
-            Some(whole) => Value::from(whole),
-            None => Value::from(number.as_f64()?),
-        },
-        serde_json::Value::String(text) => Value::from(text.as_str()),
-        serde_json::Value::Array(items) => Value::Array(items.iter().filter_map(value).collect::<Array>()),
-        serde_json::Value::Object(pairs) => {
-            let mut table = InlineTable::new();
-            for (name, json) in pairs {
-                if let Some(value) = value(json) {
-                    table.insert(name, value);
-                }
-            }
-            Value::InlineTable(table)
-        }
-    })
+    toml::Value::try_from(json).ok()?.to_string().parse().ok()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-fn inserted(params: Value, base: Option<&Path>) -> Result<(Value, ParamFiles), String> {
+fn inserted(params: Value, base: Option<&Path>) -> Result<(Value, ParamFiles), PlainError> {
     let Value::Object(mut params) = params else { panic!("no object") };
     let mut files = ParamFiles::new();
     insert(&mut params, base, &mut files)?;

@@ -1,11 +1,10 @@
 //! Tests of model settings.
 
 use super::*;
-use crate::config::Config;
+use crate::config::tests::parse;
 
-fn models(content: &str, env: &Env) -> Result<ModelsConfig, String> {
-    let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
-    Config::parse(&text, env).map(|config| config.models).map_err(|error| error.to_string())
+fn models(content: &str, env: &Env) -> Result<ModelsConfig, PlainError> {
+    parse(content, env).map(|config| config.models)
 }
 
 #[test]

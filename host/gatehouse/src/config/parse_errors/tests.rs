@@ -96,3 +96,27 @@ fn unknown_keys_name_their_block_and_where_they_belong() {
     assert!(top.contains("unknown key 'mcp_client_proxy'. Write [proxy], with "), "{top}");
     assert!(!error_of("[zzz]\n").contains("recommend_tools"));
 }
+
+fn validate(content: String) -> Result<(), ConfigError> {
+    ConfigText { file: Some("/p.toml".into()), content }.check_nesting()
+}
+
+#[test]
+fn brackets_are_counted_as_the_parser_sees_them() {
+    assert_eq!(validate(include_str!("../../../../../presets.toml").into()), Ok(()));
+    // Brackets in strings and comments do not count, and a table's heading closes itself.
+    let many = "a = \"[[[{{{\" # {{{{{[[[\n[x]\nb = [{ c = [1] }]\n".repeat(100);
+    assert_eq!(validate(many), Ok(()));
+    assert_eq!(validate(format!("a = {}1{}", "[".repeat(60), "]".repeat(60))), Ok(()));
+    for deep in
+        ["{ a = ".repeat(5_000), "a = [".to_owned() + &"[\n".repeat(5_000), "{ a = \"}\", b = ".repeat(5_000)]
+    {
+        let why = validate(deep).expect_err("refused");
+        assert!(why.message.starts_with("more than 64 brackets are open here"), "{why}");
+    }
+    let stray = format!("a = 1\nb = }}\n{}", "{ a = ] ".repeat(5_000));
+    assert_eq!(
+        validate(stray).expect_err("refused"),
+        ConfigError::new("/p.toml:2:5", "this bracket closes nothing that is open here")
+    );
+}

@@ -9,7 +9,7 @@ use gatehouse_core::{
 
 use toml::Spanned;
 
-use crate::config::{ConfigError, credentials::CredentialSpan, error::ConfigText};
+use crate::config::{ConfigError, PlainError, credentials::CredentialSpan, error::ConfigText};
 
 /// Minimum length of a redacted value. A shorter one would be found in other words by chance.
 const MIN_LENGTH: usize = 8;
@@ -79,17 +79,17 @@ impl RedactionValues {
         Ok(secrets)
     }
 
-    fn values_of(&self, name: &toml::Value) -> Result<Vec<String>, String> {
+    fn values_of(&self, name: &toml::Value) -> Result<Vec<String>, PlainError> {
         let Some(name) = name.as_str() else {
-            return Err(format!("invalid value in `redact`: expected a name in quotes, not {name}"));
+            bail!("invalid value in `redact`: expected a name in quotes, not {name}");
         };
         let same = self.named.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         let values: Vec<_> = same.map(|(_, value)| value.clone()).collect();
         if values.is_empty() {
             let name = quoted(name, 64);
-            return Err(format!(
+            bail!(
                 "invalid value in `redact`: '{name}' is not a variable, a header or a key of env of this server"
-            ));
+            );
         }
         Ok(values)
     }

@@ -4,21 +4,20 @@ use gatehouse_core::{SourceId, http::Secret, ports::servers::ServerTransport};
 use gatehouse_wire::login::{NamedClient, NamedIssuer};
 
 use super::*;
-use crate::config::Config;
+use crate::config::tests;
 
-fn parse(content: &str) -> Result<Config, String> {
-    let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+fn parse(content: &str) -> Result<Config, PlainError> {
     // A variable of the list: tests cannot set others in the process environment.
     let env = Env::from_pairs([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
-    Config::parse(&text, &env).map_err(|error| error.to_string())
+    tests::parse(content, &env)
 }
 
-fn server(block: &str) -> Result<ServerConfig, String> {
+fn server(block: &str) -> Result<ServerConfig, PlainError> {
     let config = parse(&format!("[servers.git]\n{block}\n"))?;
     config.servers.declared.get("git").cloned().ok_or_else(|| "no server".into())
 }
 
-fn error(block: &str) -> String {
+fn error(block: &str) -> PlainError {
     server(block).map(drop).expect_err(block)
 }
 

@@ -31,20 +31,20 @@ fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<
     });
     for word in [&rule.dry_run, &rule.target, &rule.precheck].into_iter().flatten() {
         if word.get_ref().is_empty() {
-            return Err(text.error_at(word.span(), "expected a name, found an empty text".to_owned()));
+            return Err(text.error_at(word.span(), "expected a name, found an empty text"));
         }
     }
     match (&rule.precheck, &rule.target) {
         (Some(precheck), None) => {
-            let why = "precheck needs target, the argument that it checks".to_owned();
+            let why = "precheck needs target, the argument that it checks";
             return Err(text.error_at(precheck.span(), why));
         }
         (Some(precheck), Some(_)) if precheck.get_ref() == name.get_ref() => {
-            let why = "a tool cannot check its own calls; name a tool that only reads".to_owned();
+            let why = "a tool cannot check its own calls; name a tool that only reads";
             return Err(text.error_at(precheck.span(), why));
         }
         (None, Some(target)) => {
-            let why = "target needs precheck, the tool that checks it".to_owned();
+            let why = "target needs precheck, the tool that checks it";
             return Err(text.error_at(target.span(), why));
         }
         _ => {}
@@ -61,14 +61,11 @@ fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, Env};
-
     use super::*;
+    use crate::config::{Env, PlainError, tests::parse};
 
-    fn policies(lines: &str) -> Result<BTreeMap<String, ToolPolicy>, String> {
-        let content = format!("[servers.s]\ncommand = \"x\"\n{lines}");
-        let text = ConfigText { file: Some("/p.toml".into()), content };
-        let config = Config::parse(&text, &Env::from_pairs([])).map_err(|error| error.to_string())?;
+    fn policies(lines: &str) -> Result<BTreeMap<String, ToolPolicy>, PlainError> {
+        let config = parse(&format!("[servers.s]\ncommand = \"x\"\n{lines}"), &Env::default())?;
         Ok(config.servers.declared["s"].definition.tools.clone())
     }
 
@@ -93,12 +90,12 @@ mod tests {
         for (line, why) in [
             (
                 "effect = \"READ_ONLY\"",
-                "/p.toml:4:10: effect must be \"read-only\", \"mutating\" or \"external-exec\", not",
+                "presets.toml:4:10: effect must be \"read-only\", \"mutating\" or \"external-exec\", not",
             ),
-            ("dry_run = \"\"", "/p.toml:4:11: expected a name"),
-            ("precheck = \"look\"", "/p.toml:4:12: precheck needs target"),
-            ("target = \"id\"", "/p.toml:4:10: target needs precheck"),
-            ("target = \"id\"\nprecheck = \"t\"", "/p.toml:5:12: a tool cannot check its own calls"),
+            ("dry_run = \"\"", "presets.toml:4:11: expected a name"),
+            ("precheck = \"look\"", "presets.toml:4:12: precheck needs target"),
+            ("target = \"id\"", "presets.toml:4:10: target needs precheck"),
+            ("target = \"id\"\nprecheck = \"t\"", "presets.toml:5:12: a tool cannot check its own calls"),
             ("efect = \"mutating\"", "efect"),
         ] {
             let error = policies(&format!("[servers.s.tools.t]\n{line}\n")).expect_err(line);

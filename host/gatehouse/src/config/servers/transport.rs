@@ -1,4 +1,4 @@
-//! Transport of a server, with environment variables filled in.
+//! Transport and login of a server, with environment variables filled in.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -7,10 +7,10 @@ use gatehouse_core::{
     names::quoted,
     ports::servers::ServerTransport,
 };
-use gatehouse_wire::login::LoginSettings;
+use gatehouse_wire::login::{LoginSettings, NamedClient, NamedIssuer};
 use toml::Spanned;
 
-use super::{oauth, redaction::RedactionValues};
+use super::redaction::RedactionValues;
 use crate::config::{
     ConfigError, Env,
     credentials::{self, CredentialSpan},
@@ -32,8 +32,8 @@ pub(super) struct ServerKeys {
 }
 
 /// Fills in templates and records variables, secrets and literal credentials.
-pub(super) struct TemplateFiller<'a> {
-    pub(super) text: &'a ConfigText,
+struct TemplateFiller<'a> {
+    text: &'a ConfigText,
     env: &'a Env,
     variables: Vec<String>,
     missing: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) fn read(
         literals: Vec::new(),
     };
     let asked = server.transport.as_ref().map(|transport| *transport.get_ref());
-    let here = |why: String| match &server.transport {
+    let here = |why: &str| match &server.transport {
         Some(transport) => text.error_at(transport.span(), why),
         None => text.error_at(name.span(), why),
     };
@@ -74,7 +74,7 @@ pub(super) fn read(
         }
         (Some(command), None) => {
             if matches!(asked, Some(raw::TransportKind::Http | raw::TransportKind::Sse)) {
-                return Err(here("a command uses \"stdio\"; \"http\" and \"sse\" require url".into()));
+                return Err(here("a command uses \"stdio\"; \"http\" and \"sse\" require url"));
             }
             if let Some((header, _)) = server.headers.first_key_value() {
                 return Err(text.error_at(header.span(), "headers require url; for a command, use env"));
@@ -95,14 +95,14 @@ pub(super) fn read(
             let headers = filler.headers(&server.headers)?;
             match asked {
                 Some(raw::TransportKind::Stdio) => {
-                    return Err(here("a url uses \"http\" or \"sse\"; \"stdio\" requires command".into()));
+                    return Err(here("a url uses \"http\" or \"sse\"; \"stdio\" requires command"));
                 }
                 Some(raw::TransportKind::Sse) => ServerTransport::Sse { url, headers },
                 Some(raw::TransportKind::Http) | None => ServerTransport::Http { url, headers },
             }
         }
     };
-    let login = server.oauth.as_ref().map(|given| oauth::read(&mut filler, given.get_ref()));
+    let login = server.oauth.as_ref().map(|given| filler.login(given.get_ref()));
     let login = login.transpose()?.unwrap_or_default();
     let TemplateFiller { mut variables, mut missing, redaction, literals, .. } = filler;
     let secrets = redaction.secrets(text, server.redact.as_ref())?;
@@ -115,13 +115,12 @@ pub(super) fn read(
 
 impl TemplateFiller<'_> {
     /// Fills in the variables of a text. Returns the text as written if a variable is not set.
-    pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+    fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
         let typed = given.get_ref();
-        let bad = |why: String| self.text.error_at(given.span(), why);
         if typed.contains('\0') {
-            return Err(bad("NUL characters are not allowed".into()));
+            return Err(self.text.error_at(given.span(), "NUL characters are not allowed"));
         }
-        let template = SecretTemplate::parse_text(typed).map_err(bad)?;
+        let template = self.text.at(given, SecretTemplate::parse_text(typed))?;
         let lookup = |name: &str| self.env.secret(name);
         self.variables.extend(template.variables().map(str::to_owned));
         let unset: Vec<String> =
@@ -134,7 +133,7 @@ impl TemplateFiller<'_> {
     }
 
     /// Fills in a named value. A credential in it is secret even if it is written in the file.
-    pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
+    fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given.get_ref());
         self.literals(name, given.get_ref(), found);
@@ -229,7 +228,7 @@ impl TemplateFiller<'_> {
                     format!("header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it");
                 return Err(self.text.error_at(name.span(), why));
             }
-            SecretTemplate::parse(value.get_ref()).map_err(|why| self.text.error_at(value.span(), why))?;
+            self.text.at(value, SecretTemplate::parse(value.get_ref()))?;
             // Keys read from files end in a line break.
             let filled = Secret::new(self.value(name.get_ref(), value)?.reveal().trim());
             if !header::is_value(filled.reveal().as_bytes()) {
@@ -241,5 +240,53 @@ impl TemplateFiller<'_> {
             headers.push((name.get_ref().clone(), filled));
         }
         Ok(headers)
+    }
+
+    /// Validates `[servers.NAME.oauth]`: login settings that are known before the server is contacted.
+    fn login(&mut self, given: &raw::RawOAuth) -> Result<LoginSettings, ConfigError> {
+        let text = self.text;
+        if let (None, Some(secret)) = (&given.client_id, &given.client_secret) {
+            return Err(text.error_at(secret.span(), "client_secret requires client_id"));
+        }
+        // Without an issuer, the server could choose who receives the client's credentials.
+        if let (Some(id), None) = (&given.client_id, &given.issuer) {
+            let key = if given.client_secret.is_some() { "client_secret needs" } else { "client_id needs" };
+            let place = given.client_secret.as_ref().unwrap_or(id).span();
+            let why = format!(
+                "{key} an issuer; write issuer = \"https://…\", the address of the authorization server that the \
+                client is registered at"
+            );
+            return Err(text.error_at(place, why));
+        }
+        let client_id = given.client_id.as_ref().map(|id| self.fill(id)).transpose()?;
+        let secret = given.client_secret.as_ref();
+        let client_secret = secret.map(|secret| self.value("client_secret", secret)).transpose()?;
+        let letter = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+        let is_scope = |scope: &str| !scope.is_empty() && scope.chars().all(letter);
+        if let Some(scope) = given.scopes.iter().find(|scope| !is_scope(scope.get_ref())) {
+            let why = format!("'{}' is not a scope; scopes are a list of words", quoted(scope.get_ref(), 64));
+            return Err(text.error_at(scope.span(), why));
+        }
+        let issuer = given.issuer.as_ref().map(|issuer| self.issuer(issuer)).transpose()?;
+        let port = |port: &Spanned<i64>| {
+            let fits = u16::try_from(*port.get_ref()).ok().filter(|port| *port > 0);
+            let why = || format!("redirect_port must be 1 to 65535, not {}", port.get_ref());
+            text.at(port, fits.ok_or_else(why))
+        };
+        let client = client_id.map(|id| NamedClient { id, secret: client_secret });
+        Ok(LoginSettings {
+            issuer: issuer.map(|url| NamedIssuer { url, client }),
+            scopes: given.scopes.iter().map(|scope| scope.get_ref().clone()).collect(),
+            redirect_port: given.redirect_port.as_ref().map(port).transpose()?,
+        })
+    }
+
+    fn issuer(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+        let url = self.fill(given)?;
+        // If a variable is not yet set, the login checks the URL later.
+        if url.contains("${") || url.starts_with("https://") || url.starts_with("http://") {
+            return Ok(url);
+        }
+        Err(self.text.error_at(given.span(), "issuer must be an address such as https://auth.example.com"))
     }
 }

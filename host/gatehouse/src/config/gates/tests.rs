@@ -1,18 +1,17 @@
-//! Tests of the HTTP rules of gates.
+//! Tests of `[gates.NAME]`.
 
 use super::*;
-use crate::config::Config;
+use crate::config::{PlainError, tests::parse};
 
-fn rules(content: &str) -> Result<HttpRules, String> {
-    let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+fn rules(content: &str) -> Result<HttpRules, PlainError> {
     // A variable of the list: tests cannot set others in the process environment.
     let env = Env::from_pairs([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
-    let config = Config::parse(&text, &env).map_err(|error| error.to_string())?;
+    let config = parse(content, &env)?;
     let rules = config.gates["weather"].settings.http.clone().ok_or("no block")?;
     Ok((*rules).clone())
 }
 
-fn error(block: &str) -> String {
+fn error(block: &str) -> PlainError {
     rules(&format!("[gates.weather.http]\n{block}\n")).expect_err("refused")
 }
 
@@ -55,13 +54,40 @@ fn every_mistake_has_its_place() {
         error("\"a.example\" = { headers = { \"a b\" = \"x\" } }").contains(":2:29: 'a b' is not a valid")
     );
     assert!(error("\"a.example\" = { headers = { A = \"${\" } }").contains(":2:33: '${' is not closed"));
-    let grants = super::super::checked::Config::parse(
-        &ConfigText { file: None, content: "[gates.weather]\ngrants = [\"http\"]\n".into() },
-        &Env::default(),
-    );
-    let why = grants.expect_err("refused").to_string();
+    let why = rules("[gates.weather]\ngrants = [\"http\"]\n").expect_err("refused");
     assert!(
         why.contains(":2:11: 'http' is not granted by an entry; write a block [gates.<name>.http]"),
         "{why}"
     );
+}
+
+#[test]
+fn references_name_files_in_the_data_directory() {
+    let parse = |content: &str| parse(content, &Env::from_pairs([("GATEHOUSE_STATE", "/state")]));
+    let (digest, pin) = ("0".repeat(64), "AB".repeat(32));
+    let component = format!("component = \"oci://ghcr.io/acme/weather@sha256:{digest}\"");
+    let config = parse(&format!("[gates.weather]\n{component}\nsha256 = \"{pin}\"\n")).expect("valid");
+    let gate = &config.gates["weather"];
+    let file = gate.component.as_ref().expect("a file").display().to_string();
+    assert_eq!(file, format!("/state/components/{}.wasm", pin.to_lowercase()));
+    assert_eq!(gate.origin.as_ref().map(|origin| origin.short_name()), Some("weather"));
+
+    let error = parse(&format!("[gates.weather]\n{component}\n")).map(|_| ()).expect_err("refused");
+    assert!(
+        error.starts_with("/etc/gh/presets.toml:2:13: a component from a registry needs sha256"),
+        "{error}"
+    );
+    let error = parse("[gates.a]\ncomponent = \"oci://ghcr.io/a:1\"").map(|_| ()).expect_err("refused");
+    assert!(error.contains(":2:13: 'oci://ghcr.io/a:1' has no digest"), "{error}");
+    let error = parse("[gates.a]\ncomponent = \"oci://ghcr.io\"").map(|_| ()).expect_err("refused");
+    assert!(error.contains(":2:13: invalid reference 'oci://ghcr.io'"), "{error}");
+}
+
+#[test]
+fn only_plain_absolute_names_are_folders() {
+    assert_eq!(folder_parts("/data/v1.2"), Some(vec!["data", "v1.2"]));
+    for bad in ["", "/", "data", "/a//b", "/a/", "/..", "/a/../b", "/.git", "/a b", "/ä", "/a\0"] {
+        assert_eq!(folder_parts(bad), None, "{bad:?}");
+    }
+    assert!(nested("/a/b", "/a") && nested("/a", "/a/b") && !nested("/ab", "/a") && !nested("/a", "/b"));
 }

@@ -1,0 +1,211 @@
+//! `[gates.NAME]`, validated: the component of a gate, its grants, and the hosts and directories that it may access.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gatehouse_core::{
+    capability::{Capability, Grants},
+    http::{HostPattern, HostRule, HttpRules, Secret, SecretTemplate, header, rules::AddedHeader},
+    names::quoted,
+};
+use gatehouse_sandbox::{GateSettings, GuestFolder};
+use gatehouse_wire::registry::OciReference;
+use toml::Spanned;
+
+use super::{
+    ConfigError, Env,
+    error::ConfigText,
+    limits,
+    raw::{HttpHost, InstancePolicy, RawGate, RawGateFolder},
+};
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct GateConfig {
+    /// Path of the component, absolute. `None` if the configuration does not name one.
+    pub(crate) component: Option<PathBuf>,
+    pub(crate) origin: Option<OciReference>,
+    pub(crate) settings: GateSettings,
+    /// True for shipped settings, which apply only to the shipped component.
+    pub(crate) shipped: bool,
+}
+
+/// Validates `[gates.NAME]`. Paths are relative to `base`; private directories are in `state`, the data directory.
+pub(super) fn validate(
+    text: &ConfigText,
+    (base, state): (&Path, &Path),
+    name: &str,
+    gate: RawGate,
+    env: &Env,
+) -> Result<GateConfig, ConfigError> {
+    for grant in &gate.grants {
+        text.at(grant, Grants::parse([grant.get_ref().as_str()]))?;
+    }
+    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
+    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin.get_ref())) {
+        let shown = quoted(pin.get_ref(), 80);
+        return Err(
+            text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
+        );
+    }
+    let (component, origin) =
+        component_source(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
+    let mut grants = grants.map_err(|why| text.error(why))?;
+    let http = gate.http.map(|block| http_rules(text, name, block, env)).transpose()?;
+    if http.is_some() {
+        grants = grants.with_block(Capability::Http);
+    }
+    let settings = GateSettings {
+        grants,
+        http: http.map(Arc::new),
+        limits: limits::validate(text, &gate.limits)?,
+        folders: guest_folders(text, base, state, name, gate.folders)?,
+        reuse: gate.instance == InstancePolicy::Reuse,
+        sha256: gate.sha256.map(Spanned::into_inner),
+    };
+    Ok(GateConfig { component, origin, settings, shipped: false })
+}
+
+pub(crate) fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Resolves the `component` key of a gate: a file, and the registry that it comes from.
+///
+/// A registry reference needs a digest, and `sha256` pins the file, so that later changes in the registry cannot change
+/// the gate.
+fn component_source(
+    text: &ConfigText,
+    base: &Path,
+    state: &Path,
+    component: Option<&Spanned<String>>,
+    sha256: Option<&Spanned<String>>,
+) -> Result<(Option<PathBuf>, Option<OciReference>), ConfigError> {
+    let Some(named) = component else { return Ok((None, None)) };
+    if !OciReference::is_oci(named.get_ref()) {
+        return Ok((Some(base.join(named.get_ref())), None));
+    }
+    let origin: OciReference = text.at(named, named.get_ref().parse())?;
+    if origin.digest.is_none() {
+        let why = format!(
+            "'{origin}' has no digest, so its content can change; run `gatehouse gates add {origin}` to write it with \
+            its digest"
+        );
+        return Err(text.error_at(named.span(), why));
+    }
+    let Some(sha256) = sha256 else {
+        let why = format!(
+            "a component from a registry needs sha256; run `gatehouse gates add {origin}` to write both"
+        );
+        return Err(text.error_at(named.span(), why));
+    };
+    Ok((Some(installed(state, sha256.get_ref())), Some(origin)))
+}
+
+/// Returns the path of an installed component. Files in the data directory are named by content.
+pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
+    state.join("components").join(format!("{}.wasm", sha256.to_ascii_lowercase()))
+}
+
+pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
+    let name = if origin.short_name() == gate { String::new() } else { format!(" --name {gate}") };
+    format!("gate '{gate}' is not installed; run `gatehouse gates add {origin}{name}`")
+}
+
+/// Validates `[gates.NAME.http]`: hosts that a gate may contact, and headers that the host adds.
+///
+/// An unset variable is not an error here, because it would disable all other gates too.
+fn http_rules(
+    text: &ConfigText,
+    gate: &str,
+    block: BTreeMap<Spanned<String>, HttpHost>,
+    env: &Env,
+) -> Result<HttpRules, ConfigError> {
+    let mut rules: Vec<HostRule> = Vec::new();
+    let mut secrets: Vec<Secret> = Vec::new();
+    for (name, host) in block {
+        let key = text.at(&name, HostPattern::parse(name.get_ref()))?;
+        if rules.iter().any(|rule| rule.key == key) {
+            let why =
+                format!("'{}' repeats {key}, which another line already names", quoted(name.get_ref(), 100));
+            return Err(text.error_at(name.span(), why));
+        }
+        let mut headers = Vec::new();
+        for (name, value) in &host.headers {
+            let shown = quoted(name.get_ref(), 64);
+            if !header::is_name(name.get_ref()) {
+                return Err(text.error_at(name.span(), format!("'{shown}' is not a valid header name")));
+            }
+            if header::is_framing(name.get_ref()) {
+                let why = format!("header '{shown}' is set by the HTTP client and cannot be configured");
+                return Err(text.error_at(name.span(), why));
+            }
+            let template = text.at(value, SecretTemplate::parse(value.get_ref()))?;
+            let filled = template.fill(name.get_ref(), |variable| env.secret(variable));
+            secrets.extend(filled.secrets);
+            let variables = template.variables().map(str::to_owned).collect();
+            headers.push(AddedHeader { name: name.get_ref().clone(), value: filled.value, variables });
+        }
+        rules.push(HostRule { key, headers, private: host.private });
+    }
+    Ok(HttpRules::new(gate, rules, &secrets))
+}
+
+/// Validates the directories of one gate, sorted by guest path.
+///
+/// Paths are relative to `base`; private directories are in `state`, the data directory.
+fn guest_folders(
+    text: &ConfigText,
+    base: &Path,
+    state: &Path,
+    gate: &str,
+    raw: BTreeMap<Spanned<String>, RawGateFolder>,
+) -> Result<Vec<GuestFolder>, ConfigError> {
+    let mut folders: Vec<GuestFolder> = Vec::new();
+    for (name, folder) in raw {
+        let bad = |why: String| text.error_at(name.span(), why);
+        let guest = name.get_ref().as_str();
+        let Some(parts) = folder_parts(guest) else {
+            return Err(bad(format!(
+                "invalid folder name '{}'; write for example \"/data\": names of A-Z a-z 0-9 _ - ., each after a /",
+                quoted(guest, 80)
+            )));
+        };
+        // A gate that can write to the outer directory could replace the inner one.
+        if let Some(other) = folders.iter().find(|other| nested(&other.guest, guest)) {
+            return Err(bad(format!("'{guest}' and '{}' overlap: one is inside the other", other.guest)));
+        }
+        let (host, private) = match (folder.path, folder.private) {
+            (Some(path), false) => (base.join(path), false),
+            // The gate's name is already validated, so the path cannot escape.
+            (None, true) => {
+                (parts.iter().fold(state.join("gates").join(gate), |path, part| path.join(part)), true)
+            }
+            _ => return Err(bad(format!("'{guest}' needs either path = \"…\" or private = true"))),
+        };
+        folders.push(GuestFolder { guest: guest.to_owned(), host, private });
+    }
+    Ok(folders)
+}
+
+/// Splits `/a/b` into names. `None` if the path is relative or a name is not plain.
+fn folder_parts(guest: &str) -> Option<Vec<&str>> {
+    let parts: Vec<&str> = guest.strip_prefix('/')?.split('/').collect();
+    let plain = |part: &&str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+    };
+    (guest.len() <= 256 && parts.iter().all(plain)).then_some(parts)
+}
+
+fn nested(a: &str, b: &str) -> bool {
+    let inside =
+        |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+    inside(a, b) || inside(b, a)
+}
+
+#[cfg(test)]
+mod tests;
