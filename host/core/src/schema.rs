@@ -141,6 +141,4 @@ pub fn kind_of(value: &Value) -> &'static str {
 }
 
 #[cfg(test)]
-mod oracle;
-#[cfg(test)]
 mod tests;

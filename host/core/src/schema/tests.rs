@@ -1,5 +1,6 @@
 //! Tests of violations and their messages, and of rejected schemas.
 
+mod oracle;
 mod suite;
 
 use serde_json::json;

@@ -33,7 +33,7 @@ macro_rules! enums {
 }
 
 #[cfg(test)]
-mod copy;
+mod tests;
 mod v0_1;
 
 use async_trait::async_trait;
@@ -50,6 +50,8 @@ use wasmtime::{
     component::{HasSelf, InstancePre, Linker},
 };
 
+#[cfg(test)]
+use self::tests::copy;
 use crate::state::State;
 
 /// Version for new projects. Also named when a component matches no version.
