@@ -8,7 +8,7 @@ use gatehouse_core::{
         AdmitStage, ApproveStage, CallLog, CallObserver, CompactStage, ConformStage, DeadlineStage,
         ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
-    ports::{ArtifactService, Clock as _},
+    ports::{ArtifactService, Clock as _, PortSetup},
 };
 
 use super::{Composition, SystemClock, marks};
@@ -47,7 +47,7 @@ impl Composition {
 
 /// Creates the pipeline that every call passes. [`gatehouse_core::pipeline`] explains the order.
 pub(crate) fn pipeline(
-    artifacts: Arc<dyn ArtifactService>,
+    artifacts: Arc<dyn PortSetup<dyn ArtifactService>>,
     observers: Vec<Box<dyn CallObserver>>,
 ) -> Pipeline {
     Pipeline::new(vec![

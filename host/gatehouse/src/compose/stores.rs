@@ -41,7 +41,7 @@ pub(super) fn lazy_documents(config: &Arc<Config>, embedder: &Arc<dyn Embedder>)
 
 pub(super) fn lazy_artifacts(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> LazyWorkspace {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    LazyWorkspace::new("the artifacts are", move || artifacts(&config, &embedder).map(Arc::new))
+    LazyWorkspace::new("the artifacts are", move || artifacts(&config, &embedder))
 }
 
 /// Creates the knowledge graph of an engine, with an optional default wiki. `roots` are the directories it may access.

@@ -13,7 +13,7 @@ const MAX_HITS: u32 = 50;
 
 fn port(state: &State) -> Result<&dyn DocumentReader, outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Documents, AccessLevel::Full)?;
-    Ok(&*granted.facts.ports.documents)
+    granted.facts.ports.documents.port()
 }
 
 impl wit::Host for State {

@@ -4,7 +4,10 @@
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
     outcome,
-    ports::{KnowledgeGraph, knowledge as core},
+    ports::{
+        KnowledgeGraph,
+        knowledge::{self as core, WriteMode},
+    },
 };
 
 use super::gatehouse::gate::{knowledge as wit, types::Fault};
@@ -13,21 +16,39 @@ use crate::state::State;
 const MAX_HITS: u32 = 100;
 
 fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, outcome::Fault> {
-    let granted = state.capabilities.granted(Capability::Knowledge, access)?;
-    Ok(&*granted.facts.ports.knowledge)
+    state.capabilities.granted(Capability::Knowledge, access)?.facts.ports.knowledge.port()
 }
 
-/// Reports the files read and the total.
-type ProgressCallback<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
+async fn write(state: &State, drafts: Vec<wit::Draft>, mode: WriteMode) -> Result<wit::IndexReport, Fault> {
+    Ok(engine(state, AccessLevel::Full)?.write(into(drafts), mode).await?.into())
+}
 
-fn indexing(state: &State) -> Result<(&dyn KnowledgeGraph, ProgressCallback<'_>), outcome::Fault> {
+async fn edit(
+    state: &State,
+    id: &str,
+    changes: wit::Changes,
+    wiki_dir: Option<String>,
+    stamp: bool,
+    mode: WriteMode,
+) -> Result<wit::PatchReport, Fault> {
+    let (engine, wiki_dir) = (engine(state, AccessLevel::Full)?, wiki_dir.map(Into::into));
+    Ok(engine.edit(id, changes.into(), wiki_dir, stamp, mode).await?.into())
+}
+
+async fn index_wiki(
+    state: &State,
+    root: Option<String>,
+    options: wit::IndexOptions,
+    mode: WriteMode,
+) -> Result<wit::IndexReport, Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
-    let progress = Box::new(|done, total| {
+    let progress = |done, total| {
         if let Some(sink) = &granted.call.context.progress {
             sink.report(done, Some(total), None);
         }
-    });
-    Ok((&*granted.facts.ports.knowledge, progress))
+    };
+    let engine = granted.facts.ports.knowledge.port()?;
+    Ok(engine.index_wiki(root.map(Into::into), options.into(), &progress, mode).await?.into())
 }
 
 impl wit::Host for State {
@@ -50,7 +71,7 @@ impl wit::Host for State {
     }
 
     async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, AccessLevel::Full)?.upsert(into(drafts)).await?.into())
+        write(self, drafts, WriteMode::Apply).await
     }
 
     async fn patch(
@@ -60,8 +81,7 @@ impl wit::Host for State {
         wiki_dir: Option<String>,
         stamp: bool,
     ) -> Result<wit::PatchReport, Fault> {
-        let wiki_dir = wiki_dir.map(Into::into);
-        Ok(engine(self, AccessLevel::Full)?.patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+        edit(self, &id, changes, wiki_dir, stamp, WriteMode::Apply).await
     }
 
     async fn index(
@@ -69,12 +89,11 @@ impl wit::Host for State {
         root: Option<String>,
         options: wit::IndexOptions,
     ) -> Result<wit::IndexReport, Fault> {
-        let (engine, progress) = indexing(self)?;
-        Ok(engine.index(root.map(Into::into), options.into(), &progress).await?.into())
+        index_wiki(self, root, options, WriteMode::Apply).await
     }
 
     async fn preview_upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, AccessLevel::Full)?.preview_upsert(into(drafts)).await?.into())
+        write(self, drafts, WriteMode::Preview).await
     }
 
     async fn preview_patch(
@@ -84,8 +103,7 @@ impl wit::Host for State {
         wiki_dir: Option<String>,
         stamp: bool,
     ) -> Result<wit::PatchReport, Fault> {
-        let wiki_dir = wiki_dir.map(Into::into);
-        Ok(engine(self, AccessLevel::Full)?.preview_patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+        edit(self, &id, changes, wiki_dir, stamp, WriteMode::Preview).await
     }
 
     async fn preview_index(
@@ -93,8 +111,7 @@ impl wit::Host for State {
         root: Option<String>,
         options: wit::IndexOptions,
     ) -> Result<wit::IndexReport, Fault> {
-        let (engine, progress) = indexing(self)?;
-        Ok(engine.preview_index(root.map(Into::into), options.into(), &progress).await?.into())
+        index_wiki(self, root, options, WriteMode::Preview).await
     }
 
     async fn stats(&mut self) -> Result<wit::Statistics, Fault> {
