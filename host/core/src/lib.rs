@@ -42,7 +42,9 @@ pub use policy::{
 };
 pub use source::{Source, gather, server_tools};
 pub use util::{
-    budget, check_threads, fair_semaphore, hash, json, lock,
+    budget, check_threads, fair_semaphore, hash,
+    invalid::{self, InvalidValue},
+    json, lock,
     log_limit::{self, LogLimit},
     names, single_flight,
 };

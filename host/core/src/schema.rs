@@ -24,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
+use crate::invalid::InvalidValue;
 use check::{CheckError, SchemaChecker};
 pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 
@@ -31,7 +32,7 @@ pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 #[derive(Debug)]
 pub struct Schema {
     source: Arc<Map<String, Value>>,
-    tree: OnceLock<Result<node::SchemaTree, String>>,
+    tree: OnceLock<Result<node::SchemaTree, InvalidValue>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl Schema {
     }
 
     /// Reads a schema to measure it. The error continues a sentence about the schema.
-    pub(crate) fn measure(source: &Map<String, Value>) -> Result<SchemaSize, String> {
+    pub(crate) fn measure(source: &Map<String, Value>) -> Result<SchemaSize, InvalidValue> {
         let read::ReadSchema { tree, pattern_bytes } = read::read(source)?;
         Ok(SchemaSize { schemas: tree.nodes.len(), pattern_bytes })
     }
@@ -79,10 +80,10 @@ impl Schema {
     /// for members and little text of the value.
     ///
     /// Blocks for up to a hundred million steps, about a second.
-    pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
+    pub fn check(&self, value: &Value, noun: &str) -> Result<(), InvalidValue> {
         match self.check_with_budget(value, noun, &mut StepBudget::new_awaited()) {
-            Err(ValidationError::Invalid(why)) => Err(why),
-            Err(ValidationError::Stopped(_)) => Err(format!("the {noun}s {}.", too_many_steps())),
+            Err(ValidationError::Invalid(why)) => Err(why.into()),
+            Err(ValidationError::Stopped(_)) => Err(format!("the {noun}s {}.", too_many_steps()).into()),
             Ok(()) => Ok(()),
         }
     }

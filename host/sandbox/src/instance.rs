@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    CallDeadline,
+    CallDeadline, InvalidValue,
     call::CallContext,
     names::quoted,
     outcome::{Fault, FaultKind},
@@ -244,7 +244,7 @@ fn slow_to_describe(gate: &str) -> Fault {
     too_slow(gate, DESCRIBE_TIME).hint("This is the time limit for a gate to describe itself.")
 }
 
-pub(crate) fn broken(gate: &str, why: &str) -> Fault {
-    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(why, 300)))
+pub(crate) fn broken(gate: &str, why: &InvalidValue) -> Fault {
+    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(&why.to_string(), 300)))
         .hint("This is a bug in the gate; `gatehouse gates inspect` shows what it declares.")
 }

@@ -93,7 +93,7 @@ impl Source for Gate {
         let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
         let listing = check_threads::run(self.id(), move |_| {
             listing.clean();
-            listing.check().map_err(|why| broken(&name, &why.to_string()))?;
+            listing.check().map_err(|why| broken(&name, &why))?;
             // Check before storing: the next start trusts the index and skips the check.
             let schema = Schema::new(Arc::clone(&listing.params_schema));
             schema.check(&given, "parameter").map_err(Fault::invalid)?;

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::header;
-use crate::names::quoted;
+use crate::{invalid::InvalidValue, names::quoted};
 
 /// A value that `Debug` never prints.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,13 +38,13 @@ pub struct SecretTemplate(Vec<SecretTemplatePart>);
 #[derive(Debug, Clone)]
 pub struct FilledTemplate {
     /// The value, or the reason that it cannot be set: `needs the environment variable X, which is not set`.
-    pub value: Result<Secret, String>,
+    pub value: Result<Secret, InvalidValue>,
     /// Parts to redact from responses.
     pub secrets: Vec<Secret>,
 }
 
 impl SecretTemplate {
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         if !header::is_value(text.as_bytes()) {
             return Err("a header value must not contain line breaks or control characters".into());
         }
@@ -52,7 +52,7 @@ impl SecretTemplate {
     }
 
     /// Parses any text with variables. The error describes the fault.
-    pub fn parse_text(text: &str) -> Result<Self, String> {
+    pub fn parse_text(text: &str) -> Result<Self, InvalidValue> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -63,7 +63,7 @@ impl SecretTemplate {
             if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(letter)
             {
                 let shown = quoted(name, 64);
-                return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}"));
+                return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}").into());
             }
             pieces.push(SecretTemplatePart::Text(before.to_owned()));
             pieces.push(SecretTemplatePart::Variable(name.to_owned()));
@@ -113,11 +113,11 @@ impl SecretTemplate {
                             "cannot hold the value of the environment variable {variable}: it contains a line break \
                             or control character"
                         );
-                        return FilledTemplate { value: Err(why), secrets: Vec::new() };
+                        return FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
                     }
                     None => {
                         let why = format!("needs the environment variable {variable}, which is not set");
-                        return FilledTemplate { value: Err(why), secrets: Vec::new() };
+                        return FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
                     }
                 },
             }
@@ -182,9 +182,12 @@ mod tests {
     fn missing_variables_are_named() {
         let fill =
             |text: &str| SecretTemplate::parse(text).expect("a template").fill("X-A", environment).value;
-        assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
         assert_eq!(
-            fill("${BROKEN}").map_err(|why| why.contains("BROKEN: it contains a line break")),
+            fill("${NONE}").map_err(|why| why.to_string().contains("variable NONE, which is not set")),
+            Err(true)
+        );
+        assert_eq!(
+            fill("${BROKEN}").map_err(|why| why.to_string().contains("BROKEN: it contains a line break")),
             Err(true)
         );
     }

@@ -50,7 +50,7 @@ fn coerce_arguments(
     steps: &mut StepBudget<'_>,
 ) -> Result<(), ValidationError> {
     if !arguments.is_object() {
-        *arguments = to_object(arguments).map_err(ValidationError::Invalid)?;
+        *arguments = to_object(arguments)?;
     }
     let refusal = match schema.check_with_budget(arguments, "argument", steps) {
         Err(ValidationError::Invalid(why)) => ValidationError::Invalid(why),
@@ -70,17 +70,21 @@ fn coerce_arguments(
 }
 
 /// Converts missing arguments, or an object in a string, to an object.
-fn to_object(value: &Value) -> Result<Value, String> {
+fn to_object(value: &Value) -> Result<Value, ValidationError> {
     let parsed = match value {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => {
-            json::parse(text).map_err(|why| format!("the arguments are a string that {why}."))?
+            let invalid = |why| ValidationError::Invalid(format!("the arguments are a string that {why}."));
+            json::parse(text).map_err(invalid)?
         }
         _ => Value::Null,
     };
     match parsed {
         Value::Object(_) => Ok(parsed),
-        _ => Err(format!("the arguments must be an object, got {}.", kind_of(value))),
+        _ => {
+            let why = format!("the arguments must be an object, got {}.", kind_of(value));
+            Err(ValidationError::Invalid(why))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{names, outcome::Fault};
+use crate::{invalid::InvalidValue, names, outcome::Fault};
 
 /// A group of host functions; one WIT interface each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -129,7 +129,7 @@ pub struct Grants(BTreeMap<Capability, AccessLevel>);
 
 impl Grants {
     /// Parses entries such as `knowledge:read`. The error names the entry and lists the valid ones.
-    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidValue> {
         let mut grants = BTreeMap::new();
         for entry in entries {
             let (name, access) = match entry.split_once(':') {
@@ -148,12 +148,14 @@ impl Grants {
                 return Err(format!(
                     "'{block}' is not granted by an entry; write a block [gates.<name>.{block}] that lists what it \
                     may access"
-                ));
+                ).into());
             }
             let Some(capability) = found else {
                 let known = Capability::grantable();
                 let near = names::did_you_mean(entry, known.iter().map(String::as_str));
-                return Err(format!("unknown grant '{entry}'; the grants are {}.{near}", known.join(", ")));
+                return Err(
+                    format!("unknown grant '{entry}'; the grants are {}.{near}", known.join(", ")).into()
+                );
             };
             let widest = grants.entry(capability).or_insert(access);
             *widest = access.max(*widest);
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn unknown_grants_are_named() {
-        let error = Grants::parse(["knowlege"]).expect_err("unknown");
+        let error = Grants::parse(["knowlege"]).expect_err("unknown").to_string();
         assert_eq!(
             error,
             "unknown grant 'knowlege'; the grants are knowledge, knowledge:read, documents, catalog, kv, models, \
@@ -232,7 +234,7 @@ mod tests {
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());
-        let block = Grants::parse(["http"]).expect_err("a block");
+        let block = Grants::parse(["http"]).expect_err("a block").to_string();
         assert!(block.contains("write a block [gates.<name>.http]"), "{block}");
         let granted = Grants::default().with_block(Capability::Http);
         assert_eq!(

@@ -6,10 +6,10 @@ use super::{
     kind_of,
     node::{BoundKind, CountedPart, Keyword, SizeLimit, TypeSet},
 };
-use crate::names::quoted;
+use crate::{invalid::InvalidValue, names::quoted};
 
 /// Parses a keyword without subschemas or patterns. `None` for annotations and unknown keywords.
-pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, String> {
+pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, InvalidValue> {
     Ok(Some(match keyword {
         "type" => Keyword::Type(types(value)?),
         "const" => Keyword::Const(value.clone()),
@@ -32,7 +32,7 @@ pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, Str
         "dependentRequired" => {
             let map = value.as_object().ok_or_else(|| type_mismatch(value, "an object"))?;
             let read = map.iter().map(|(name, needs)| Ok((name.clone(), texts(needs)?)));
-            Keyword::DependentRequired(read.collect::<Result<_, String>>()?)
+            Keyword::DependentRequired(read.collect::<Result<_, InvalidValue>>()?)
         }
         "uniqueItems" => match value.as_bool().ok_or_else(|| type_mismatch(value, "true or false"))? {
             true => Keyword::UniqueItems,
@@ -45,10 +45,12 @@ pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, Str
 
 const TYPE_LIST: &str = "array, boolean, integer, null, number, object and string";
 
-fn types(value: &Value) -> Result<TypeSet, String> {
+fn types(value: &Value) -> Result<TypeSet, InvalidValue> {
     let named = |value: &Value| {
         let unknown = || match value.as_str() {
-            Some(name) => format!("has the unknown type '{}'; the types are {TYPE_LIST}", quoted(name, 64)),
+            Some(name) => {
+                format!("has the unknown type '{}'; the types are {TYPE_LIST}", quoted(name, 64)).into()
+            }
             None => type_mismatch(value, "a JSON Schema type"),
         };
         value.as_str().and_then(TypeSet::from_name).ok_or_else(unknown)
@@ -62,32 +64,32 @@ fn types(value: &Value) -> Result<TypeSet, String> {
     }
 }
 
-fn size(bound: BoundKind, part: CountedPart, value: &Value) -> Result<Keyword, String> {
+fn size(bound: BoundKind, part: CountedPart, value: &Value) -> Result<Keyword, InvalidValue> {
     Ok(Keyword::Size(SizeLimit { bound, part, limit: count(value)? }))
 }
 
-fn number(value: &Value) -> Result<Number, String> {
+fn number(value: &Value) -> Result<Number, InvalidValue> {
     value.as_number().cloned().ok_or_else(|| type_mismatch(value, "a number"))
 }
 
-pub(super) fn count(value: &Value) -> Result<u64, String> {
+pub(super) fn count(value: &Value) -> Result<u64, InvalidValue> {
     let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
     let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
     count.ok_or_else(|| type_mismatch(value, "a non-negative integer"))
 }
 
-pub(super) fn text(value: &Value) -> Result<&str, String> {
+pub(super) fn text(value: &Value) -> Result<&str, InvalidValue> {
     value.as_str().ok_or_else(|| type_mismatch(value, "a string"))
 }
 
-pub(super) fn texts(value: &Value) -> Result<Vec<String>, String> {
+pub(super) fn texts(value: &Value) -> Result<Vec<String>, InvalidValue> {
     array(value)?.iter().map(|item| text(item).map(str::to_owned)).collect()
 }
 
-pub(super) fn array(value: &Value) -> Result<&Vec<Value>, String> {
+pub(super) fn array(value: &Value) -> Result<&Vec<Value>, InvalidValue> {
     value.as_array().ok_or_else(|| type_mismatch(value, "an array"))
 }
 
-pub(super) fn type_mismatch(value: &Value, expected: &str) -> String {
-    format!("has {} instead of {expected}", kind_of(value))
+pub(super) fn type_mismatch(value: &Value, expected: &str) -> InvalidValue {
+    format!("has {} instead of {expected}", kind_of(value)).into()
 }

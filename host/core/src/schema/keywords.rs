@@ -7,6 +7,7 @@ use super::{
     node::{ContainsKeyword, IfKeyword, ItemsKeyword, Keyword, MembersKeyword, SchemaNodeId},
     read::{SchemaReader, SubschemaShape, subschema_shape},
 };
+use crate::invalid::InvalidValue;
 
 const GROUPED_KEYWORDS: [&str; 10] = [
     "properties",
@@ -22,7 +23,7 @@ const GROUPED_KEYWORDS: [&str; 10] = [
 ];
 
 impl<'a> SchemaReader<'a> {
-    pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, String> {
+    pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
         let mut keywords = Vec::new();
         for (keyword, value) in object {
             self.with_path(keyword, |reader| {
@@ -47,8 +48,8 @@ impl<'a> SchemaReader<'a> {
     fn with_path<T>(
         &mut self,
         step: impl Into<String>,
-        read: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&mut Self) -> Result<T, InvalidValue>,
+    ) -> Result<T, InvalidValue> {
         self.path.push(step.into());
         let value = read(self)?;
         self.path.pop();
@@ -56,7 +57,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Parses a keyword with subschemas that does not depend on other keywords.
-    fn applicator(&mut self, keyword: &str, value: &'a Value) -> Result<Option<Keyword>, String> {
+    fn applicator(&mut self, keyword: &str, value: &'a Value) -> Result<Option<Keyword>, InvalidValue> {
         Ok(match subschema_shape(keyword) {
             SubschemaShape::Schema => {
                 let id = self.schema(value)?;
@@ -90,24 +91,24 @@ impl<'a> SchemaReader<'a> {
         &mut self,
         object: &'a Map<String, Value>,
         keyword: &str,
-    ) -> Result<Option<SchemaNodeId>, String> {
+    ) -> Result<Option<SchemaNodeId>, InvalidValue> {
         let read = |value| self.with_path(keyword, |reader| reader.schema(value));
         object.get(keyword).map(read).transpose()
     }
 
-    fn list(&mut self, value: &'a Value) -> Result<Vec<SchemaNodeId>, String> {
+    fn list(&mut self, value: &'a Value) -> Result<Vec<SchemaNodeId>, InvalidValue> {
         let items = array(value)?.iter().enumerate();
         items.map(|(at, item)| self.with_path(at.to_string(), |reader| reader.schema(item))).collect()
     }
 
-    fn map(&mut self, value: &'a Value) -> Result<Vec<(String, SchemaNodeId)>, String> {
+    fn map(&mut self, value: &'a Value) -> Result<Vec<(String, SchemaNodeId)>, InvalidValue> {
         let map = value.as_object().ok_or_else(|| type_mismatch(value, "an object"))?;
         map.iter()
             .map(|(name, item)| Ok((name.clone(), self.with_path(name, |reader| reader.schema(item))?)))
             .collect()
     }
 
-    fn members(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn members(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let mut members = MembersKeyword::default();
         if let Some(value) = object.get("properties") {
             members.named = self.with_path("properties", |reader| reader.map(value))?.into_iter().collect();
@@ -125,7 +126,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Parses `prefixItems` and `items`, called `items` and `additionalItems` in earlier drafts.
-    fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let tuple = object.get("items").is_some_and(Value::is_array);
         if tuple && object.contains_key("prefixItems") {
             return Err(
@@ -141,14 +142,14 @@ impl<'a> SchemaReader<'a> {
         Ok((rest.is_some() || !ids.is_empty()).then_some(Keyword::Items(ItemsKeyword { first: ids, rest })))
     }
 
-    fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let bound = |keyword: &str| object.get(keyword).map(count).transpose();
         let (min, max) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
         let schema = self.read_keyword(object, "contains")?;
         Ok(schema.map(|schema| Keyword::Contains(ContainsKeyword { schema, min, max })))
     }
 
-    fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let condition = self.read_keyword(object, "if")?;
         let then = self.read_keyword(object, "then")?;
         let otherwise = self.read_keyword(object, "else")?;
@@ -156,7 +157,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Parses `dependencies`, now split into `dependentRequired` and `dependentSchemas`.
-    fn dependencies(&mut self, value: &'a Value) -> Result<[Keyword; 2], String> {
+    fn dependencies(&mut self, value: &'a Value) -> Result<[Keyword; 2], InvalidValue> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
         for (name, needs) in value.as_object().ok_or_else(|| type_mismatch(value, "an object"))? {
             self.with_path(name, |reader| {

@@ -4,6 +4,7 @@ pub mod budget;
 pub mod check_threads;
 pub mod fair_semaphore;
 pub mod hash;
+pub mod invalid;
 pub mod json;
 pub mod log_limit;
 pub mod names;

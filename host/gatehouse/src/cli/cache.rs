@@ -51,7 +51,8 @@ pub(super) fn run(command: &Command, global: &GlobalArgs, env: &Env) -> Result<(
         Command::Precompile { folder } => {
             let failed = |error: io::Error| CommandError::Failed(format!("{}: {error}", folder.display()));
             let components = built_in::all().map_err(failed)?;
-            let files = cache::for_package(&components).map_err(CommandError::Failed)?;
+            let files = cache::for_package(&components);
+            let files = files.map_err(|error| CommandError::Failed(error.to_string()))?;
             fs::create_dir_all(folder).map_err(failed)?;
             for (name, content) in &files {
                 write_atomic(&folder.join(name), content).map_err(failed)?;

@@ -38,6 +38,7 @@ mod v0_1;
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    InvalidValue,
     catalog::ToolEntry,
     completion::{CompletionRequest, Completions},
     outcome::{self, EmbeddedResource, Reply},
@@ -76,8 +77,8 @@ pub(crate) struct ToolCall {
 pub(crate) enum GuestError {
     Trap(wasmtime::Error),
     Fault(outcome::Fault),
-    /// The result violates the contract; the text says how.
-    Broken(String),
+    /// The result violates the contract.
+    Broken(InvalidValue),
 }
 
 /// Exports of an instance of any version. Calling one that the listing does not declare is a contract violation.
@@ -174,7 +175,7 @@ versions! {
 
 fn converted<T, U, F: Into<outcome::Fault>>(
     answer: wasmtime::Result<Result<T, F>>,
-    convert: impl FnOnce(T) -> Result<U, String>,
+    convert: impl FnOnce(T) -> Result<U, InvalidValue>,
 ) -> Result<U, GuestError> {
     let value = answer.map_err(GuestError::Trap)?.map_err(|fault| GuestError::Fault(fault.into()))?;
     convert(value).map_err(GuestError::Broken)

@@ -121,7 +121,7 @@ impl TemplateFiller<'_> {
         if typed.contains('\0') {
             return Err(bad("NUL characters are not allowed".into()));
         }
-        let template = SecretTemplate::parse_text(typed).map_err(bad)?;
+        let template = SecretTemplate::parse_text(typed).map_err(|why| bad(why.into()))?;
         let lookup = |name: &str| self.env.secret(name);
         self.variables.extend(template.variables().map(str::to_owned));
         let unset: Vec<String> =

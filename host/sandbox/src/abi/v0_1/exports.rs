@@ -71,7 +71,7 @@ impl GatePre {
 }
 
 fn missing_export(interface: &str) -> GuestError {
-    GuestError::Broken(format!("has no export '{interface}'"))
+    GuestError::Broken(format!("has no export '{interface}'").into())
 }
 
 #[async_trait]
