@@ -40,7 +40,7 @@ impl DefinitionKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct ReviewedDefinition {
     pub kind: DefinitionKind,
     /// The server's own name for it; the template itself for templates, empty for instructions.
     pub name: String,
@@ -49,7 +49,7 @@ pub struct Definition {
     pub digest: String,
 }
 
-impl Definition {
+impl ReviewedDefinition {
     fn new(kind: DefinitionKind, name: &str, mut value: Value) -> Self {
         value.sort_all_objects();
         let text = value.to_string();
@@ -84,12 +84,13 @@ impl Definition {
 
 impl Listing {
     /// Returns the definitions of everything but the tools.
-    pub fn non_tool_definitions(&self) -> Vec<Definition> {
-        let prompts = self.prompts.iter().map(Definition::from_prompt);
-        let templates = self.templates.iter().map(Definition::from_template);
+    pub fn non_tool_definitions(&self) -> Vec<ReviewedDefinition> {
+        let prompts = self.prompts.iter().map(ReviewedDefinition::from_prompt);
+        let templates = self.templates.iter().map(ReviewedDefinition::from_template);
         let instructions = Some(&self.summary).filter(|text| !text.is_empty());
-        let instructions = instructions
-            .map(|text| Definition::new(DefinitionKind::Instructions, "", json!({"instructions": text})));
+        let instructions = instructions.map(|text| {
+            ReviewedDefinition::new(DefinitionKind::Instructions, "", json!({"instructions": text}))
+        });
         prompts.chain(templates).chain(instructions).collect()
     }
 }
@@ -120,7 +121,7 @@ mod tests {
             ToolSpec { icons: vec![icon], ..plain.clone() },
             ToolSpec { open_world: !plain.open_world, ..plain.clone() },
         ];
-        let digest = |tool: &ToolSpec| Definition::from_tool(tool).digest;
+        let digest = |tool: &ToolSpec| ReviewedDefinition::from_tool(tool).digest;
         assert!(changed.iter().all(|tool| digest(tool) != digest(&plain)));
         assert_eq!(digest(&plain.clone()), digest(&plain));
     }

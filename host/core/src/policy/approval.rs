@@ -15,8 +15,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::Principal, catalog::ToolEntry, definition::Definition, effect::Effect, hash::sha256_hex, lock,
-    patterns::PatternList, preset::CompiledPreset, tool::ToolId,
+    call::Principal, catalog::ToolEntry, definition::ReviewedDefinition, effect::Effect, hash::sha256_hex,
+    lock, patterns::PatternList, preset::CompiledPreset, tool::ToolId,
 };
 
 /// Tools exempt from effect rules without `except`: each tool that these call is checked by itself.
@@ -157,7 +157,7 @@ impl ApprovalKey {
             principal: principal.clone(),
             preset: Arc::clone(preset),
             tool: entry.id.clone(),
-            definition: Definition::from_tool(&entry.declared).digest,
+            definition: ReviewedDefinition::from_tool(&entry.declared).digest,
             arguments: (!any).then(|| sha256_hex(arguments.to_string())),
         }
     }

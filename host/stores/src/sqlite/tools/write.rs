@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gatehouse_core::{
     ToolSpec,
-    definition::{Definition, DefinitionKind},
+    definition::{DefinitionKind, ReviewedDefinition},
     ports::{
         servers::RefreshReport,
         tool_index::{ChangePolicy, IndexedListing},
@@ -54,7 +54,7 @@ pub(super) fn put(
     let mut report = RefreshReport::default();
     for (place, tool) in listed.listing.tools.iter().enumerate() {
         accept_first(db, server, tool)?;
-        let digest = Definition::from_tool(tool).digest;
+        let digest = ReviewedDefinition::from_tool(tool).digest;
         let old = before.remove(&*tool.name);
         let same = old.as_ref().is_some_and(|old| old.digest == digest);
         match &old {
