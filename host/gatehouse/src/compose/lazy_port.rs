@@ -66,7 +66,7 @@ macro_rules! port_of_store {
         }
 
         impl PortSetup<dyn $port> for LazyPort<$store> {
-            fn port(&self) -> Result<&dyn $port, Fault> {
+            fn port(&self) -> Result<&(dyn $port + 'static), Fault> {
                 Ok(&**self.get()?)
             }
         }

@@ -29,7 +29,7 @@ fn text(owner: &Principal, id: &str) -> Option<&'static str> {
 }
 
 impl PortSetup<dyn ArtifactService> for Known {
-    fn port(&self) -> Result<&dyn ArtifactService, Fault> {
+    fn port(&self) -> Result<&(dyn ArtifactService + 'static), Fault> {
         Ok(self)
     }
 }
