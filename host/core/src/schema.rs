@@ -8,11 +8,9 @@
 //! (`schema/read.rs` refuses bad ones), and the same tree is evaluated. Each step counts against a budget
 //! (`schema/step_budget.rs`), so every check ends and can be interrupted. Validation libraries offer neither.
 
-mod assertions;
 mod check;
 mod keywords;
 mod node;
-mod number;
 mod pattern;
 mod read;
 mod step_budget;
@@ -25,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use crate::invalid::InvalidValue;
-use check::{CheckError, SchemaChecker};
+use check::SchemaChecker;
 pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 
 /// A schema that is parsed on first use: most schemas of a listing are never used.
@@ -35,15 +33,17 @@ pub struct Schema {
     tree: OnceLock<Result<node::SchemaTree, InvalidValue>>,
 }
 
+/// Reason a check failed; `V` describes the first violation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ValidationError {
-    /// The first violation, as a sentence.
-    Invalid(String),
-    /// The check was interrupted.
+pub(crate) enum CheckError<V> {
+    Invalid(V),
     Stopped(CheckInterrupt),
 }
 
-impl From<CheckInterrupt> for ValidationError {
+/// The violation is a sentence.
+pub(crate) type ValidationError = CheckError<String>;
+
+impl<V> From<CheckInterrupt> for CheckError<V> {
     fn from(stopped: CheckInterrupt) -> Self {
         Self::Stopped(stopped)
     }

@@ -196,7 +196,7 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-pub(super) enum SubschemaShape {
+enum SubschemaShape {
     Schema,
     List,
     Map,
@@ -206,7 +206,7 @@ pub(super) enum SubschemaShape {
     Other,
 }
 
-pub(super) fn subschema_shape(keyword: &str) -> SubschemaShape {
+fn subschema_shape(keyword: &str) -> SubschemaShape {
     match keyword {
         "not"
         | "if"
