@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate, source::Listing, tool::ToolSpec,
+    util::enum_words::enum_words,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,18 +18,11 @@ pub enum DefinitionKind {
     Instructions,
 }
 
+enum_words! { DefinitionKind {
+    Tool: "tool", Prompt: "prompt", Template: "template", Instructions: "instructions"
+} }
+
 impl DefinitionKind {
-    pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Template, Self::Instructions];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Prompt => "prompt",
-            Self::Template => "template",
-            Self::Instructions => "instructions",
-        }
-    }
-
     /// Returns the name under which users approve it. Only names of tools have no colon.
     pub fn label(self, name: &str) -> String {
         match self {

@@ -1,11 +1,11 @@
 //! Capabilities of gates, their imports by components, and their grants in presets.toml. Grants, denial messages and
 //! the report of `gates inspect` are all derived from [`Capability::ALL`].
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::InvalidValue, names, outcome::Fault};
+use crate::{invalid::InvalidValue, names, outcome::Fault, util::enum_words::enum_words};
 
 /// A group of host functions; one WIT interface each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,42 +44,14 @@ pub enum AccessLevel {
     Full,
 }
 
+// The words are the names of the WIT interfaces and of the grants.
+enum_words! { Capability {
+    Context: "context", Text: "text", Knowledge: "knowledge", Documents: "documents", Catalog: "catalog", Kv: "kv",
+    Models: "models", Artifacts: "artifacts", Servers: "servers", ServersAdmin: "servers-admin",
+    Elicitation: "elicitation", Sampling: "sampling", Http: "http",
+} }
+
 impl Capability {
-    pub const ALL: [Self; 13] = [
-        Self::Context,
-        Self::Text,
-        Self::Knowledge,
-        Self::Documents,
-        Self::Catalog,
-        Self::Kv,
-        Self::Models,
-        Self::Artifacts,
-        Self::Servers,
-        Self::ServersAdmin,
-        Self::Elicitation,
-        Self::Sampling,
-        Self::Http,
-    ];
-
-    /// Returns the name of the WIT interface and of the grant.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Context => "context",
-            Self::Text => "text",
-            Self::Knowledge => "knowledge",
-            Self::Documents => "documents",
-            Self::Catalog => "catalog",
-            Self::Http => "http",
-            Self::Kv => "kv",
-            Self::Models => "models",
-            Self::Artifacts => "artifacts",
-            Self::Servers => "servers",
-            Self::ServersAdmin => "servers-admin",
-            Self::Elicitation => "elicitation",
-            Self::Sampling => "sampling",
-        }
-    }
-
     /// Returns true if every gate has it.
     pub const fn always_granted(self) -> bool {
         matches!(self, Self::Context | Self::Text)
@@ -106,12 +78,6 @@ impl Capability {
             std::iter::once(capability.to_string()).chain(read)
         });
         names.collect()
-    }
-}
-
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod check_threads;
+pub(crate) mod enum_words;
 pub mod fair_semaphore;
 pub mod hash;
 pub mod invalid;
