@@ -98,30 +98,23 @@ impl SecretTemplate {
     ///
     /// A value without variables is a secret if `name` suggests a credential.
     pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> FilledTemplate {
-        let mut value = String::new();
+        let failed = |why: String| FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
         let mut secrets = Vec::new();
-        for piece in &self.0 {
-            match piece {
-                SecretTemplatePart::Text(text) => value.push_str(text),
-                SecretTemplatePart::Variable(variable) => match lookup(variable) {
-                    Some(secret) if header::is_value(secret.reveal().as_bytes()) => {
-                        value.push_str(secret.reveal());
-                        secrets.push(secret);
-                    }
-                    Some(_) => {
-                        let why = format!(
-                            "cannot hold the value of the environment variable {variable}: it contains a line break \
-                            or control character"
-                        );
-                        return FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
-                    }
-                    None => {
-                        let why = format!("needs the environment variable {variable}, which is not set");
-                        return FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
-                    }
-                },
+        for variable in self.variables() {
+            match lookup(variable) {
+                Some(secret) if header::is_value(secret.reveal().as_bytes()) => secrets.push(secret),
+                Some(_) => {
+                    return failed(format!(
+                        "cannot hold the value of the environment variable {variable}: it contains a line break or \
+                        control character"
+                    ));
+                }
+                None => {
+                    return failed(format!("needs the environment variable {variable}, which is not set"));
+                }
             }
         }
+        let value = self.expand(lookup).unwrap_or_default();
         if secrets.is_empty() && is_secret_name(name) {
             secrets.push(Secret::new(value.as_str()));
         }
