@@ -28,12 +28,11 @@ mod loader;
 mod machine_code;
 mod private_folders;
 mod probe;
-mod requests;
 mod source;
 mod state;
 #[cfg(test)]
+#[path = "tests/testing.rs"]
 mod testing;
-mod ticker;
 mod version;
 mod wasi;
 

@@ -19,12 +19,8 @@ fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, out
     state.capabilities.granted(Capability::Knowledge, access)?.facts.ports.knowledge.port()
 }
 
-async fn write(state: &State, drafts: Vec<wit::Draft>, mode: WriteMode) -> Result<wit::IndexReport, Fault> {
-    Ok(engine(state, AccessLevel::Full)?.write(into(drafts), mode).await?.into())
-}
-
 async fn edit(
-    state: &State,
+    state: &mut State,
     id: &str,
     changes: wit::Changes,
     wiki_dir: Option<String>,
@@ -36,7 +32,7 @@ async fn edit(
 }
 
 async fn index_wiki(
-    state: &State,
+    state: &mut State,
     root: Option<String>,
     options: wit::IndexOptions,
     mode: WriteMode,
@@ -71,7 +67,7 @@ impl wit::Host for State {
     }
 
     async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        write(self, drafts, WriteMode::Apply).await
+        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), WriteMode::Apply).await?.into())
     }
 
     async fn patch(
@@ -93,7 +89,7 @@ impl wit::Host for State {
     }
 
     async fn preview_upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        write(self, drafts, WriteMode::Preview).await
+        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), WriteMode::Preview).await?.into())
     }
 
     async fn preview_patch(
@@ -139,6 +135,11 @@ records! {
     core::UnknownEdge => wit::UnknownEdge { edge, links, page };
     core::TakenOverPages => wit::TakenOver { from, pages };
     core::PageLocation => wit::Written { page, file };
+    wit::IndexOptions => core::IndexOptions { clear_existing, accept_loss } [] (persist_path);
+    core::IndexReport => wit::IndexReport { added, updated, unchanged, removed, links, skipped }
+        [unresolved: unresolved_links, unknown_edges, taken_over, written];
+    core::PatchReport => wit::PatchReport { id, changed, file, kept_file, last_updated }
+        [unresolved: unresolved_links, unknown_edges];
 }
 
 impl From<core::PageHit> for wit::Hit {
@@ -177,47 +178,6 @@ impl From<wit::Changes> for core::PageChanges {
             domains: changes.domains,
             sources: changes.sources.map(into),
             links: changes.links.map(into),
-        }
-    }
-}
-
-impl From<wit::IndexOptions> for core::IndexOptions {
-    fn from(options: wit::IndexOptions) -> Self {
-        Self {
-            clear_existing: options.clear_existing,
-            accept_loss: options.accept_loss,
-            persist_path: options.persist_path.map(Into::into),
-        }
-    }
-}
-
-impl From<core::IndexReport> for wit::IndexReport {
-    fn from(report: core::IndexReport) -> Self {
-        Self {
-            added: report.added,
-            updated: report.updated,
-            unchanged: report.unchanged,
-            removed: report.removed,
-            links: report.links,
-            unresolved: into(report.unresolved_links),
-            skipped: report.skipped,
-            unknown_edges: into(report.unknown_edges),
-            taken_over: into(report.taken_over),
-            written: into(report.written),
-        }
-    }
-}
-
-impl From<core::PatchReport> for wit::PatchReport {
-    fn from(report: core::PatchReport) -> Self {
-        Self {
-            id: report.id,
-            changed: report.changed,
-            file: report.file,
-            kept_file: report.kept_file,
-            last_updated: report.last_updated,
-            unresolved: into(report.unresolved_links),
-            unknown_edges: into(report.unknown_edges),
         }
     }
 }
