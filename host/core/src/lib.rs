@@ -18,6 +18,7 @@ pub mod schema;
 pub mod search;
 pub mod source;
 #[cfg(test)]
+#[path = "tests/testing.rs"]
 mod testing;
 mod util;
 
