@@ -23,7 +23,9 @@ pub use self::{
     entry::ToolEntry,
 };
 use crate::{
-    approval, filters, names,
+    approval, filters,
+    invalid::InvalidValue,
+    names,
     outcome::{Fault, FaultKind},
     patterns::UnmatchedPattern,
     preset::{CompiledPreset, StructuredOutputMode},
@@ -62,10 +64,10 @@ pub enum CatalogError {
     BadFilter { preset: String, gate: String },
     /// A workflow that can never complete.
     #[error("preset '{preset}': {why}")]
-    BadWorkflow { preset: String, why: String },
+    BadWorkflow { preset: String, why: InvalidValue },
     /// An alias that refers to no tool, or is not a valid name.
     #[error("preset '{preset}': alias '{alias}' {why}")]
-    BadAlias { preset: String, alias: String, why: String },
+    BadAlias { preset: String, alias: String, why: InvalidValue },
 }
 
 impl CatalogGeneration {

@@ -18,6 +18,7 @@ pub mod schema;
 pub mod search;
 pub mod source;
 #[cfg(test)]
+#[path = "tests/testing.rs"]
 mod testing;
 mod util;
 
@@ -42,7 +43,9 @@ pub use policy::{
 };
 pub use source::{Source, gather, server_tools};
 pub use util::{
-    budget, check_threads, fair_semaphore, hash, json, lock,
+    budget, check_threads, fair_semaphore, hash,
+    invalid::{self, InvalidValue},
+    json, lock,
     log_limit::{self, LogLimit},
     names, single_flight,
 };

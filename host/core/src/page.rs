@@ -1,18 +1,19 @@
 //! Pages of the knowledge graph, with queries and results, shared by engines, gate capabilities and the CLI.
 
-mod links;
 mod results;
 
-use std::{fmt, str::FromStr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    str::FromStr,
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Fault;
+use crate::{outcome::Fault, util::enum_words::enum_words};
 
-pub use links::{EDGES, PageLink, PageNeighbor};
 pub use results::{
     EngineStatistics, IndexReport, MatchQuality, PageFilters, PageHit, PageLocation, PageLookup,
-    PageSearchResult, PatchReport, TakenOverPages, UnknownDomain, UnknownEdge, UnresolvedLink,
+    PageSearchResult, PatchReport, SearchResult, TakenOverPages, UnknownDomain, UnknownEdge, UnresolvedLink,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,22 +29,13 @@ pub enum PageType {
     Heuristic,
 }
 
+// The words are in ids and headings.
+enum_words! { PageType {
+    Workflow: "Workflow", Principle: "Principle", Implementation: "Implementation", Environment: "Environment",
+    Heuristic: "Heuristic",
+} }
+
 impl PageType {
-    /// All types in display order.
-    pub const ALL: [Self; 5] =
-        [Self::Workflow, Self::Principle, Self::Implementation, Self::Environment, Self::Heuristic];
-
-    /// Returns the name in ids and headings, such as `Workflow`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Workflow => "Workflow",
-            Self::Principle => "Principle",
-            Self::Implementation => "Implementation",
-            Self::Environment => "Environment",
-            Self::Heuristic => "Heuristic",
-        }
-    }
-
     /// Returns the wiki directory for pages of this type, such as `workflows`.
     pub const fn folder(self) -> &'static str {
         match self {
@@ -53,12 +45,6 @@ impl PageType {
             Self::Environment => "environments",
             Self::Heuristic => "heuristics",
         }
-    }
-}
-
-impl fmt::Display for PageType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -123,4 +109,99 @@ pub struct PageChanges {
     pub domains: Option<Vec<String>>,
     pub sources: Option<Vec<PageSource>>,
     pub links: Option<Vec<PageLink>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PageLink {
+    /// Edge type, from [`EDGES`].
+    pub edge: String,
+    /// Target id, `Type/Name`.
+    pub target: String,
+}
+
+/// Edge types that a page may declare.
+///
+/// `used_by` and `required_by` are stored as the inverse `uses_heuristic` and `requires_env`; the others as declared.
+pub const EDGES: [&str; 11] = [
+    "step",
+    "implements",
+    "implemented_by",
+    "realized_by",
+    "requires_env",
+    "required_by",
+    "uses_heuristic",
+    "used_by",
+    "consumes",
+    "produces",
+    "related",
+];
+
+/// A linked page, seen from the other end.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PageNeighbor {
+    pub edge: String,
+    /// True if the edge starts at the page that was looked up.
+    pub outgoing: bool,
+    pub id: String,
+    pub title: String,
+}
+
+impl PageNeighbor {
+    /// Returns sorted neighbors without duplicates.
+    ///
+    /// An edge and its inverse are duplicates, and so are mutual `related` edges. Prefers outgoing edges.
+    pub fn deduplicate(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut unique: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
+        let mut others = BTreeSet::new();
+        for neighbor in found {
+            let meaning = match (neighbor.edge.as_str(), neighbor.outgoing) {
+                ("implements", outgoing) => ("implemented_by", !outgoing),
+                ("implemented_by", outgoing) => ("implemented_by", outgoing),
+                ("related", _) => ("related", true),
+                _ => {
+                    others.insert(neighbor);
+                    continue;
+                }
+            };
+            let existing =
+                unique.entry((neighbor.id.clone(), meaning.0, meaning.1)).or_insert_with(|| neighbor.clone());
+            if neighbor.outgoing && !existing.outgoing {
+                *existing = neighbor;
+            }
+        }
+        others.extend(unique.into_values());
+        others.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn neighbor(edge: &str, outgoing: bool, id: &str) -> PageNeighbor {
+        PageNeighbor { edge: edge.into(), outgoing, id: id.into(), title: String::new() }
+    }
+
+    #[test]
+    fn an_edge_and_its_inverse_are_one() {
+        let both = vec![
+            neighbor("implements", false, "Implementation/A"),
+            neighbor("implemented_by", true, "Implementation/A"),
+            neighbor("related", false, "Principle/B"),
+            neighbor("related", true, "Principle/B"),
+            neighbor("related", false, "Principle/C"),
+            neighbor("step", false, "Workflow/W"),
+            neighbor("step", false, "Workflow/W"),
+            neighbor("implemented_by", false, "Implementation/A"),
+        ];
+        let expected = [
+            neighbor("implemented_by", false, "Implementation/A"),
+            neighbor("implemented_by", true, "Implementation/A"),
+            neighbor("related", false, "Principle/C"),
+            neighbor("related", true, "Principle/B"),
+            neighbor("step", false, "Workflow/W"),
+        ];
+        assert_eq!(PageNeighbor::deduplicate(both.clone()), expected);
+        assert_eq!(PageNeighbor::deduplicate(both.into_iter().rev()), expected);
+    }
 }

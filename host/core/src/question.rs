@@ -114,7 +114,7 @@ impl ClientQuestion {
             None | Some("form") => {
                 let form = params.get_mut("requestedSchema").and_then(Value::as_object_mut);
                 let form = form.ok_or_else(|| refused("`requestedSchema` must be an object".into()))?;
-                checks::check_form(form).map_err(refused)?;
+                checks::check_form(form).map_err(|why| refused(why.into()))?;
                 hidden_chars::strip_values(form);
                 if let Some(name) = hidden_chars::find_in_schema(form) {
                     return Err(refused(format!(
@@ -127,7 +127,7 @@ impl ClientQuestion {
             }
             Some("url") => {
                 let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
-                checks::check_url(url).map_err(refused)?;
+                checks::check_url(url).map_err(|why| refused(why.into()))?;
                 QuestionKind::Url
             }
             Some(other) => {
@@ -215,7 +215,9 @@ impl ClientQuestion {
             Some("accept") if self.kind == QuestionKind::Form => {
                 let content = answer.entry("content").or_insert_with(|| json!({}));
                 let form = self.params.get("requestedSchema").cloned().unwrap_or_default();
-                Schema::new(Arc::new(object(form))).check(content, "field").map_err(unfit)?;
+                Schema::new(Arc::new(object(form)))
+                    .check(content, "field")
+                    .map_err(|why| unfit(why.into()))?;
             }
             Some("accept" | "decline" | "cancel") => {
                 answer.remove("content");

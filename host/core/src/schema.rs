@@ -8,11 +8,9 @@
 //! (`schema/read.rs` refuses bad ones), and the same tree is evaluated. Each step counts against a budget
 //! (`schema/step_budget.rs`), so every check ends and can be interrupted. Validation libraries offer neither.
 
-mod assertions;
 mod check;
 mod keywords;
 mod node;
-mod number;
 mod pattern;
 mod read;
 mod step_budget;
@@ -24,25 +22,28 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use check::{CheckError, SchemaChecker};
+use crate::invalid::InvalidValue;
+use check::SchemaChecker;
 pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 
 /// A schema that is parsed on first use: most schemas of a listing are never used.
 #[derive(Debug)]
 pub struct Schema {
     source: Arc<Map<String, Value>>,
-    tree: OnceLock<Result<node::SchemaTree, String>>,
+    tree: OnceLock<Result<node::SchemaTree, InvalidValue>>,
 }
 
+/// Reason a check failed; `V` describes the first violation.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ValidationError {
-    /// The first violation, as a sentence.
-    Invalid(String),
-    /// The check was interrupted.
+pub(crate) enum CheckError<V> {
+    Invalid(V),
     Stopped(CheckInterrupt),
 }
 
-impl From<CheckInterrupt> for ValidationError {
+/// The violation is a sentence.
+pub(crate) type ValidationError = CheckError<String>;
+
+impl<V> From<CheckInterrupt> for CheckError<V> {
     fn from(stopped: CheckInterrupt) -> Self {
         Self::Stopped(stopped)
     }
@@ -66,7 +67,7 @@ impl Schema {
     }
 
     /// Reads a schema to measure it. The error continues a sentence about the schema.
-    pub(crate) fn measure(source: &Map<String, Value>) -> Result<SchemaSize, String> {
+    pub(crate) fn measure(source: &Map<String, Value>) -> Result<SchemaSize, InvalidValue> {
         let read::ReadSchema { tree, pattern_bytes } = read::read(source)?;
         Ok(SchemaSize { schemas: tree.nodes.len(), pattern_bytes })
     }
@@ -79,10 +80,10 @@ impl Schema {
     /// for members and little text of the value.
     ///
     /// Blocks for up to a hundred million steps, about a second.
-    pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
+    pub fn check(&self, value: &Value, noun: &str) -> Result<(), InvalidValue> {
         match self.check_with_budget(value, noun, &mut StepBudget::new_awaited()) {
-            Err(ValidationError::Invalid(why)) => Err(why),
-            Err(ValidationError::Stopped(_)) => Err(format!("the {noun}s {}.", too_many_steps())),
+            Err(ValidationError::Invalid(why)) => Err(why.into()),
+            Err(ValidationError::Stopped(_)) => Err(format!("the {noun}s {}.", too_many_steps()).into()),
             Ok(()) => Ok(()),
         }
     }
@@ -140,7 +141,5 @@ pub fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-#[cfg(test)]
-mod oracle;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-pub use listing_checks::{ListingError, MAX_TEXT_BYTES, MAX_TOOLS};
+pub use listing_checks::{MAX_TEXT_BYTES, MAX_TOOLS};
 
 pub use crate::filters::FilterRequest;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    component_info::ComponentInfo,
+    component_info::{ComponentInfo, NotAGate},
     engine,
     machine_code::{self, MachineCode},
 };
@@ -40,13 +40,23 @@ pub fn clean(cache: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Reason a component is not compiled for a package.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    #[error(transparent)]
+    NotAGate(#[from] NotAGate),
+    #[error("{0}")]
+    Compiler(String),
+}
+
 /// Compiles components for a package, for every processor of this architecture. Returns file names and contents; hosts
 /// look for them in `machine-code` next to the program or in `../lib/gatehouse`. Blocks.
-pub fn for_package(components: &[Vec<u8>]) -> Result<Vec<(String, Vec<u8>)>, String> {
-    let engine = engine::portable().map_err(|error| format!("{error:#}"))?;
+pub fn for_package(components: &[Vec<u8>]) -> Result<Vec<(String, Vec<u8>)>, PackageError> {
+    let compiler = |error: wasmtime::Error| PackageError::Compiler(format!("{error:#}"));
+    let engine = engine::portable().map_err(compiler)?;
     let compile = |wasm: &Vec<u8>| {
-        let digest = ComponentInfo::read(wasm).map_err(|error| error.to_string())?.digest;
-        machine_code::packaged(&engine, &digest, wasm).map_err(|error| format!("{error:#}"))
+        let digest = ComponentInfo::read(wasm)?.digest;
+        machine_code::packaged(&engine, &digest, wasm).map_err(compiler)
     };
     components.iter().map(compile).collect()
 }

@@ -6,7 +6,7 @@ use gatehouse_core::{
     SourceId,
     capability::{Grants, RequestedCapabilities},
     fair_semaphore::FairPermit,
-    http::{HttpRules, Redactor},
+    http::HttpRules,
     nesting::MAX_DEPTH,
     outcome::Fault,
     source::Listing,
@@ -21,7 +21,7 @@ use tokio::{
 use crate::{
     capability::{InstanceContext, RunningCall},
     folders::{self, GuestFolder},
-    index::{FileStamp, GateIndex},
+    index::FileStamp,
     instance::LoadedComponent,
     instance_pool::IdleInstances,
     limits::SandboxLimits,
@@ -50,17 +50,18 @@ pub struct GateInfo {
 }
 
 pub struct Gate {
-    id: SourceId,
+    pub(crate) id: SourceId,
     name: Arc<str>,
     info: GateInfo,
     grants: Arc<Grants>,
-    http: Arc<HttpRules>,
+    pub(crate) http: Arc<HttpRules>,
     limits: SandboxLimits,
-    shared: Arc<SandboxState>,
-    version: Arc<GateVersion>,
+    pub(crate) shared: Arc<SandboxState>,
+    pub(crate) version: Arc<GateVersion>,
     /// By call depth, so that gates that call each other never wait for their own permit.
     turns: [Semaphore; MAX_DEPTH + 1],
-    idle: Option<IdleInstances>,
+    /// Idle instances. `None` if instances are not reused.
+    pub(crate) idle: Option<IdleInstances>,
     threads: Arc<FileThreads>,
 }
 
@@ -122,10 +123,6 @@ impl Gate {
         &self.limits
     }
 
-    pub(crate) fn secrets(&self) -> &Redactor {
-        self.http.redactor()
-    }
-
     pub(crate) async fn component(&self) -> Result<&LoadedComponent, Fault> {
         self.version.component(&self.shared).await.map_err(|error| {
             let hint = match error.is_of_host {
@@ -170,23 +167,6 @@ impl Gate {
             tracing::warn!(target: "gate", gate, tool, count, "removed invisible characters from the gate's listing");
         }
         listing
-    }
-
-    /// Idle instances. `None` if instances are not reused.
-    pub(crate) fn idle(&self) -> Option<&IdleInstances> {
-        self.idle.as_ref()
-    }
-
-    pub(crate) fn index(&self) -> &GateIndex {
-        &self.shared.index
-    }
-
-    pub(crate) fn source_id(&self) -> &SourceId {
-        &self.id
-    }
-
-    pub(crate) fn observe(&self, trapped: bool) {
-        self.version.traps.observe(trapped);
     }
 
     pub(crate) async fn prepare_folders(&self) -> Result<(), Fault> {

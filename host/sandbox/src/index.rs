@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use gatehouse_core::{capability::RequestedCapabilities, source::Listing};
+use gatehouse_core::{InvalidValue, capability::RequestedCapabilities, source::Listing};
 use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
@@ -88,17 +88,17 @@ impl EmbeddedComponents {
     }
 
     /// Returns the stamp if the path can be a component. The error follows the file's name.
-    pub(crate) fn checked_stamp(&self, path: &Path) -> Result<FileStamp, String> {
+    pub(crate) fn checked_stamp(&self, path: &Path) -> Result<FileStamp, InvalidValue> {
         if (self.size)(path).is_none() {
             let meta = fs::metadata(path).map_err(|error| error.to_string())?;
             if !meta.is_file() {
                 return Err("is not a file".into());
             }
             if meta.len() > MAX_FILE {
-                return Err(NotAGate::TooLarge(meta.len()).to_string());
+                return Err(NotAGate::TooLarge(meta.len()).to_string().into());
             }
         }
-        self.stamp(path).map_err(|error| error.to_string())
+        self.stamp(path).map_err(|error| error.to_string().into())
     }
 
     pub(crate) fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {

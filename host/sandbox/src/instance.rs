@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    CallDeadline,
+    CallDeadline, InvalidValue,
     call::CallContext,
     names::quoted,
     outcome::{Fault, FaultKind},
@@ -16,14 +16,13 @@ use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::{
-    abi::{self, GatePre, GuestError},
+    abi::{ContractExports, GatePre, GuestAnswer, GuestError},
     capability::InstanceContext,
     engine::WasmRuntime,
     folders::GuestFolder,
     gate::DESCRIBE_TIME,
     instance_pool::IdleInstances,
     limits::{HOST_MEMORY, format_bytes, raise_hint},
-    requests::InstanceRequest,
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,
 };
@@ -36,7 +35,7 @@ pub(crate) struct LoadedComponent {
 
 pub(crate) struct GateInstance {
     pub(crate) store: Store<State>,
-    pub(crate) exports: Box<dyn abi::ContractExports>,
+    pub(crate) exports: Box<dyn ContractExports>,
     calls: u32,
 }
 
@@ -76,14 +75,14 @@ impl LoadedComponent {
     }
 
     /// Serves a request, in an idle instance if there is one.
-    pub(crate) async fn run<R: InstanceRequest>(
+    pub(crate) async fn run<T>(
         &self,
         facts: InstanceContext,
         folders: &[GuestFolder],
         deadline: &CallDeadline,
-        request: R,
+        request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
         idle: Option<&IdleInstances>,
-    ) -> Result<R::Answer, CallFailure> {
+    ) -> Result<T, CallFailure> {
         let _running = self.runtime.ticker.enter_guest();
         let back = idle.map(|idle| (idle, facts.without_call()));
         let mut instance = match idle.and_then(IdleInstances::take) {
@@ -95,7 +94,7 @@ impl LoadedComponent {
         };
         instance.calls += 1;
         let GateInstance { store, exports, .. } = &mut instance;
-        let answer = request.run(&**exports, store).await;
+        let answer = request(&**exports, store).await;
         let returned = !matches!(answer, Err(GuestError::Trap(_)));
         let answer = answer.map_err(|error| call_failure(store.data(), error));
         if let Some((idle, facts)) = back.filter(|_| returned) {
@@ -244,7 +243,7 @@ fn slow_to_describe(gate: &str) -> Fault {
     too_slow(gate, DESCRIBE_TIME).hint("This is the time limit for a gate to describe itself.")
 }
 
-pub(crate) fn broken(gate: &str, why: &str) -> Fault {
-    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(why, 300)))
+pub(crate) fn broken(gate: &str, why: &InvalidValue) -> Fault {
+    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(&why.to_string(), 300)))
         .hint("This is a bug in the gate; `gatehouse gates inspect` shows what it declares.")
 }

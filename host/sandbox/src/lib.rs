@@ -28,12 +28,11 @@ mod loader;
 mod machine_code;
 mod private_folders;
 mod probe;
-mod requests;
 mod source;
 mod state;
 #[cfg(test)]
+#[path = "tests/testing.rs"]
 mod testing;
-mod ticker;
 mod version;
 mod wasi;
 
@@ -41,7 +40,7 @@ use std::sync::Arc;
 
 use gatehouse_core::ports::{
     ArtifactService, CallLedger, Clock, DocumentReader, Embedder, HttpFetcher, KnowledgeGraph, KvStore, Llm,
-    ServerRegistry, TextCompressor, TokenCounter, ToolIndex,
+    PortSetup, ServerRegistry, TextCompressor, TokenCounter, ToolIndex,
 };
 
 pub use capacity::SystemLimits;
@@ -58,10 +57,10 @@ pub use probe::{ProbeOutcome, ProbeReport};
 #[derive(Clone)]
 pub struct Ports {
     pub clock: Arc<dyn Clock>,
-    pub knowledge: Arc<dyn KnowledgeGraph>,
-    pub documents: Arc<dyn DocumentReader>,
+    pub knowledge: Arc<dyn PortSetup<dyn KnowledgeGraph>>,
+    pub documents: Arc<dyn PortSetup<dyn DocumentReader>>,
     pub kv: Arc<dyn KvStore>,
-    pub artifacts: Arc<dyn ArtifactService>,
+    pub artifacts: Arc<dyn PortSetup<dyn ArtifactService>>,
     pub text: Arc<dyn TextCompressor>,
     pub http: Arc<dyn HttpFetcher>,
     pub models: ModelPorts,

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use gatehouse_core::{capability::Grants, http::HttpRules, lock, names::quoted};
+use gatehouse_core::{InvalidValue, capability::Grants, http::HttpRules, lock, names::quoted};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
@@ -116,7 +116,7 @@ impl Sandbox {
 
     /// Loads a gate from a file. Blocks: a file that is not in the index is read and compiled.
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
-        let bad = |why: String| LoadError::new(file, why);
+        let bad = |why: InvalidValue| LoadError::new(file, why);
         let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
         let pin = settings.sha256.as_deref();
         let known = self.shared.index.digest(file, &stamp);
@@ -160,7 +160,7 @@ impl Sandbox {
 impl SandboxState {
     /// Returns the component, from machine code if possible, otherwise from the file.
     pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<LoadedComponent, LoadError> {
-        let bad = |why: String| LoadError::new(file, why);
+        let bad = |why: InvalidValue| LoadError::new(file, why);
         let runtime = self.runtime(file)?;
         if let Some(component) = self.machine_code.load(&runtime.engine, digest) {
             return link(runtime, &component).map_err(bad);
@@ -176,11 +176,11 @@ impl SandboxState {
     fn read(
         &self,
         file: &Path,
-        admit: impl Fn(&str) -> Result<(), String>,
+        admit: impl Fn(&str) -> Result<(), InvalidValue>,
     ) -> Result<(ComponentInfo, LoadedComponent), LoadError> {
-        let bad = |why: String| LoadError::new(file, why);
-        let wasm = self.embedded.bytes(file).map_err(|error| bad(error.to_string()))?;
-        let info = ComponentInfo::read(&wasm).map_err(|error| bad(error.to_string()))?;
+        let bad = |why: InvalidValue| LoadError::new(file, why);
+        let wasm = self.embedded.bytes(file).map_err(|error| LoadError::new(file, error.to_string()))?;
+        let info = ComponentInfo::read(&wasm).map_err(|error| LoadError::new(file, error.to_string()))?;
         let digest = &info.digest;
         admit(digest).map_err(bad)?;
         let runtime = self.runtime(file)?;
@@ -195,7 +195,8 @@ impl SandboxState {
             }
         };
         let component = compiled.map_err(|error| {
-            bad(format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400)))
+            let why = format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400));
+            LoadError::new(file, why)
         })?;
         let ready = link(runtime, &component).map_err(bad)?;
         Ok((info, ready))
@@ -219,15 +220,17 @@ impl SandboxState {
     }
 }
 
-pub(crate) fn check_pin(pin: Option<&str>, digest: &str) -> Result<(), String> {
+pub(crate) fn check_pin(pin: Option<&str>, digest: &str) -> Result<(), InvalidValue> {
     match pin.filter(|pin| !pin.eq_ignore_ascii_case(digest)) {
-        Some(pin) => Err(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(pin, 64))),
+        Some(pin) => {
+            Err(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(pin, 64)).into())
+        }
         None => Ok(()),
     }
 }
 
 /// Checks that the host provides all imports and the component all exports of the contract.
-fn link(runtime: Arc<WasmRuntime>, component: &Component) -> Result<LoadedComponent, String> {
+fn link(runtime: Arc<WasmRuntime>, component: &Component) -> Result<LoadedComponent, InvalidValue> {
     let pre = runtime.linker.instantiate_pre(component).and_then(|pre| GatePre::new(&pre));
     let pre = pre.map_err(|error| {
         format!("does not match the contract {}: {}", abi::CURRENT, quoted(&format!("{error:#}"), 400))

@@ -16,34 +16,33 @@ use gatehouse_core::{
     source::{FilterRequest, Listing},
 };
 use serde_json::{Map, Value};
+use wasmtime::Store;
 
 use crate::{
-    abi::ToolCall,
+    abi::{ContractExports, GuestAnswer, ToolCall},
     capability::RunningCall,
     gate::Gate,
     instance::{CallFailure, broken},
-    requests::{
-        CompleteArgument, FilterReply, GetChangesIn, GetPrompt, InstanceRequest, ListResources, ReadResource,
-    },
+    state::State,
 };
 
 impl Gate {
     /// Runs a request in an instance once this gate has a turn and the pool a slot.
-    async fn serve<R: InstanceRequest>(
+    async fn serve<T>(
         &self,
         context: &Arc<CallContext>,
         deadline: &CallDeadline,
         params: &Arc<str>,
-        request: impl FnOnce() -> R + Send,
-    ) -> Result<R::Answer, Fault> {
+        request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
+    ) -> Result<T, Fault> {
         let ready = self.component().await?;
         let _admitted = self.admit(&context.enclosing_sources).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = self.facts(Arc::clone(params), Some(running));
         self.prepare_folders().await?;
         let folders = &self.info().folders;
-        let answer = ready.run(facts, folders, deadline, request(), self.idle()).await;
-        self.observe(matches!(answer, Err(CallFailure { trapped: true, .. })));
+        let answer = ready.run(facts, folders, deadline, request, self.idle.as_ref()).await;
+        self.version.traps.observe(matches!(answer, Err(CallFailure { trapped: true, .. })));
         answer.map_err(|ended| ended.fault)
     }
 }
@@ -73,7 +72,7 @@ fn as_seen(
 #[async_trait]
 impl Source for Gate {
     fn id(&self) -> &SourceId {
-        self.source_id()
+        &self.id
     }
 
     fn time_limit(&self) -> Duration {
@@ -81,19 +80,19 @@ impl Source for Gate {
     }
 
     fn redact(&self, text: String) -> String {
-        self.secrets().redact_text(text)
+        self.http.redactor().redact_text(text)
     }
 
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
-        if let Some(listing) = self.index().listing(&self.info().digest, &params) {
+        if let Some(listing) = self.shared.index.listing(&self.info().digest, &params) {
             return Ok(self.report_removed_text(listing));
         }
         let mut listing = self.describe(given).await?;
         let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
         let listing = check_threads::run(self.id(), move |_| {
             listing.clean();
-            listing.check().map_err(|why| broken(&name, &why.to_string()))?;
+            listing.check().map_err(|why| broken(&name, &why))?;
             // Check before storing: the next start trusts the index and skips the check.
             let schema = Schema::new(Arc::clone(&listing.params_schema));
             schema.check(&given, "parameter").map_err(Fault::invalid)?;
@@ -101,26 +100,25 @@ impl Source for Gate {
         });
         let listing = listing.await??;
         let listing = Arc::new(listing);
-        self.index().learn_listing(&self.info().digest, &params, Arc::clone(&listing));
+        self.shared.index.learn_listing(&self.info().digest, &params, Arc::clone(&listing));
         Ok(self.report_removed_text(listing))
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
-        let (context, deadline) = (&call.context, call.deadline());
-        let seen = || as_seen(context, tool, &call.arguments, &tool.params, deadline);
-        self.serve(context, deadline, &tool.params, seen).await
+        let (context, deadline, params) = (&call.context, call.deadline(), &tool.params);
+        self.serve(context, deadline, params, |exports, store| {
+            exports.call(store, as_seen(context, tool, &call.arguments, params, deadline))
+        })
+        .await
     }
 
     async fn filter(&self, asked: FilterRequest) -> Result<Option<Reply>, Fault> {
-        let FilterRequest { context, tool, arguments, params, reply, deadline } = asked;
-        let (context, params) = (&context, &params);
-        let request = || FilterReply {
-            call: as_seen(context, &tool, &arguments, params, &deadline),
-            tool: Arc::clone(&tool),
-            reply: Reply::clone(&reply),
-        };
-        let filtered = self.serve(context, &deadline, params, request).await?;
-        Ok(filtered.map(|reply| Reply { structured: None, ..reply }))
+        let FilterRequest { context, tool, arguments, params, reply, deadline } = &asked;
+        let filtered = self.serve(context, deadline, params, |exports, store| {
+            let call = as_seen(context, tool, arguments, params, deadline);
+            exports.filter(store, call, Arc::clone(tool), Reply::clone(reply))
+        });
+        Ok(filtered.await?.map(|reply| Reply { structured: None, ..reply }))
     }
 
     async fn list_resources(
@@ -129,7 +127,10 @@ impl Source for Gate {
         params: &Arc<str>,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
-        self.serve(&call.context, call.deadline(), params, || ListResources { params, cursor }).await
+        self.serve(&call.context, call.deadline(), params, |exports, store| {
+            exports.list_resources(store, params.to_string(), cursor.map(str::to_owned))
+        })
+        .await
     }
 
     async fn read_resource(
@@ -138,7 +139,10 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        self.serve(&call.context, call.deadline(), params, || ReadResource { params, uri }).await
+        self.serve(&call.context, call.deadline(), params, |exports, store| {
+            exports.read_resource(store, params.to_string(), uri.to_owned())
+        })
+        .await
     }
 
     async fn resource_ttl(
@@ -147,9 +151,10 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let asked =
-            self.serve(&call.context, call.deadline(), params, || GetChangesIn { params, uri }).await?;
-        Ok(asked.map(Duration::from_millis))
+        let asked = self.serve(&call.context, call.deadline(), params, |exports, store| {
+            exports.changes_in(store, params.to_string(), uri.to_owned())
+        });
+        Ok(asked.await?.map(Duration::from_millis))
     }
 
     async fn get_prompt(
@@ -159,9 +164,11 @@ impl Source for Gate {
         name: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
-        let arguments = &serde_json::to_string(arguments).unwrap_or_default();
-        let request = || GetPrompt { params, name, arguments };
-        self.serve(&call.context, call.deadline(), params, request).await
+        let arguments = serde_json::to_string(arguments).unwrap_or_default();
+        self.serve(&call.context, call.deadline(), params, |exports, store| {
+            exports.get_prompt(store, params.to_string(), name.to_owned(), arguments)
+        })
+        .await
     }
 
     async fn complete(
@@ -170,7 +177,9 @@ impl Source for Gate {
         params: &Arc<str>,
         typed: &CompletionRequest,
     ) -> Result<Completions, Fault> {
-        let request = || CompleteArgument { params, typed: typed.clone() };
-        self.serve(&call.context, call.deadline(), params, request).await
+        self.serve(&call.context, call.deadline(), params, |exports, store| {
+            exports.complete(store, params.to_string(), typed.clone())
+        })
+        .await
     }
 }

@@ -19,7 +19,7 @@ use gatehouse_core::{
         Clock, Embedder, KnowledgeGraph,
         knowledge::{
             EngineStatistics, IndexOptions, IndexReport, KnowledgePage, OnPageProgress, PageChanges,
-            PageDraft, PageFilters, PageLookup, PageNeighbor, PageSearchResult, PatchReport,
+            PageDraft, PageFilters, PageLookup, PageNeighbor, PageSearchResult, PatchReport, WriteMode,
         },
     },
 };
@@ -39,13 +39,6 @@ use crate::{
 use changed_files::FileChangeTracker;
 pub use export::LinkedPage;
 use search::PageTexts;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WriteMode {
-    Apply,
-    /// Everything is checked and reported, but nothing changes.
-    Preview,
-}
 
 #[derive(Debug, Clone)]
 pub struct KnowledgeConfig {
@@ -188,50 +181,29 @@ impl KnowledgeGraph for WikiKnowledge {
         Ok(page.map(|page| page.neighbours).unwrap_or_default())
     }
 
-    async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
-        self.write_pages(drafts, WriteMode::Apply).await
+    async fn write(&self, drafts: Vec<PageDraft>, mode: WriteMode) -> Result<IndexReport, Fault> {
+        self.write_pages(drafts, mode).await
     }
 
-    async fn patch(
+    async fn edit(
         &self,
         id: &str,
         changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
+        mode: WriteMode,
     ) -> Result<PatchReport, Fault> {
-        self.patch_page(id, &changes, wiki_dir, stamp, WriteMode::Apply).await
+        self.patch_page(id, &changes, wiki_dir, stamp, mode).await
     }
 
-    async fn index(
+    async fn index_wiki(
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
         progress: OnPageProgress<'_>,
+        mode: WriteMode,
     ) -> Result<IndexReport, Fault> {
-        self.index_folder(root, options, progress, WriteMode::Apply).await
-    }
-
-    async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
-        self.write_pages(drafts, WriteMode::Preview).await
-    }
-
-    async fn preview_patch(
-        &self,
-        id: &str,
-        changes: PageChanges,
-        wiki_dir: Option<PathBuf>,
-        stamp: bool,
-    ) -> Result<PatchReport, Fault> {
-        self.patch_page(id, &changes, wiki_dir, stamp, WriteMode::Preview).await
-    }
-
-    async fn preview_index(
-        &self,
-        root: Option<PathBuf>,
-        options: IndexOptions,
-        progress: OnPageProgress<'_>,
-    ) -> Result<IndexReport, Fault> {
-        self.index_folder(root, options, progress, WriteMode::Preview).await
+        self.index_folder(root, options, progress, mode).await
     }
 
     async fn stats(&self) -> Result<EngineStatistics, Fault> {

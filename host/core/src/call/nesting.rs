@@ -44,7 +44,7 @@ impl CallContext {
     /// Calls another tool for the same client, with at most this tool's effect, ending a little before `deadline`.
     pub async fn call_nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
         let entry = self.catalog.find(name).cloned();
-        self.run_nested(deadline, name, entry, arguments, NestedCallOptions::default()).await
+        self.run_nested(deadline, name, entry, arguments, None, false).await
     }
 
     /// Like [`Self::call_nested`], for a server's tool that the client does not see. Its progress is reported as this
@@ -57,14 +57,7 @@ impl CallContext {
         isolated: bool,
     ) -> Outcome {
         let name = entry.name.to_string();
-        self.run_nested(
-            deadline,
-            &name,
-            Ok(entry),
-            arguments,
-            NestedCallOptions { progress: self.progress.clone(), isolated },
-        )
-        .await
+        self.run_nested(deadline, &name, Ok(entry), arguments, self.progress.clone(), isolated).await
     }
 
     async fn run_nested(
@@ -73,7 +66,8 @@ impl CallContext {
         name: &str,
         entry: Result<Arc<ToolEntry>, Fault>,
         arguments: Value,
-        options: NestedCallOptions,
+        progress: Option<Arc<dyn ProgressSink>>,
+        isolated: bool,
     ) -> Outcome {
         let caller = self.entry()?;
         let tool = &caller.spec.name;
@@ -104,8 +98,8 @@ impl CallContext {
         let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
         nested.principal = self.principal.clone();
         nested.cancel = self.cancel.clone();
-        nested.progress = options.progress;
-        nested.isolated = options.isolated;
+        nested.progress = progress;
+        nested.isolated = isolated;
         nested.from_script = from_script;
         nested.meta = self.meta.clone();
         nested.enclosing_sources =
@@ -124,12 +118,6 @@ impl CallContext {
     }
 }
 
-#[derive(Default)]
-struct NestedCallOptions {
-    progress: Option<Arc<dyn ProgressSink>>,
-    isolated: bool,
-}
-
 /// Strongest effect of a nested call, and the tool that promised it.
 pub(crate) struct EffectLimit {
     pub(crate) tool: Arc<str>,
@@ -139,22 +127,19 @@ pub(crate) struct EffectLimit {
 
 impl EffectLimit {
     pub(crate) fn admits(&self, tool: &ToolSpec) -> Result<(), Fault> {
-        if tool.effect <= self.effect {
-            if !self.adds_only || !tool.is_destructive() {
-                return Ok(());
-            }
-            return Err(Fault::denied(format!(
-                "'{}' is declared to only add data and cannot call '{}', which may change or remove data",
-                self.tool, tool.name
-            ))
-            .hint("Call that tool directly, or declare its effect for the calling tool."));
-        }
-        let (caller, promised, needed) = (&self.tool, self.effect.as_str(), tool.effect.as_str());
-        Err(Fault::denied(format!(
-            "'{caller}' is declared {promised} and cannot call '{}', which is {needed}",
-            tool.name
-        ))
-        .hint("Call that tool directly, or declare its effect for the calling tool."))
+        let (caller, called) = (&self.tool, &tool.name);
+        let why = if tool.effect > self.effect {
+            let (promised, needed) = (self.effect.as_str(), tool.effect.as_str());
+            format!("'{caller}' is declared {promised} and cannot call '{called}', which is {needed}")
+        } else if self.adds_only && tool.is_destructive() {
+            format!(
+                "'{caller}' is declared to only add data and cannot call '{called}', which may change or remove data"
+            )
+        } else {
+            return Ok(());
+        };
+        let hint = "Call that tool directly, or declare its effect for the calling tool.";
+        Err(Fault::denied(why).hint(hint))
     }
 }
 

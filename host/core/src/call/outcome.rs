@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::util::enum_words::enum_words;
+
 /// Category of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -22,21 +24,12 @@ pub enum FaultKind {
     Internal,
 }
 
-impl FaultKind {
-    /// Returns the serialized name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownTool => "unknown-tool",
-            Self::InvalidArguments => "invalid-arguments",
-            Self::NotFound => "not-found",
-            Self::Denied => "denied",
-            Self::Unavailable => "unavailable",
-            Self::TimedOut => "timed-out",
-            Self::Exhausted => "exhausted",
-            Self::Internal => "internal",
-        }
-    }
+enum_words! { FaultKind {
+    UnknownTool: "unknown-tool", InvalidArguments: "invalid-arguments", NotFound: "not-found", Denied: "denied",
+    Unavailable: "unavailable", TimedOut: "timed-out", Exhausted: "exhausted", Internal: "internal",
+} }
 
+impl FaultKind {
     /// Returns the `type` that clients see in the error text and its `_meta`. `MCP_ERROR` means that the tool ran and
     /// failed.
     pub const fn error_type(self) -> &'static str {

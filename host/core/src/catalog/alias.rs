@@ -2,6 +2,7 @@
 
 use crate::{
     catalog::{CatalogError, ToolEntry},
+    invalid::InvalidValue,
     names,
     preset::CompiledPreset,
     tool::ExposedName,
@@ -17,11 +18,10 @@ pub(crate) fn add_aliases(
 ) -> Result<(), CatalogError> {
     let declared = entries.len();
     for (alias, target) in &preset.aliases {
-        let bad =
-            |why: String| CatalogError::BadAlias { preset: preset.preset.clone(), alias: alias.clone(), why };
-        let name = ExposedName::new(alias).map_err(|why| bad(why.to_string()))?;
+        let bad = |why| CatalogError::BadAlias { preset: preset.preset.clone(), alias: alias.clone(), why };
+        let name = ExposedName::new(alias).map_err(|why| bad(why.to_string().into()))?;
         if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
-            return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
+            return Err(bad(format!("is already the name of a tool of {}", taken.id.source).into()));
         }
         let entry = match resolve_target(&entries[..declared], target) {
             Ok(entry) => entry,
@@ -34,7 +34,7 @@ pub(crate) fn add_aliases(
     Ok(())
 }
 
-fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a ToolEntry, String> {
+fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a ToolEntry, InvalidValue> {
     let fits = |entry: &&ToolEntry| entry.name.as_str() == target || qualified_name(entry) == target;
     let found: Vec<&ToolEntry> = entries.iter().filter(fits).collect();
     match found.as_slice() {
@@ -44,7 +44,7 @@ fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a Tool
             let own = entries.iter().map(|entry| entry.name.as_str());
             let near = names::did_you_mean(target, own.chain(whole.iter().map(String::as_str)));
             let shown = names::quoted(target, 2 * crate::tool::MAX_NAME_CHARS);
-            Err(format!("refers to '{shown}', which no gate of the preset has.{near}"))
+            Err(format!("refers to '{shown}', which no gate of the preset has.{near}").into())
         }
         several => {
             let each: Vec<String> =
@@ -53,7 +53,8 @@ fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a Tool
                 "refers to '{target}', which {} gates of the preset have; write {}",
                 several.len(),
                 each.join(" or ")
-            ))
+            )
+            .into())
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate, source::Listing, tool::ToolSpec,
+    util::enum_words::enum_words,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,18 +18,11 @@ pub enum DefinitionKind {
     Instructions,
 }
 
+enum_words! { DefinitionKind {
+    Tool: "tool", Prompt: "prompt", Template: "template", Instructions: "instructions"
+} }
+
 impl DefinitionKind {
-    pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Template, Self::Instructions];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Prompt => "prompt",
-            Self::Template => "template",
-            Self::Instructions => "instructions",
-        }
-    }
-
     /// Returns the name under which users approve it. Only names of tools have no colon.
     pub fn label(self, name: &str) -> String {
         match self {
@@ -40,7 +34,7 @@ impl DefinitionKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Definition {
+pub struct ReviewedDefinition {
     pub kind: DefinitionKind,
     /// The server's own name for it; the template itself for templates, empty for instructions.
     pub name: String,
@@ -49,7 +43,7 @@ pub struct Definition {
     pub digest: String,
 }
 
-impl Definition {
+impl ReviewedDefinition {
     fn new(kind: DefinitionKind, name: &str, mut value: Value) -> Self {
         value.sort_all_objects();
         let text = value.to_string();
@@ -84,12 +78,13 @@ impl Definition {
 
 impl Listing {
     /// Returns the definitions of everything but the tools.
-    pub fn non_tool_definitions(&self) -> Vec<Definition> {
-        let prompts = self.prompts.iter().map(Definition::from_prompt);
-        let templates = self.templates.iter().map(Definition::from_template);
+    pub fn non_tool_definitions(&self) -> Vec<ReviewedDefinition> {
+        let prompts = self.prompts.iter().map(ReviewedDefinition::from_prompt);
+        let templates = self.templates.iter().map(ReviewedDefinition::from_template);
         let instructions = Some(&self.summary).filter(|text| !text.is_empty());
-        let instructions = instructions
-            .map(|text| Definition::new(DefinitionKind::Instructions, "", json!({"instructions": text})));
+        let instructions = instructions.map(|text| {
+            ReviewedDefinition::new(DefinitionKind::Instructions, "", json!({"instructions": text}))
+        });
         prompts.chain(templates).chain(instructions).collect()
     }
 }
@@ -120,7 +115,7 @@ mod tests {
             ToolSpec { icons: vec![icon], ..plain.clone() },
             ToolSpec { open_world: !plain.open_world, ..plain.clone() },
         ];
-        let digest = |tool: &ToolSpec| Definition::from_tool(tool).digest;
+        let digest = |tool: &ToolSpec| ReviewedDefinition::from_tool(tool).digest;
         assert!(changed.iter().all(|tool| digest(tool) != digest(&plain)));
         assert_eq!(digest(&plain.clone()), digest(&plain));
     }

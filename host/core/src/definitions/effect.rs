@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::util::enum_words::enum_words;
+
 /// Strongest thing that a tool may do, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -13,17 +15,9 @@ pub enum Effect {
     ExternalExec,
 }
 
+enum_words! { Effect { ReadOnly: "read-only", Mutating: "mutating", ExternalExec: "external-exec" } }
+
 impl Effect {
-    pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Mutating, Self::ExternalExec];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ReadOnly => "read-only",
-            Self::Mutating => "mutating",
-            Self::ExternalExec => "external-exec",
-        }
-    }
-
     /// Parses the word for an effect in requests.
     pub fn from_request(word: &str) -> Option<Self> {
         let words = ["READ_ONLY", "MUTATING", "EXTERNAL_EXEC"];
@@ -43,9 +37,11 @@ pub enum Intent {
     Execute,
 }
 
-impl Intent {
-    pub const ALL: [Self; 5] = [Self::Query, Self::Analyze, Self::Generate, Self::Modify, Self::Execute];
+enum_words! { Intent {
+    Query: "QUERY", Analyze: "ANALYZE", Generate: "GENERATE", Modify: "MODIFY", Execute: "EXECUTE"
+} }
 
+impl Intent {
     /// Returns the weakest intent whose effect is at least `effect`.
     pub const fn for_effect(effect: Effect) -> Self {
         match effect {
@@ -68,17 +64,6 @@ impl Intent {
     #[must_use]
     pub fn at_least(self, effect: Effect) -> Self {
         if self.effect() >= effect { self } else { Self::for_effect(effect) }
-    }
-
-    /// Returns the word for the intent in requests.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Query => "QUERY",
-            Self::Analyze => "ANALYZE",
-            Self::Generate => "GENERATE",
-            Self::Modify => "MODIFY",
-            Self::Execute => "EXECUTE",
-        }
     }
 
     pub fn from_request(word: &str) -> Option<Self> {

@@ -4,6 +4,8 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
+use crate::invalid::InvalidValue;
+
 pub const MAX_ICONS: usize = 4;
 
 /// Maximum bytes of the `data:` URI.
@@ -32,9 +34,9 @@ pub enum IconTheme {
 
 impl Icon {
     /// Checks the icon and returns its media type. The error continues a sentence about the icon.
-    pub fn check(&self) -> Result<&'static str, String> {
+    pub fn check(&self) -> Result<&'static str, InvalidValue> {
         if self.src.len() > MAX_ICON_BYTES {
-            return Err(format!("has {} bytes; the limit is {MAX_ICON_BYTES}", self.src.len()));
+            return Err(format!("has {} bytes; the limit is {MAX_ICON_BYTES}", self.src.len()).into());
         }
         let parts = self.src.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         let Some((kind, data)) = parts else {
@@ -45,7 +47,7 @@ impl Icon {
         };
         let is_one = STANDARD.decode(data).is_ok_and(|bytes| bytes.starts_with(begins));
         if !is_one {
-            return Err(format!("does not contain {kind} data"));
+            return Err(format!("does not contain {kind} data").into());
         }
         let is_size = |size: &String| {
             let digits =
@@ -54,18 +56,20 @@ impl Icon {
                 || size.split_once('x').is_some_and(|(width, height)| digits(width) && digits(height))
         };
         match self.sizes.iter().find(|size| !is_size(size)) {
-            _ if self.sizes.len() > MAX_ICONS => Err(format!("has more than {MAX_ICONS} sizes")),
+            _ if self.sizes.len() > MAX_ICONS => Err(format!("has more than {MAX_ICONS} sizes").into()),
             Some(_) => Err("has an invalid size; write a size such as 48x48, or any".into()),
             None => Ok(kind),
         }
     }
 }
 
-pub fn check_all(icons: &[Icon]) -> Result<(), String> {
+pub fn check_all(icons: &[Icon]) -> Result<(), InvalidValue> {
     if icons.len() > MAX_ICONS {
-        return Err(format!("has {} icons; the limit is {MAX_ICONS}", icons.len()));
+        return Err(format!("has {} icons; the limit is {MAX_ICONS}", icons.len()).into());
     }
-    icons.iter().try_for_each(|icon| icon.check().map(drop).map_err(|why| format!("has an icon that {why}")))
+    icons
+        .iter()
+        .try_for_each(|icon| icon.check().map(drop).map_err(|why| format!("has an icon that {why}").into()))
 }
 
 #[cfg(test)]
@@ -91,7 +95,7 @@ mod tests {
             (&format!("data:text/html;base64,{script}"), "is not image/png"),
             ("javascript:alert(1)", "not a base64 `data:` URI"),
         ] {
-            let error = icon(src).check().expect_err("refused");
+            let error = icon(src).check().expect_err("refused").to_string();
             assert!(error.contains(why), "{error}");
         }
         let odd = Icon { sizes: vec!["48 x 48".into()], ..icon(&png) };

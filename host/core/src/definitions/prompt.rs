@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     icon::{self, Icon},
+    invalid::InvalidValue,
     names,
     outcome::{ContentPart, Fault},
 };
@@ -49,19 +50,23 @@ pub struct PromptMessage {
 
 impl Prompt {
     /// Checks the icons and argument names. The error continues a sentence about the prompt.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), InvalidValue> {
         icon::check_all(&self.icons)?;
         if self.arguments.len() > MAX_ARGUMENTS {
-            return Err(format!("has {} arguments; the limit is {MAX_ARGUMENTS}", self.arguments.len()));
+            return Err(
+                format!("has {} arguments; the limit is {MAX_ARGUMENTS}", self.arguments.len()).into()
+            );
         }
         let mut seen = HashSet::new();
         for argument in &self.arguments {
             let name = &argument.name;
             if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
-                return Err(format!("has an argument with the invalid name '{}'", names::quoted(name, 64)));
+                return Err(
+                    format!("has an argument with the invalid name '{}'", names::quoted(name, 64)).into()
+                );
             }
             if !seen.insert(name) {
-                return Err(format!("has the argument '{name}' twice"));
+                return Err(format!("has the argument '{name}' twice").into());
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::ResourceLink;
+use crate::{invalid::InvalidValue, outcome::ResourceLink};
 
 pub const MAX_TEMPLATES: usize = 64;
 
@@ -44,10 +44,10 @@ impl UriTemplate {
     /// Checks the template. The error continues a sentence about it.
     ///
     /// Requires a scheme and at least one character before the first value, so that no gate covers all URIs.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), InvalidValue> {
         let template = &self.uri_template;
         if template.len() > MAX_URI_BYTES {
-            return Err(format!("is longer than {MAX_URI_BYTES} bytes"));
+            return Err(format!("is longer than {MAX_URI_BYTES} bytes").into());
         }
         let parts = parts(template).ok_or("is not a template of plain text, {name} and {+name}")?;
         if parts

@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::names::quoted;
+use crate::{invalid::InvalidValue, names::quoted};
 
 /// A host and port, or all subdomains of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +34,11 @@ impl HttpScheme {
 
 impl HostPattern {
     /// Parses a key of presets.toml. The error names the fault and shows a valid key.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let bad = |why: &str| {
             let shown = quoted(text, 100);
-            Err(format!("'{shown}' {why}; write a host such as \"api.example.com\" or \"*.example.com\""))
+            Err(format!("'{shown}' {why}; write a host such as \"api.example.com\" or \"*.example.com\"")
+                .into())
         };
         let (scheme, rest) = text.split_once("://").unwrap_or(("https", text));
         if !["http", "https"].contains(&scheme) {
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        HostPattern::parse(text).map_or_else(|why| why, |key| key.to_string())
+        HostPattern::parse(text).map_or_else(|why| why.to_string(), |key| key.to_string())
     }
 
     #[test]

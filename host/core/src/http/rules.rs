@@ -7,7 +7,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::{HostPattern, Redactor, Secret};
-use crate::{names::quoted, outcome::Fault};
+use crate::{invalid::InvalidValue, names::quoted, outcome::Fault};
 
 /// Maximum URL length in bytes. Servers accept less.
 const MAX_URL: usize = 16 << 10;
@@ -16,7 +16,7 @@ const MAX_URL: usize = 16 << 10;
 pub struct AddedHeader {
     pub name: String,
     /// The value, or the reason that it cannot be set.
-    pub value: Result<Secret, String>,
+    pub value: Result<Secret, InvalidValue>,
     /// Environment variables in the value, for display.
     pub variables: Vec<String>,
 }
@@ -170,7 +170,7 @@ impl AllowedUrl<'_> {
     }
 }
 
-fn header_problem(header: &AddedHeader, key: &HostPattern, why: &str) -> String {
+fn header_problem(header: &AddedHeader, key: &HostPattern, why: &InvalidValue) -> String {
     format!("header {} for {key} {why}", header.name)
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::header;
-use crate::names::quoted;
+use crate::{invalid::InvalidValue, names::quoted};
 
 /// A value that `Debug` never prints.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,13 +38,13 @@ pub struct SecretTemplate(Vec<SecretTemplatePart>);
 #[derive(Debug, Clone)]
 pub struct FilledTemplate {
     /// The value, or the reason that it cannot be set: `needs the environment variable X, which is not set`.
-    pub value: Result<Secret, String>,
+    pub value: Result<Secret, InvalidValue>,
     /// Parts to redact from responses.
     pub secrets: Vec<Secret>,
 }
 
 impl SecretTemplate {
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         if !header::is_value(text.as_bytes()) {
             return Err("a header value must not contain line breaks or control characters".into());
         }
@@ -52,7 +52,7 @@ impl SecretTemplate {
     }
 
     /// Parses any text with variables. The error describes the fault.
-    pub fn parse_text(text: &str) -> Result<Self, String> {
+    pub fn parse_text(text: &str) -> Result<Self, InvalidValue> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -63,7 +63,7 @@ impl SecretTemplate {
             if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(letter)
             {
                 let shown = quoted(name, 64);
-                return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}"));
+                return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}").into());
             }
             pieces.push(SecretTemplatePart::Text(before.to_owned()));
             pieces.push(SecretTemplatePart::Variable(name.to_owned()));
@@ -98,30 +98,23 @@ impl SecretTemplate {
     ///
     /// A value without variables is a secret if `name` suggests a credential.
     pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> FilledTemplate {
-        let mut value = String::new();
+        let failed = |why: String| FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
         let mut secrets = Vec::new();
-        for piece in &self.0 {
-            match piece {
-                SecretTemplatePart::Text(text) => value.push_str(text),
-                SecretTemplatePart::Variable(variable) => match lookup(variable) {
-                    Some(secret) if header::is_value(secret.reveal().as_bytes()) => {
-                        value.push_str(secret.reveal());
-                        secrets.push(secret);
-                    }
-                    Some(_) => {
-                        let why = format!(
-                            "cannot hold the value of the environment variable {variable}: it contains a line break \
-                            or control character"
-                        );
-                        return FilledTemplate { value: Err(why), secrets: Vec::new() };
-                    }
-                    None => {
-                        let why = format!("needs the environment variable {variable}, which is not set");
-                        return FilledTemplate { value: Err(why), secrets: Vec::new() };
-                    }
-                },
+        for variable in self.variables() {
+            match lookup(variable) {
+                Some(secret) if header::is_value(secret.reveal().as_bytes()) => secrets.push(secret),
+                Some(_) => {
+                    return failed(format!(
+                        "cannot hold the value of the environment variable {variable}: it contains a line break or \
+                        control character"
+                    ));
+                }
+                None => {
+                    return failed(format!("needs the environment variable {variable}, which is not set"));
+                }
             }
         }
+        let value = self.expand(lookup).unwrap_or_default();
         if secrets.is_empty() && is_secret_name(name) {
             secrets.push(Secret::new(value.as_str()));
         }
@@ -182,9 +175,12 @@ mod tests {
     fn missing_variables_are_named() {
         let fill =
             |text: &str| SecretTemplate::parse(text).expect("a template").fill("X-A", environment).value;
-        assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
         assert_eq!(
-            fill("${BROKEN}").map_err(|why| why.contains("BROKEN: it contains a line break")),
+            fill("${NONE}").map_err(|why| why.to_string().contains("variable NONE, which is not set")),
+            Err(true)
+        );
+        assert_eq!(
+            fill("${BROKEN}").map_err(|why| why.to_string().contains("BROKEN: it contains a line break")),
             Err(true)
         );
     }

@@ -44,6 +44,22 @@ pub struct UnknownDomain {
     pub nearest: Vec<String>,
 }
 
+/// Results of a search in anything, best first. The order is deterministic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchResult<H> {
+    pub hits: Vec<H>,
+    /// Query terms that occur in nothing that was searched.
+    pub unmatched_terms: Vec<String>,
+    /// A limitation of this search. `None` if it was complete.
+    pub note: Option<String>,
+}
+
+impl<H> Default for SearchResult<H> {
+    fn default() -> Self {
+        Self { hits: Vec::new(), unmatched_terms: Vec::new(), note: None }
+    }
+}
+
 /// Search results, best first. The order is deterministic.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PageSearchResult {

@@ -4,20 +4,8 @@
 //! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
-//! The order matters:
-//!
-//! - *respond* is outermost: it turns the faults of all stages into JSON for tools that take requests.
-//! - *observe* precedes all work, so that every call is recorded.
-//! - *admit* precedes everything that depends on the tool: an error about a schema would reveal a hidden tool.
-//! - *deadline* precedes everything that takes time, including checks of arguments and replies.
-//! - *splice* precedes *validate*, which checks the arguments as the tool gets them.
-//! - *workflow* precedes *approve*, so that users approve only calls that may run.
-//! - *compact* handles replies after *conform*, so it shortens checked data.
-//! - *rescue* returns the reply of a nested call if the tool that forwards it fails.
-//! - *conform* is next to the source, so that no stage handles an invalid reply.
-//!
-//! Future stages (suggest, cache, retry, breaker) belong between *compact* and *conform*. The
-//! host's composition root builds the list, because stages need its services.
+//! docs/architecture.md has the reason for each position. The host's composition root builds the list, because stages
+//! need its services.
 
 mod admit;
 mod approve;

@@ -27,7 +27,7 @@ use crate::{
     call::{Call, Principal},
     json, names,
     outcome::{Fault, Outcome},
-    ports::{ArtifactService, artifacts::ID_PREFIX},
+    ports::{ArtifactService, PortSetup, artifacts::ID_PREFIX},
 };
 
 /// Maximum markers in the arguments of one call.
@@ -42,7 +42,7 @@ const WORK_PANICKED: &str = "cannot insert artifacts into the arguments";
 const MAX_MEMORY: usize = 64 << 20;
 
 pub struct SpliceStage {
-    artifacts: Arc<dyn ArtifactService>,
+    artifacts: Arc<dyn PortSetup<dyn ArtifactService>>,
 }
 
 #[async_trait]
@@ -60,7 +60,7 @@ impl Stage for SpliceStage {
 }
 
 impl SpliceStage {
-    pub fn new(artifacts: Arc<dyn ArtifactService>) -> Self {
+    pub fn new(artifacts: Arc<dyn PortSetup<dyn ArtifactService>>) -> Self {
         Self { artifacts }
     }
 
@@ -102,7 +102,8 @@ impl SpliceStage {
         rest: usize,
     ) -> Result<Vec<String>, Fault> {
         let ids: Vec<String> = markers.iter().map(|marker| marker.id.clone()).collect();
-        let known = self.artifacts.info(owner, &ids).await?;
+        let artifacts = self.artifacts.port()?;
+        let known = artifacts.info(owner, &ids).await?;
         let (mut texts, mut left) = (Vec::new(), MAX_BYTES.saturating_sub(rest));
         for (number, marker) in markers.iter().enumerate() {
             let Some(artifact) = known.get(number).and_then(Option::as_ref) else {
@@ -111,7 +112,7 @@ impl SpliceStage {
             if marker.is_whole() && artifact.size > left as u64 {
                 return Err(too_large());
             }
-            let piece = self.artifacts.read(owner, &marker.id, &marker.part()).await?;
+            let piece = artifacts.read(owner, &marker.id, &marker.part()).await?;
             left = left.checked_sub(piece.text.len()).ok_or_else(too_large)?;
             texts.push(piece.text);
         }

@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use super::{MAX_INLINE_PARSE_BYTES, Next, Stage};
 use crate::{
     call::Call,
-    check_threads, json,
+    check_threads,
+    invalid::InvalidValue,
+    json,
     outcome::{Fault, Outcome},
     schema::{Schema, StepBudget, ValidationError, kind_of, too_many_steps},
 };
@@ -50,7 +52,7 @@ fn coerce_arguments(
     steps: &mut StepBudget<'_>,
 ) -> Result<(), ValidationError> {
     if !arguments.is_object() {
-        *arguments = to_object(arguments).map_err(ValidationError::Invalid)?;
+        *arguments = to_object(arguments).map_err(|why| ValidationError::Invalid(why.into()))?;
     }
     let refusal = match schema.check_with_budget(arguments, "argument", steps) {
         Err(ValidationError::Invalid(why)) => ValidationError::Invalid(why),
@@ -70,7 +72,7 @@ fn coerce_arguments(
 }
 
 /// Converts missing arguments, or an object in a string, to an object.
-fn to_object(value: &Value) -> Result<Value, String> {
+fn to_object(value: &Value) -> Result<Value, InvalidValue> {
     let parsed = match value {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => {
@@ -80,7 +82,7 @@ fn to_object(value: &Value) -> Result<Value, String> {
     };
     match parsed {
         Value::Object(_) => Ok(parsed),
-        _ => Err(format!("the arguments must be an object, got {}.", kind_of(value))),
+        _ => Err(format!("the arguments must be an object, got {}.", kind_of(value)).into()),
     }
 }
 
@@ -105,7 +107,9 @@ mod tests {
         assert_eq!(to_object(&Value::Null), Ok(json!({})));
         assert_eq!(to_object(&json!(5)), Err("the arguments must be an object, got a number.".into()));
         assert_eq!(to_object(&json!("[1]")), Err("the arguments must be an object, got a string.".into()));
-        assert!(to_object(&json!("{oops")).expect_err("not JSON").starts_with("the arguments are a string"));
+        assert!(
+            to_object(&json!("{oops")).expect_err("not JSON").to_string().starts_with("the arguments are")
+        );
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! user. An approval is bound to the tool's definition, and for destructive tools to the arguments.
 
 use std::{
-    cmp::Ordering,
     collections::HashMap,
     fmt,
     sync::{Arc, Mutex},
@@ -15,8 +14,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::Principal, catalog::ToolEntry, definition::Definition, effect::Effect, hash::sha256_hex, lock,
-    patterns::PatternList, preset::CompiledPreset, tool::ToolId,
+    call::Principal, catalog::ToolEntry, definition::ReviewedDefinition, effect::Effect, hash::sha256_hex,
+    lock, patterns::PatternList, preset::CompiledPreset, tool::ToolId,
 };
 
 /// Tools exempt from effect rules without `except`: each tool that these call is checked by itself.
@@ -29,14 +28,15 @@ pub const MAX_APPROVAL_TIME: Duration = Duration::from_secs(8 * 3_600);
 /// Maximum approvals in one store; the oldest are dropped, so the user is asked again.
 const MAX_STORED_APPROVALS: usize = 1_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How long an approval lasts, shortest first. A session may last longer than any time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ApprovalScope {
     /// The client's call and its nested calls.
     #[default]
     Call,
-    Session,
     /// This long, in any session of the same principal.
     For(Duration),
+    Session,
 }
 
 impl fmt::Display for ApprovalScope {
@@ -46,29 +46,6 @@ impl fmt::Display for ApprovalScope {
             Self::Session => f.write_str("once per session"),
             Self::For(time) => write!(f, "once every {} minutes", time.as_secs().div_ceil(60)),
         }
-    }
-}
-
-impl ApprovalScope {
-    /// Returns a sort key, shortest first. A session may last longer than any time.
-    fn order(self) -> (u8, Duration) {
-        match self {
-            Self::Call => (0, Duration::ZERO),
-            Self::For(time) => (1, time),
-            Self::Session => (2, Duration::ZERO),
-        }
-    }
-}
-
-impl PartialOrd for ApprovalScope {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for ApprovalScope {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.order().cmp(&other.order())
     }
 }
 
@@ -157,7 +134,7 @@ impl ApprovalKey {
             principal: principal.clone(),
             preset: Arc::clone(preset),
             tool: entry.id.clone(),
-            definition: Definition::from_tool(&entry.declared).digest,
+            definition: ReviewedDefinition::from_tool(&entry.declared).digest,
             arguments: (!any).then(|| sha256_hex(arguments.to_string())),
         }
     }

@@ -1,11 +1,11 @@
 //! Capabilities of gates, their imports by components, and their grants in presets.toml. Grants, denial messages and
 //! the report of `gates inspect` are all derived from [`Capability::ALL`].
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{names, outcome::Fault};
+use crate::{invalid::InvalidValue, names, outcome::Fault, util::enum_words::enum_words};
 
 /// A group of host functions; one WIT interface each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,42 +44,14 @@ pub enum AccessLevel {
     Full,
 }
 
+// The words are the names of the WIT interfaces and of the grants.
+enum_words! { Capability {
+    Context: "context", Text: "text", Knowledge: "knowledge", Documents: "documents", Catalog: "catalog", Kv: "kv",
+    Models: "models", Artifacts: "artifacts", Servers: "servers", ServersAdmin: "servers-admin",
+    Elicitation: "elicitation", Sampling: "sampling", Http: "http",
+} }
+
 impl Capability {
-    pub const ALL: [Self; 13] = [
-        Self::Context,
-        Self::Text,
-        Self::Knowledge,
-        Self::Documents,
-        Self::Catalog,
-        Self::Kv,
-        Self::Models,
-        Self::Artifacts,
-        Self::Servers,
-        Self::ServersAdmin,
-        Self::Elicitation,
-        Self::Sampling,
-        Self::Http,
-    ];
-
-    /// Returns the name of the WIT interface and of the grant.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Context => "context",
-            Self::Text => "text",
-            Self::Knowledge => "knowledge",
-            Self::Documents => "documents",
-            Self::Catalog => "catalog",
-            Self::Http => "http",
-            Self::Kv => "kv",
-            Self::Models => "models",
-            Self::Artifacts => "artifacts",
-            Self::Servers => "servers",
-            Self::ServersAdmin => "servers-admin",
-            Self::Elicitation => "elicitation",
-            Self::Sampling => "sampling",
-        }
-    }
-
     /// Returns true if every gate has it.
     pub const fn always_granted(self) -> bool {
         matches!(self, Self::Context | Self::Text)
@@ -109,12 +81,6 @@ impl Capability {
     }
 }
 
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedCapabilities {
     /// Gatehouse's own interfaces, sorted.
@@ -129,7 +95,7 @@ pub struct Grants(BTreeMap<Capability, AccessLevel>);
 
 impl Grants {
     /// Parses entries such as `knowledge:read`. The error names the entry and lists the valid ones.
-    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidValue> {
         let mut grants = BTreeMap::new();
         for entry in entries {
             let (name, access) = match entry.split_once(':') {
@@ -148,12 +114,14 @@ impl Grants {
                 return Err(format!(
                     "'{block}' is not granted by an entry; write a block [gates.<name>.{block}] that lists what it \
                     may access"
-                ));
+                ).into());
             }
             let Some(capability) = found else {
                 let known = Capability::grantable();
                 let near = names::did_you_mean(entry, known.iter().map(String::as_str));
-                return Err(format!("unknown grant '{entry}'; the grants are {}.{near}", known.join(", ")));
+                return Err(
+                    format!("unknown grant '{entry}'; the grants are {}.{near}", known.join(", ")).into()
+                );
             };
             let widest = grants.entry(capability).or_insert(access);
             *widest = access.max(*widest);
@@ -224,7 +192,7 @@ mod tests {
 
     #[test]
     fn unknown_grants_are_named() {
-        let error = Grants::parse(["knowlege"]).expect_err("unknown");
+        let error = Grants::parse(["knowlege"]).expect_err("unknown").to_string();
         assert_eq!(
             error,
             "unknown grant 'knowlege'; the grants are knowledge, knowledge:read, documents, catalog, kv, models, \
@@ -232,7 +200,7 @@ mod tests {
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());
-        let block = Grants::parse(["http"]).expect_err("a block");
+        let block = Grants::parse(["http"]).expect_err("a block").to_string();
         assert!(block.contains("write a block [gates.<name>.http]"), "{block}");
         let granted = Grants::default().with_block(Capability::Http);
         assert_eq!(

@@ -9,6 +9,7 @@ use crate::{
     approval,
     catalog::ToolEntry,
     preset::{CompiledPreset, PresetError},
+    util::enum_words::enum_words,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -65,17 +66,12 @@ pub enum ToolList {
     ApproveExcept,
 }
 
-impl ToolList {
-    /// Returns the key in presets.toml.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Listed => "listed",
-            Self::ApproveTools => "approve.tools",
-            Self::ApproveExcept => "approve.except",
-        }
-    }
+// The words are the keys in presets.toml.
+enum_words! { ToolList {
+    Deny: "deny", Listed: "listed", ApproveTools: "approve.tools", ApproveExcept: "approve.except"
+} }
 
+impl ToolList {
     /// Returns the names of a tool that this list's patterns can match.
     fn names(self, entry: &ToolEntry) -> Vec<String> {
         match self {

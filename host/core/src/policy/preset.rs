@@ -77,7 +77,7 @@ pub struct Preset {
 }
 
 /// A preset with everything that it extends merged, and globs compiled.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CompiledPreset {
     pub preset: String,
     /// False if it was made from gates that the user named one by one.
@@ -136,23 +136,7 @@ impl CompiledPreset {
 
     /// Creates a preset with only these sources, as for MCP_ENABLED_GATES.
     pub fn from_sources(preset: &str, sources: Vec<(SourceId, Map<String, Value>)>) -> Self {
-        Self {
-            preset: preset.into(),
-            declared: false,
-            description: None,
-            sources,
-            aliases: BTreeMap::new(),
-            tools: BTreeMap::new(),
-            structured: StructuredOutputMode::Off,
-            filters_on: true,
-            filters: BTreeMap::new(),
-            proxied: None,
-            listed: None,
-            approvals: Vec::new(),
-            workflow: Vec::new(),
-            project: None,
-            deny: PatternList::default(),
-        }
+        Self { preset: preset.into(), sources, filters_on: true, ..Self::default() }
     }
 
     pub fn gates(&self) -> impl Iterator<Item = &Arc<str>> {

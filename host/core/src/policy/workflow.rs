@@ -5,7 +5,9 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use crate::{catalog::ToolEntry, effect::Intent, forwarding::forwards, tool::ToolSpec};
+use crate::{
+    catalog::ToolEntry, effect::Intent, forwarding::forwards, invalid::InvalidValue, tool::ToolSpec,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowStep {
@@ -83,7 +85,7 @@ pub fn steps_for(all: &[WorkflowStep], intent: Intent) -> Vec<&WorkflowStep> {
 
 /// Checks that tools can take every step, and that no steps wait for each other. The error is a sentence about the
 /// preset.
-pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), String> {
+pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), InvalidValue> {
     let mut reached = BTreeSet::new();
     for entry in entries {
         if takes_requests(entry) {
@@ -102,7 +104,8 @@ pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), S
             gates.proxy = {{ request = true }}",
             step.intents_in_words(),
             step.workflow
-        ));
+        )
+        .into());
     }
     let mut open: Vec<&WorkflowStep> = all.iter().collect();
     loop {
@@ -117,7 +120,7 @@ pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), S
                     leave it",
                     step.intents_in_words(),
                     step.workflow
-                ));
+                ).into());
             }
             Some(_) => open = left,
         }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Fault;
-pub use crate::page::MatchQuality;
+pub use crate::page::{MatchQuality, SearchResult};
 
 /// An indexed directory or git checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,14 +56,7 @@ pub struct DocumentHit {
     pub best: Option<LineRange>,
 }
 
-/// Search results, best first. The order is deterministic.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct DocumentSearchResult {
-    pub hits: Vec<DocumentHit>,
-    /// Query terms that occur in no document of the repository.
-    pub unmatched_terms: Vec<String>,
-    pub note: Option<String>,
-}
+pub type DocumentSearchResult = SearchResult<DocumentHit>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {

@@ -17,6 +17,14 @@ pub struct IndexOptions {
     pub persist_path: Option<PathBuf>,
 }
 
+/// Whether a write changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteMode {
+    Apply,
+    /// Everything is checked and reported, but nothing changes.
+    Preview,
+}
+
 /// A callback for indexing progress: (pages done, total pages).
 pub type OnPageProgress<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
@@ -41,43 +49,52 @@ pub trait KnowledgeGraph: Send + Sync {
     async fn neighbors(&self, id: &str) -> Result<Vec<PageNeighbor>, Fault>;
 
     /// Writes pages atomically.
-    async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
+    async fn write(&self, drafts: Vec<PageDraft>, mode: WriteMode) -> Result<IndexReport, Fault>;
 
     /// Changes a page and its wiki file. `stamp` sets its date to now.
+    async fn edit(
+        &self,
+        id: &str,
+        changes: PageChanges,
+        wiki_dir: Option<PathBuf>,
+        stamp: bool,
+        mode: WriteMode,
+    ) -> Result<PatchReport, Fault>;
+
+    /// Makes the stored pages of a wiki directory equal to the directory. Atomic: a failure changes nothing.
+    async fn index_wiki(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: OnPageProgress<'_>,
+        mode: WriteMode,
+    ) -> Result<IndexReport, Fault>;
+
+    async fn stats(&self) -> Result<EngineStatistics, Fault>;
+
+    /// Applies [`KnowledgeGraph::write`].
+    async fn upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault> {
+        self.write(drafts, WriteMode::Apply).await
+    }
+
+    /// Applies [`KnowledgeGraph::edit`].
     async fn patch(
         &self,
         id: &str,
         changes: PageChanges,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
-    ) -> Result<PatchReport, Fault>;
+    ) -> Result<PatchReport, Fault> {
+        self.edit(id, changes, wiki_dir, stamp, WriteMode::Apply).await
+    }
 
-    /// Makes the stored pages of a wiki directory equal to the directory. Atomic: a failure changes nothing.
+    /// Applies [`KnowledgeGraph::index_wiki`].
     async fn index(
         &self,
         root: Option<PathBuf>,
         options: IndexOptions,
         progress: OnPageProgress<'_>,
-    ) -> Result<IndexReport, Fault>;
-
-    /// Reports what [`KnowledgeGraph::upsert`] would do, and changes nothing.
-    async fn preview_upsert(&self, drafts: Vec<PageDraft>) -> Result<IndexReport, Fault>;
-
-    async fn preview_patch(
-        &self,
-        id: &str,
-        changes: PageChanges,
-        wiki_dir: Option<PathBuf>,
-        stamp: bool,
-    ) -> Result<PatchReport, Fault>;
-
-    /// Reports what [`KnowledgeGraph::index`] would do. Reads the directory, and changes nothing.
-    async fn preview_index(
-        &self,
-        root: Option<PathBuf>,
-        options: IndexOptions,
-        progress: OnPageProgress<'_>,
-    ) -> Result<IndexReport, Fault>;
-
-    async fn stats(&self) -> Result<EngineStatistics, Fault>;
+    ) -> Result<IndexReport, Fault> {
+        self.index_wiki(root, options, progress, WriteMode::Apply).await
+    }
 }

@@ -34,6 +34,12 @@ pub use servers::ServerRegistry;
 pub use text::{TextCompressor, TokenCounter};
 pub use tool_index::ToolIndex;
 
+/// A port that may be set up on first use, which the functions of the port therefore need not know.
+pub trait PortSetup<P: ?Sized>: Send + Sync {
+    /// Returns the port, set up if necessary. `unavailable` if its configuration is invalid.
+    fn port(&self) -> Result<&P, Fault>;
+}
+
 /// The time of day, as a port so that tests and replays can set it. Deadlines use the runtime's monotonic timer instead.
 pub trait Clock: Send + Sync {
     /// Returns milliseconds since 1970-01-01T00:00:00Z.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-pub use crate::page::MatchQuality;
+pub use crate::page::{MatchQuality, SearchResult};
 use crate::{
     definition::DefinitionKind,
     outcome::Fault,
@@ -102,14 +102,8 @@ pub struct ToolHit {
     pub fit: MatchQuality,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct ToolSearchResult {
-    /// Best first, without hits that no longer match the query. The order is deterministic.
-    pub hits: Vec<ToolHit>,
-    /// Query terms that occur in no searchable tool.
-    pub unmatched_terms: Vec<String>,
-    pub note: Option<String>,
-}
+/// Tools that match a query, without hits that no longer do.
+pub type ToolSearchResult = SearchResult<ToolHit>;
 
 pub type ToolFilter<'a> = &'a (dyn Fn(&ToolId) -> bool + Send + Sync);
 

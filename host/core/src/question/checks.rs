@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use super::{MAX_FORM_BYTES, MAX_FORM_FIELDS, MAX_URL_BYTES};
-use crate::{json, names, schema::Schema};
+use crate::{invalid::InvalidValue, json, names, schema::Schema};
 
 /// Checks that a form is an object of primitive fields, as MCP requires.
-pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), String> {
+pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), InvalidValue> {
     let size = json::encoded_len(form);
     if size > MAX_FORM_BYTES {
-        return Err(format!("its form is {size} bytes; the limit is {MAX_FORM_BYTES}"));
+        return Err(format!("its form is {size} bytes; the limit is {MAX_FORM_BYTES}").into());
     }
     if form.get("type").and_then(Value::as_str) != Some("object") {
         return Err("its form must be a schema of type object".into());
@@ -21,7 +21,7 @@ pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), String> {
         return Err("its form has no properties".into());
     };
     if fields.len() > MAX_FORM_FIELDS {
-        return Err(format!("its form has {} fields; the limit is {MAX_FORM_FIELDS}", fields.len()));
+        return Err(format!("its form has {} fields; the limit is {MAX_FORM_FIELDS}", fields.len()).into());
     }
     for (name, field) in fields {
         let plain = match field.get("type").and_then(Value::as_str) {
@@ -35,10 +35,11 @@ pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), String> {
             return Err(format!(
                 "the field '{}' of its form must be a string, number, boolean or choice",
                 names::quoted(name, 64)
-            ));
+            )
+            .into());
         }
     }
-    Schema::measure(form).map(|_| ()).map_err(|why| format!("its form {why}"))
+    Schema::measure(form).map(|_| ()).map_err(|why| format!("its form {why}").into())
 }
 
 fn is_choice(items: &Value) -> bool {
@@ -47,11 +48,12 @@ fn is_choice(items: &Value) -> bool {
 }
 
 /// Checks that a URL can be shown in full and is encrypted, or local.
-pub(super) fn check_url(url: &str) -> Result<(), String> {
+pub(super) fn check_url(url: &str) -> Result<(), InvalidValue> {
     if url.len() > MAX_URL_BYTES || !url.is_ascii() || url.contains(|c: char| c.is_control()) {
         return Err(format!(
             "its URL must be at most {MAX_URL_BYTES} bytes of ASCII without control characters"
-        ));
+        )
+        .into());
     }
     let parsed = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
     let loopback = match parsed.host() {

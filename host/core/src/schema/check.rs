@@ -12,24 +12,13 @@ use super::{
         BoundKind, ContainsKeyword, CountedPart, IfKeyword, ItemsKeyword, Keyword, MembersKeyword,
         SchemaNodeId, SchemaTree, SizeLimit,
     },
-    number,
     step_budget::{CheckInterrupt, StepBudget},
-    value::{are_unique, equal},
+    value::{are_unique, compare, equal, is_multiple},
     violation::{Violation, quoted_value},
 };
 use crate::names;
 
-#[derive(Debug)]
-pub(super) enum CheckError {
-    Invalid(Violation),
-    Stopped(CheckInterrupt),
-}
-
-impl From<CheckInterrupt> for CheckError {
-    fn from(stopped: CheckInterrupt) -> Self {
-        Self::Stopped(stopped)
-    }
-}
+type CheckError = super::CheckError<Violation>;
 
 pub(super) struct SchemaChecker<'t, 'e, 'a> {
     pub(super) tree: &'t SchemaTree,
@@ -98,12 +87,12 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             }
             (Keyword::Enum(choices), _) => self.choice(choices, value),
             (Keyword::Number(bound, limit), Value::Number(number)) => {
-                let holds = match (bound, number::compare(number, limit)) {
+                let holds = match (bound, compare(number, limit)) {
                     (BoundKind::AtLeast, order) => order != Ordering::Less,
                     (BoundKind::AtMost, order) => order != Ordering::Greater,
                     (BoundKind::MoreThan, order) => order == Ordering::Greater,
                     (BoundKind::LessThan, order) => order == Ordering::Less,
-                    (BoundKind::MultipleOf, _) => number::is_multiple(number, limit),
+                    (BoundKind::MultipleOf, _) => is_multiple(number, limit),
                 };
                 self.ensure(holds, || format!("must be {} {limit}, got {number}", bound.as_str()))
             }
@@ -132,8 +121,8 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 self.ensure(!matched, || "is an excluded value".into())
             }
             Keyword::If(keyword) => self.condition(keyword, value),
-            Keyword::UnevaluatedItems(rest) => self.unevaluated_items(id, *rest, value),
-            Keyword::UnevaluatedProperties(rest) => self.unevaluated_members(id, *rest, value),
+            Keyword::UnevaluatedItems(rest) if value.is_array() => self.unevaluated(id, *rest, value),
+            Keyword::UnevaluatedProperties(rest) if value.is_object() => self.unevaluated(id, *rest, value),
             _ => Ok(()),
         }
     }

@@ -1,38 +1,44 @@
-//! Parses keywords with subschemas. Keywords that are unknown here and in [`super::assertions`] are annotations.
+//! Parses keywords. Unknown ones are annotations; an invalid one makes the schema invalid.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::{
-    assertions::{array, count, plain, text, texts, type_mismatch},
-    node::{ContainsKeyword, IfKeyword, ItemsKeyword, Keyword, MembersKeyword, SchemaNodeId},
-    read::{SchemaReader, SubschemaShape, subschema_shape},
+    kind_of,
+    node::{
+        BoundKind, ContainsKeyword, CountedPart, IfKeyword, ItemsKeyword, Keyword, MembersKeyword,
+        SchemaNodeId, SizeLimit, TypeSet,
+    },
+    read::SchemaReader,
+    value::float,
 };
-
-const GROUPED_KEYWORDS: [&str; 10] = [
-    "properties",
-    "patternProperties",
-    "additionalProperties",
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "if",
-    "then",
-    "else",
-    "contains",
-];
+use crate::{invalid::InvalidValue, names::quoted};
 
 impl<'a> SchemaReader<'a> {
-    pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, String> {
+    pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
         let mut keywords = Vec::new();
         for (keyword, value) in object {
             self.with_path(keyword, |reader| {
                 keywords.extend(plain(keyword, value)?);
-                match keyword.as_str() {
-                    "pattern" => keywords.push(Keyword::Pattern(reader.pattern(text(value)?)?)),
-                    "dependencies" => keywords.extend(reader.dependencies(value)?),
-                    known if GROUPED_KEYWORDS.contains(&known) => {}
-                    _ => keywords.extend(reader.applicator(keyword, value)?),
-                }
+                let parsed = match keyword.as_str() {
+                    "pattern" => Keyword::Pattern(reader.pattern(text(value)?)?),
+                    "not" => Keyword::Not(reader.schema(value)?),
+                    "propertyNames" => Keyword::PropertyNames(reader.schema(value)?),
+                    "unevaluatedItems" => Keyword::UnevaluatedItems(reader.schema(value)?),
+                    "unevaluatedProperties" => Keyword::UnevaluatedProperties(reader.schema(value)?),
+                    "allOf" => Keyword::AllOf(reader.list(value)?),
+                    "anyOf" => Keyword::AnyOf(reader.list(value)?),
+                    "oneOf" => Keyword::OneOf(reader.list(value)?),
+                    "dependentSchemas" => Keyword::DependentSchemas(reader.map(value)?),
+                    "dependencies" => {
+                        keywords.extend(reader.dependencies(value)?);
+                        return Ok(());
+                    }
+                    // Definitions are parsed here, and counted at each reference.
+                    "$defs" | "definitions" => return reader.map(value).map(drop),
+                    // Parsed below, or an annotation.
+                    _ => return Ok(()),
+                };
+                keywords.push(parsed);
                 Ok(())
             })?;
         }
@@ -47,67 +53,36 @@ impl<'a> SchemaReader<'a> {
     fn with_path<T>(
         &mut self,
         step: impl Into<String>,
-        read: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&mut Self) -> Result<T, InvalidValue>,
+    ) -> Result<T, InvalidValue> {
         self.path.push(step.into());
         let value = read(self)?;
         self.path.pop();
         Ok(value)
     }
 
-    /// Parses a keyword with subschemas that does not depend on other keywords.
-    fn applicator(&mut self, keyword: &str, value: &'a Value) -> Result<Option<Keyword>, String> {
-        Ok(match subschema_shape(keyword) {
-            SubschemaShape::Schema => {
-                let id = self.schema(value)?;
-                match keyword {
-                    "not" => Some(Keyword::Not(id)),
-                    "propertyNames" => Some(Keyword::PropertyNames(id)),
-                    "unevaluatedItems" => Some(Keyword::UnevaluatedItems(id)),
-                    "unevaluatedProperties" => Some(Keyword::UnevaluatedProperties(id)),
-                    _ => None,
-                }
-            }
-            SubschemaShape::List => {
-                let list = self.list(value)?;
-                match keyword {
-                    "allOf" => Some(Keyword::AllOf(list)),
-                    "anyOf" => Some(Keyword::AnyOf(list)),
-                    "oneOf" => Some(Keyword::OneOf(list)),
-                    _ => None,
-                }
-            }
-            SubschemaShape::Map => {
-                let map = self.map(value)?;
-                // Definitions are parsed here, and counted at each reference.
-                (keyword == "dependentSchemas").then_some(Keyword::DependentSchemas(map))
-            }
-            SubschemaShape::Either | SubschemaShape::Other => None,
-        })
-    }
-
     fn read_keyword(
         &mut self,
         object: &'a Map<String, Value>,
         keyword: &str,
-    ) -> Result<Option<SchemaNodeId>, String> {
+    ) -> Result<Option<SchemaNodeId>, InvalidValue> {
         let read = |value| self.with_path(keyword, |reader| reader.schema(value));
         object.get(keyword).map(read).transpose()
     }
 
-    fn list(&mut self, value: &'a Value) -> Result<Vec<SchemaNodeId>, String> {
+    fn list(&mut self, value: &'a Value) -> Result<Vec<SchemaNodeId>, InvalidValue> {
         let items = array(value)?.iter().enumerate();
         items.map(|(at, item)| self.with_path(at.to_string(), |reader| reader.schema(item))).collect()
     }
 
-    fn map(&mut self, value: &'a Value) -> Result<Vec<(String, SchemaNodeId)>, String> {
+    fn map(&mut self, value: &'a Value) -> Result<Vec<(String, SchemaNodeId)>, InvalidValue> {
         let map = value.as_object().ok_or_else(|| type_mismatch(value, "an object"))?;
         map.iter()
             .map(|(name, item)| Ok((name.clone(), self.with_path(name, |reader| reader.schema(item))?)))
             .collect()
     }
 
-    fn members(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn members(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let mut members = MembersKeyword::default();
         if let Some(value) = object.get("properties") {
             members.named = self.with_path("properties", |reader| reader.map(value))?.into_iter().collect();
@@ -125,7 +100,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Parses `prefixItems` and `items`, called `items` and `additionalItems` in earlier drafts.
-    fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let tuple = object.get("items").is_some_and(Value::is_array);
         if tuple && object.contains_key("prefixItems") {
             return Err(
@@ -141,14 +116,14 @@ impl<'a> SchemaReader<'a> {
         Ok((rest.is_some() || !ids.is_empty()).then_some(Keyword::Items(ItemsKeyword { first: ids, rest })))
     }
 
-    fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let bound = |keyword: &str| object.get(keyword).map(count).transpose();
         let (min, max) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
         let schema = self.read_keyword(object, "contains")?;
         Ok(schema.map(|schema| Keyword::Contains(ContainsKeyword { schema, min, max })))
     }
 
-    fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, String> {
+    fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let condition = self.read_keyword(object, "if")?;
         let then = self.read_keyword(object, "then")?;
         let otherwise = self.read_keyword(object, "else")?;
@@ -156,7 +131,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Parses `dependencies`, now split into `dependentRequired` and `dependentSchemas`.
-    fn dependencies(&mut self, value: &'a Value) -> Result<[Keyword; 2], String> {
+    fn dependencies(&mut self, value: &'a Value) -> Result<[Keyword; 2], InvalidValue> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
         for (name, needs) in value.as_object().ok_or_else(|| type_mismatch(value, "an object"))? {
             self.with_path(name, |reader| {
@@ -170,4 +145,90 @@ impl<'a> SchemaReader<'a> {
         }
         Ok([Keyword::DependentRequired(required), Keyword::DependentSchemas(schemas)])
     }
+}
+
+/// Parses a keyword without subschemas or patterns. `None` for annotations and unknown keywords.
+fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, InvalidValue> {
+    Ok(Some(match keyword {
+        "type" => Keyword::Type(types(value)?),
+        "const" => Keyword::Const(value.clone()),
+        "enum" => Keyword::Enum(array(value)?.clone()),
+        "minimum" => Keyword::Number(BoundKind::AtLeast, number(value)?),
+        "maximum" => Keyword::Number(BoundKind::AtMost, number(value)?),
+        "exclusiveMinimum" => Keyword::Number(BoundKind::MoreThan, number(value)?),
+        "exclusiveMaximum" => Keyword::Number(BoundKind::LessThan, number(value)?),
+        "multipleOf" => match number(value)? {
+            step if float(&step) > 0.0 => Keyword::Number(BoundKind::MultipleOf, step),
+            _ => return Err("has a multipleOf that is not greater than 0".into()),
+        },
+        "minLength" => size(BoundKind::AtLeast, CountedPart::Character, value)?,
+        "maxLength" => size(BoundKind::AtMost, CountedPart::Character, value)?,
+        "minItems" => size(BoundKind::AtLeast, CountedPart::Item, value)?,
+        "maxItems" => size(BoundKind::AtMost, CountedPart::Item, value)?,
+        "minProperties" => size(BoundKind::AtLeast, CountedPart::Member, value)?,
+        "maxProperties" => size(BoundKind::AtMost, CountedPart::Member, value)?,
+        "required" => Keyword::Required(texts(value)?),
+        "dependentRequired" => {
+            let map = value.as_object().ok_or_else(|| type_mismatch(value, "an object"))?;
+            let read = map.iter().map(|(name, needs)| Ok((name.clone(), texts(needs)?)));
+            Keyword::DependentRequired(read.collect::<Result<_, InvalidValue>>()?)
+        }
+        "uniqueItems" => match value.as_bool().ok_or_else(|| type_mismatch(value, "true or false"))? {
+            true => Keyword::UniqueItems,
+            false => return Ok(None),
+        },
+        "title" | "description" | "$comment" | "$id" => return text(value).map(|_| None),
+        _ => return Ok(None),
+    }))
+}
+
+const TYPE_LIST: &str = "array, boolean, integer, null, number, object and string";
+
+fn types(value: &Value) -> Result<TypeSet, InvalidValue> {
+    let named = |value: &Value| {
+        let unknown = || match value.as_str() {
+            Some(name) => {
+                format!("has the unknown type '{}'; the types are {TYPE_LIST}", quoted(name, 64)).into()
+            }
+            None => type_mismatch(value, "a JSON Schema type"),
+        };
+        value.as_str().and_then(TypeSet::from_name).ok_or_else(unknown)
+    };
+    match value {
+        Value::Array(many) => {
+            let (first, rest) = many.split_first().ok_or("has an empty list of types")?;
+            rest.iter().try_fold(named(first)?, |all, one| Ok(all.union(named(one)?)))
+        }
+        one => named(one),
+    }
+}
+
+fn size(bound: BoundKind, part: CountedPart, value: &Value) -> Result<Keyword, InvalidValue> {
+    Ok(Keyword::Size(SizeLimit { bound, part, limit: count(value)? }))
+}
+
+fn number(value: &Value) -> Result<Number, InvalidValue> {
+    value.as_number().cloned().ok_or_else(|| type_mismatch(value, "a number"))
+}
+
+fn count(value: &Value) -> Result<u64, InvalidValue> {
+    let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
+    let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
+    count.ok_or_else(|| type_mismatch(value, "a non-negative integer"))
+}
+
+fn text(value: &Value) -> Result<&str, InvalidValue> {
+    value.as_str().ok_or_else(|| type_mismatch(value, "a string"))
+}
+
+fn texts(value: &Value) -> Result<Vec<String>, InvalidValue> {
+    array(value)?.iter().map(|item| text(item).map(str::to_owned)).collect()
+}
+
+fn array(value: &Value) -> Result<&Vec<Value>, InvalidValue> {
+    value.as_array().ok_or_else(|| type_mismatch(value, "an array"))
+}
+
+fn type_mismatch(value: &Value, expected: &str) -> InvalidValue {
+    format!("has {} instead of {expected}", kind_of(value)).into()
 }

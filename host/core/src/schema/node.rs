@@ -214,7 +214,7 @@ impl TypeSet {
         let own = match value {
             Value::String(_) => 1,
             Value::Number(number) if self.0 & (INTEGER_BIT | NUMBER_BIT) == INTEGER_BIT => {
-                return super::number::is_integer(number);
+                return super::value::is_integer(number);
             }
             Value::Number(_) => NUMBER_BIT,
             Value::Bool(_) => 1 << 3,

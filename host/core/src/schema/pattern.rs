@@ -13,6 +13,7 @@ use regex_automata::{
 };
 
 use super::step_budget::{CheckInterrupt, StepBudget};
+use crate::{invalid::InvalidValue, names::quoted};
 
 /// Maximum bytes of an automaton.
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;
@@ -30,9 +31,9 @@ pub(super) struct SchemaPattern {
 
 impl SchemaPattern {
     /// Compiles an ECMA-262 expression. The error describes the fault.
-    pub(super) fn new(source: &str) -> Result<Self, String> {
+    pub(super) fn new(source: &str) -> Result<Self, InvalidValue> {
         let wrong =
-            |why: &str| format!("has the pattern '{}', which {why}", crate::names::quoted(source, 80));
+            |why: &str| InvalidValue::from(format!("has the pattern '{}', which {why}", quoted(source, 80)));
         let translated = jsonschema_regex::to_rust_regex(source)
             .map_err(|()| wrong("is not a regular expression, or uses look-around or back-references"))?;
         let config = thompson::Config::new()
@@ -211,7 +212,7 @@ mod tests {
             ("((((a{200}){200}){200}){200})", "more than 262144 bytes"),
         ] {
             let error = SchemaPattern::new(pattern).expect_err("refused");
-            assert!(error.contains(why), "{error}");
+            assert!(error.to_string().contains(why), "{error}");
         }
     }
 

@@ -16,7 +16,7 @@ use super::{
     node::{Keyword, SchemaNode, SchemaNodeId, SchemaTree},
     pattern::SchemaPattern,
 };
-use crate::names::quoted;
+use crate::{invalid::InvalidValue, names::quoted};
 
 /// Maximum number of schemas in a schema, with references expanded.
 pub(super) const MAX_WEIGHT: u64 = 20_000;
@@ -45,7 +45,7 @@ pub(super) struct ReadSchema {
 }
 
 /// Parses a schema. The error completes a sentence about the schema.
-pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
+pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, InvalidValue> {
     let mut reader = SchemaReader {
         root,
         nodes: Vec::new(),
@@ -61,7 +61,7 @@ pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
             pattern_bytes: reader.patterns.values().map(|pattern| pattern.bytes()).sum(),
         }),
         Err(why) if reader.path.is_empty() => Err(why),
-        Err(why) => Err(format!("{why} (at '{}')", quoted(&reader.path.join("."), 100))),
+        Err(why) => Err(format!("{why} (at '{}')", quoted(&reader.path.join("."), 100)).into()),
     }
 }
 
@@ -79,18 +79,18 @@ pub(super) struct SchemaReader<'a> {
 }
 
 impl<'a> SchemaReader<'a> {
-    pub(super) fn schema(&mut self, value: &'a Value) -> Result<SchemaNodeId, String> {
+    pub(super) fn schema(&mut self, value: &'a Value) -> Result<SchemaNodeId, InvalidValue> {
         match value {
             Value::Bool(true) => self.add(vec![]),
             Value::Bool(false) => self.add(vec![Keyword::Never]),
             Value::Object(object) => self.object(object),
-            other => Err(format!("has {} instead of a schema", super::kind_of(other))),
+            other => Err(format!("has {} instead of a schema", super::kind_of(other)).into()),
         }
     }
 
-    fn object(&mut self, object: &'a Map<String, Value>) -> Result<SchemaNodeId, String> {
+    fn object(&mut self, object: &'a Map<String, Value>) -> Result<SchemaNodeId, InvalidValue> {
         if self.depth >= MAX_DEPTH {
-            return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
+            return Err(format!("is nested more than {MAX_HEIGHT} levels deep").into());
         }
         self.reject_rebasing(object)?;
         self.depth += 1;
@@ -111,11 +111,11 @@ impl<'a> SchemaReader<'a> {
     }
 
     /// Rejects keywords that change the base, dialect or identity of this subschema.
-    fn reject_rebasing(&self, object: &Map<String, Value>) -> Result<(), String> {
+    fn reject_rebasing(&self, object: &Map<String, Value>) -> Result<(), InvalidValue> {
         const REBASING_KEYWORDS: [&str; 5] =
             ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"];
         if let Some(keyword) = REBASING_KEYWORDS.iter().find(|keyword| object.contains_key(**keyword)) {
-            return Err(format!("uses {keyword}; refer to '#/$defs/name' instead"));
+            return Err(format!("uses {keyword}; refer to '#/$defs/name' instead").into());
         }
         // An anchor is harmless, because a reference to it is rejected.
         if object.get("$anchor").is_some_and(|name| !name.is_string()) {
@@ -123,7 +123,7 @@ impl<'a> SchemaReader<'a> {
         }
         if self.depth > 0 {
             if let Some(keyword) = ["$id", "$schema"].iter().find(|keyword| object.contains_key(**keyword)) {
-                return Err(format!("uses {keyword} in a subschema, which only the root may have"));
+                return Err(format!("uses {keyword} in a subschema, which only the root may have").into());
             }
             let rebases = self.dialect.is_some_and(|dialect| dialect.contains("draft-04"));
             if rebases && object.get("id").is_some_and(Value::is_string) {
@@ -136,17 +136,17 @@ impl<'a> SchemaReader<'a> {
             let named = named.strip_prefix("https://").or_else(|| named.strip_prefix("http://"));
             if !named.is_some_and(|named| DIALECTS.contains(&named)) {
                 let given = quoted(&given.to_string(), 80);
-                return Err(format!("has the unknown dialect {given}; use 2020-12 or draft-07"));
+                return Err(format!("has the unknown dialect {given}; use 2020-12 or draft-07").into());
             }
         }
         Ok(())
     }
 
-    fn resolve_reference(&mut self, target: &'a str) -> Result<SchemaNodeId, String> {
+    fn resolve_reference(&mut self, target: &'a str) -> Result<SchemaNodeId, InvalidValue> {
         let shown = quoted(target, 80);
         match self.resolved.get(target) {
             Some(Some(id)) => return Ok(*id),
-            Some(None) => return Err(format!("refers to itself through '{shown}'")),
+            Some(None) => return Err(format!("refers to itself through '{shown}'").into()),
             None => {}
         }
         if target == "#" {
@@ -163,19 +163,19 @@ impl<'a> SchemaReader<'a> {
         Ok(id)
     }
 
-    pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<SchemaPattern>, String> {
+    pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<SchemaPattern>, InvalidValue> {
         if let Some(known) = self.patterns.get(source) {
             return Ok(Arc::clone(known));
         }
         if self.patterns.len() == MAX_PATTERNS {
-            return Err(format!("has more than {MAX_PATTERNS} patterns"));
+            return Err(format!("has more than {MAX_PATTERNS} patterns").into());
         }
         let pattern = Arc::new(SchemaPattern::new(source)?);
         self.patterns.insert(source, Arc::clone(&pattern));
         Ok(pattern)
     }
 
-    fn add(&mut self, mut keywords: Vec<Keyword>) -> Result<SchemaNodeId, String> {
+    fn add(&mut self, mut keywords: Vec<Keyword>) -> Result<SchemaNodeId, InvalidValue> {
         let (mut weight, mut height) = (1_u64, 0);
         for id in keywords.iter().flat_map(Keyword::schemas) {
             let node = &self.nodes[id.0 as usize];
@@ -184,10 +184,10 @@ impl<'a> SchemaReader<'a> {
         }
         let all = u64::try_from(self.nodes.len()).unwrap_or(u64::MAX);
         if weight.max(all) > MAX_WEIGHT {
-            return Err(format!("is too large: more than {MAX_WEIGHT} schemas, references followed"));
+            return Err(format!("is too large: more than {MAX_WEIGHT} schemas, references followed").into());
         }
         if height >= MAX_HEIGHT {
-            return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
+            return Err(format!("is nested more than {MAX_HEIGHT} levels deep").into());
         }
         keywords.sort_by_key(Keyword::rank);
         let id = SchemaNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
@@ -196,7 +196,7 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-pub(super) enum SubschemaShape {
+enum SubschemaShape {
     Schema,
     List,
     Map,
@@ -206,7 +206,7 @@ pub(super) enum SubschemaShape {
     Other,
 }
 
-pub(super) fn subschema_shape(keyword: &str) -> SubschemaShape {
+fn subschema_shape(keyword: &str) -> SubschemaShape {
     match keyword {
         "not"
         | "if"

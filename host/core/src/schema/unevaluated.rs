@@ -3,14 +3,16 @@
 //! They apply to parts that no other keyword of the same schema has evaluated, including keywords nested in `allOf`,
 //! `anyOf` or similar.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt::Display};
 
 use serde_json::Value;
 
 use super::{
-    check::{CheckError, SchemaChecker},
+    CheckError,
+    check::SchemaChecker,
     node::{Keyword, SchemaNodeId},
     step_budget::CheckInterrupt,
+    violation::Violation,
 };
 
 #[derive(Default)]
@@ -24,43 +26,31 @@ struct EvaluatedParts<'v> {
 }
 
 impl<'t> SchemaChecker<'t, '_, '_> {
-    pub(super) fn unevaluated_members(
+    /// Checks the members or items that no other keyword of the schema `id` evaluates.
+    pub(super) fn unevaluated(
         &mut self,
         id: SchemaNodeId,
         rest: SchemaNodeId,
         value: &Value,
-    ) -> Result<(), CheckError> {
-        let Value::Object(members) = value else { return Ok(()) };
+    ) -> Result<(), CheckError<Violation>> {
         let mut evaluated = EvaluatedParts::default();
         self.mark_evaluated(id, value, &mut evaluated, true)?;
-        if evaluated.all_members {
-            return Ok(());
-        }
-        let unevaluated = members.iter().filter(|(name, _)| !evaluated.members.contains(name.as_str()));
-        unevaluated.into_iter().try_for_each(|(name, part)| {
+        let mut check = |part: &Value, step: &dyn Display| {
             self.steps.spend(1)?;
-            self.schema(rest, part).map_err(|failed| self.with_path_step(failed, name))
-        })
-    }
-
-    pub(super) fn unevaluated_items(
-        &mut self,
-        id: SchemaNodeId,
-        rest: SchemaNodeId,
-        value: &Value,
-    ) -> Result<(), CheckError> {
-        let Value::Array(items) = value else { return Ok(()) };
-        let mut evaluated = EvaluatedParts::default();
-        self.mark_evaluated(id, value, &mut evaluated, true)?;
-        if evaluated.all_items {
-            return Ok(());
+            self.schema(rest, part).map_err(|failed| self.with_path_step(failed, step))
+        };
+        match value {
+            Value::Object(members) if !evaluated.all_members => {
+                let mut left = members.iter().filter(|(name, _)| !evaluated.members.contains(name.as_str()));
+                left.try_for_each(|(name, part)| check(part, name))
+            }
+            Value::Array(items) if !evaluated.all_items => {
+                let left = items.iter().enumerate().skip(evaluated.first);
+                let mut left = left.filter(|(at, _)| !evaluated.items.contains(at));
+                left.try_for_each(|(at, item)| check(item, &at))
+            }
+            _ => Ok(()),
         }
-        let unevaluated =
-            items.iter().enumerate().skip(evaluated.first).filter(|(at, _)| !evaluated.items.contains(at));
-        unevaluated.into_iter().try_for_each(|(at, item)| {
-            self.steps.spend(1)?;
-            self.schema(rest, item).map_err(|failed| self.with_path_step(failed, at))
-        })
     }
 
     /// Records the parts that a matching schema evaluates.

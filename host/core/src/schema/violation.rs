@@ -16,29 +16,18 @@ const MAX_CHOICES: usize = 400;
 pub(super) struct Violation {
     /// Path steps from the value up to the root.
     path: Vec<String>,
-    kind: ViolationKind,
-}
-
-#[derive(Debug)]
-enum ViolationKind {
-    Missing(String),
-    /// A predicate about the value: "must be …".
-    Mismatch(String),
-}
-
-impl Default for ViolationKind {
-    fn default() -> Self {
-        Self::Mismatch(String::new())
-    }
+    /// A predicate about the value, "must be …", or the name of a missing member.
+    words: String,
+    is_missing: bool,
 }
 
 impl Violation {
     pub(super) fn new(words: String) -> Self {
-        Self { path: Vec::new(), kind: ViolationKind::Mismatch(words) }
+        Self { words, ..Self::default() }
     }
 
     pub(super) fn missing(name: &str) -> Self {
-        Self { path: Vec::new(), kind: ViolationKind::Missing(name.to_owned()) }
+        Self { words: name.to_owned(), is_missing: true, ..Self::default() }
     }
 
     pub(super) fn with_path_step(mut self, step: String) -> Self {
@@ -50,17 +39,18 @@ impl Violation {
     pub(super) fn into_message(mut self, noun: &str) -> String {
         self.path.reverse();
         let path = self.path.join(".");
-        match self.kind {
-            ViolationKind::Missing(name) => {
-                format!("missing required {noun} '{}'{}.", names::quoted(&name, 64), location_suffix(&path))
-            }
-            ViolationKind::Mismatch(words) => {
-                let end = if words.ends_with('?') { "" } else { "." };
-                match &*path {
-                    "" => format!("the {noun}s {words}{end}"),
-                    path => format!("'{}' {words}{end}", names::quoted(path, 80)),
-                }
-            }
+        let words = &self.words;
+        if self.is_missing {
+            return format!(
+                "missing required {noun} '{}'{}.",
+                names::quoted(words, 64),
+                location_suffix(&path)
+            );
+        }
+        let end = if words.ends_with('?') { "" } else { "." };
+        match &*path {
+            "" => format!("the {noun}s {words}{end}"),
+            path => format!("'{}' {words}{end}", names::quoted(path, 80)),
         }
     }
 }

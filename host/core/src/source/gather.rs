@@ -54,15 +54,7 @@ pub async fn gather(
 ) -> Result<Vec<SourceListing>, ListingError> {
     let asked = sources.into_iter().map(|(source, params)| async move {
         let (listing, problem, pending) = match source.id() {
-            SourceId::Gate(_) => {
-                let listing = list_gate(&*source, &params).await;
-                let refused = |reason: String| ListingError {
-                    source_id: source.id().clone(),
-                    parameter: params.keys().find(|name| mentions(&reason, name)).cloned(),
-                    reason,
-                };
-                (listing.map_err(refused)?, None, None)
-            }
+            SourceId::Gate(_) => (list_gate(&*source, &params).await?, None, None),
             SourceId::Server(_) => list_server(&*source, &params, last, wait).await,
         };
         Ok(SourceListing { source, listing, params, problem, pending })
@@ -71,30 +63,30 @@ pub async fn gather(
 }
 
 /// Lists a gate. If it rejects the parameters, validates them against the gate's own schema for a consistent message.
-async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
+async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, ListingError> {
     let fault = match source.list(params).await {
         Ok(listing) => return Ok(listing),
         Err(fault) => fault,
     };
+    let mut reason = fault.in_one_line();
     if fault.kind == FaultKind::InvalidArguments
         && let Ok(plain) = source.list(&Map::new()).await
     {
         let schema = &plain.params_schema;
         let known = schema.get("properties").and_then(Value::as_object);
         let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        Schema::new(Arc::clone(schema)).check(&Value::Object(params.clone()), "parameter").map_err(
-            |reason| match params.keys().any(|name| !known.contains(&name.as_str())) {
-                true if known.is_empty() => format!("{reason} It takes no parameters."),
-                true => format!("{reason} There are: {}.", known.join(", ")),
-                false => reason,
-            },
-        )?;
+        let given = Value::Object(params.clone());
+        if let Err(invalid) = Schema::new(Arc::clone(schema)).check(&given, "parameter") {
+            reason = match params.keys().any(|name| !known.contains(&name.as_str())) {
+                true if known.is_empty() => format!("{invalid} It takes no parameters."),
+                true => format!("{invalid} There are: {}.", known.join(", ")),
+                false => invalid.to_string(),
+            };
+        }
     }
-    Err(fault.in_one_line())
-}
-
-fn mentions(reason: &str, parameter: &str) -> bool {
-    reason.contains(&format!("'{parameter}'")) || reason.contains(&format!("'{parameter}."))
+    let mentions = |name: &&String| ["'", "."].iter().any(|end| reason.contains(&format!("'{name}{end}")));
+    let parameter = params.keys().find(mentions).cloned();
+    Err(ListingError { source_id: source.id().clone(), parameter, reason })
 }
 
 /// Lists a server, or returns its last listing with the reason.

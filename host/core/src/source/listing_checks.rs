@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use super::Listing;
 use crate::{
-    hidden_chars, icon, names,
+    hidden_chars, icon,
+    invalid::InvalidValue,
+    names,
     prompt::MAX_PROMPTS,
     resource::MAX_TEMPLATES,
     schema::{Schema, SchemaSize},
@@ -18,11 +20,6 @@ pub const MAX_TOOLS: usize = 512;
 
 /// Maximum bytes of a text or schema.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
-
-/// Reason a listing is invalid. Continues a sentence about the source.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ListingError(String);
 
 impl Listing {
     /// Removes hidden characters and counts them. Must run before [`Listing::check`], which refuses those that cannot
@@ -62,13 +59,9 @@ impl Listing {
 
     /// Checks names, duplicates, sizes and schemas. Can take seconds, so call it on a thread for
     /// [checks](crate::checks).
-    pub fn check(&self) -> Result<(), ListingError> {
-        self.check_parts().map_err(ListingError)
-    }
-
-    fn check_parts(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), InvalidValue> {
         if self.tools.len() > MAX_TOOLS {
-            return Err(format!("lists {} tools; the limit is {MAX_TOOLS}", self.tools.len()));
+            return Err(format!("lists {} tools; the limit is {MAX_TOOLS}", self.tools.len()).into());
         }
         check_short_text("its name", &self.name)?;
         check_short_text("its version", &self.version)?;
@@ -78,9 +71,9 @@ impl Listing {
         let mut seen = HashSet::new();
         for tool in &self.tools {
             ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
-            let bad = |why: String| format!("tool '{}': {why}", tool.name);
+            let bad = |why: InvalidValue| format!("tool '{}': {why}", tool.name);
             if !seen.insert(&*tool.name) {
-                return Err(bad("is listed twice".into()));
+                return Err(bad("is listed twice".into()).into());
             }
             check_short_text("its description", &tool.description).map_err(bad)?;
             check_short_text("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
@@ -94,7 +87,7 @@ impl Listing {
             {
                 let Some(found) = found else { continue };
                 if what == "input" && found.get("type").and_then(Value::as_str) != Some("object") {
-                    return Err(bad(format!("its {what} schema is not of type object")));
+                    return Err(bad(format!("its {what} schema is not of type object").into()).into());
                 }
                 add_size(&mut sizes, check_schema(&format!("its {what} schema"), found).map_err(bad)?)?;
             }
@@ -103,9 +96,11 @@ impl Listing {
         self.check_prompts()
     }
 
-    fn check_templates(&self) -> Result<(), String> {
+    fn check_templates(&self) -> Result<(), InvalidValue> {
         if self.templates.len() > MAX_TEMPLATES {
-            return Err(format!("has {} templates; the limit is {MAX_TEMPLATES}", self.templates.len()));
+            return Err(
+                format!("has {} templates; the limit is {MAX_TEMPLATES}", self.templates.len()).into()
+            );
         }
         for template in &self.templates {
             let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
@@ -118,16 +113,16 @@ impl Listing {
         Ok(())
     }
 
-    fn check_prompts(&self) -> Result<(), String> {
+    fn check_prompts(&self) -> Result<(), InvalidValue> {
         if self.prompts.len() > MAX_PROMPTS {
-            return Err(format!("lists {} prompts; the limit is {MAX_PROMPTS}", self.prompts.len()));
+            return Err(format!("lists {} prompts; the limit is {MAX_PROMPTS}", self.prompts.len()).into());
         }
         let mut seen = HashSet::new();
         for prompt in &self.prompts {
             ExposedName::new(&prompt.name).map_err(|why| format!("prompt name {why}"))?;
-            let bad = |why: String| format!("prompt '{}' {why}", prompt.name);
+            let bad = |why: InvalidValue| format!("prompt '{}' {why}", prompt.name);
             if !seen.insert(&*prompt.name) {
-                return Err(bad("is listed twice".into()));
+                return Err(bad("is listed twice".into()).into());
             }
             prompt.check().map_err(bad)?;
             let own = [&prompt.title, &prompt.description].into_iter().flatten();
@@ -141,9 +136,9 @@ impl Listing {
     }
 }
 
-fn check_short_text(what: &str, text: &str) -> Result<(), String> {
+fn check_short_text(what: &str, text: &str) -> Result<(), InvalidValue> {
     if text.len() > MAX_TEXT_BYTES {
-        Err(format!("{what} is longer than {MAX_TEXT_BYTES} bytes"))
+        Err(format!("{what} is longer than {MAX_TEXT_BYTES} bytes").into())
     } else {
         Ok(())
     }
@@ -156,27 +151,30 @@ const MAX_SCHEMAS: usize = 200_000;
 const MAX_PATTERN_BYTES: usize = 16 << 20;
 
 /// Adds the size of a schema to a source's total. Fails if the total exceeds the limits.
-fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), String> {
+fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), InvalidValue> {
     all.schemas += one.schemas;
     all.pattern_bytes += one.pattern_bytes;
     if all.schemas > MAX_SCHEMAS {
-        return Err(format!("has more than {MAX_SCHEMAS} schemas in total, subschemas included"));
+        return Err(format!("has more than {MAX_SCHEMAS} schemas in total, subschemas included").into());
     }
     if all.pattern_bytes > MAX_PATTERN_BYTES {
-        return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in total"));
+        return Err(
+            format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in total").into()
+        );
     }
     Ok(())
 }
 
-fn check_schema(what: &str, found: &Map<String, Value>) -> Result<SchemaSize, String> {
+fn check_schema(what: &str, found: &Map<String, Value>) -> Result<SchemaSize, InvalidValue> {
     check_short_text(what, &serde_json::to_string(found).unwrap_or_default())?;
     if let Some(place) = hidden_chars::find_in_schema(found) {
         return Err(format!(
             "{what} has hidden characters in '{}'",
             place.escape_unicode().take(200).collect::<String>()
-        ));
+        )
+        .into());
     }
-    Schema::measure(found).map_err(|why| format!("{what} {why}"))
+    Schema::measure(found).map_err(|why| format!("{what} {why}").into())
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::budget::{ByteBudget, ByteReservation};
+use crate::{
+    budget::{ByteBudget, ByteReservation},
+    invalid::InvalidValue,
+};
 
 /// Maximum values of a document. 16 MiB of rows have a tenth of them.
 pub const MAX_VALUES: usize = 500_000;
@@ -37,11 +40,11 @@ pub fn encoded_len(value: &impl Serialize) -> usize {
 }
 
 /// Parses a document. The error continues a sentence about it.
-pub fn parse(text: &str) -> Result<Value, String> {
+pub fn parse(text: &str) -> Result<Value, InvalidValue> {
     if too_many_values(text.as_bytes()) {
-        return Err(format!("has more than {MAX_VALUES} values"));
+        return Err(format!("has more than {MAX_VALUES} values").into());
     }
-    serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}").into())
 }
 
 /// Maximum bytes of an array's item: the capacity doubles.
@@ -109,16 +112,18 @@ impl JsonReader {
     }
 
     /// Parses a document. The error continues a sentence about it.
-    pub fn parse(&mut self, text: &str) -> Result<Value, String> {
+    pub fn parse(&mut self, text: &str) -> Result<Value, InvalidValue> {
         let MessageSize { values, memory: bytes } = MessageSize::from_text(text.as_bytes());
         let Some(left) = self.values_left.checked_sub(values) else {
-            return Err(format!("has more than {MAX_VALUES} values, including the parts before it"));
+            return Err(format!("has more than {MAX_VALUES} values, including the parts before it").into());
         };
         if !self.reservation.take(bytes) {
-            return Err(format!("takes {} MiB as JSON, which is more than the call has left", bytes >> 20));
+            return Err(
+                format!("takes {} MiB as JSON, which is more than the call has left", bytes >> 20).into()
+            );
         }
         self.values_left = left;
-        serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
+        serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}").into())
     }
 }
 
@@ -129,7 +134,7 @@ mod tests {
     #[test]
     fn oversized_json_is_refused_before_parsing() {
         let flood = format!("[{}0]", "0,".repeat(MAX_VALUES + 1));
-        assert_eq!(parse(&flood), Err(format!("has more than {MAX_VALUES} values")));
+        assert_eq!(parse(&flood), Err(format!("has more than {MAX_VALUES} values").into()));
         assert!(parse(&format!("[{}0]", "0,".repeat(1000))).is_ok());
         assert!(parse(&"[".repeat(100_000)).is_err(), "depth is bounded by the parser");
     }
@@ -140,7 +145,7 @@ mod tests {
         let mut reader = JsonReader::new(&budget);
         let third = format!("[{}0]", "0,".repeat(MAX_VALUES / 3));
         assert!(reader.parse(&third).is_ok() && reader.parse(&third).is_ok());
-        let why = reader.parse(&third).expect_err("too many");
+        let why = reader.parse(&third).expect_err("too many").to_string();
         assert!(why.starts_with("has more than 500000 values"), "{why}");
         assert!(JsonReader::new(&budget).parse(&third).is_ok(), "another message");
     }
@@ -150,7 +155,7 @@ mod tests {
         let budget = ByteBudget::new(1 << 20);
         let objects = format!("[{}0]", "{\"a\":0},".repeat(4_000));
         assert!(objects.len() < 50_000);
-        let why = JsonReader::new(&budget).parse(&objects).expect_err("too large");
+        let why = JsonReader::new(&budget).parse(&objects).expect_err("too large").to_string();
         assert!(why.contains("MiB as JSON"), "{why}");
         let prose = format!("\"{}\"", "{\\\"a\\\": [0, 1]}, ".repeat(20_000));
         assert!(JsonReader::new(&budget).parse(&prose).is_ok(), "punctuation in a string does not count");

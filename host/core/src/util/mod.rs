@@ -2,8 +2,10 @@
 
 pub mod budget;
 pub mod check_threads;
+pub(crate) mod enum_words;
 pub mod fair_semaphore;
 pub mod hash;
+pub mod invalid;
 pub mod json;
 pub mod log_limit;
 pub mod names;

@@ -73,7 +73,7 @@ pub(crate) fn documents(
 pub(super) fn artifacts(
     config: &Config,
     embedder: &Arc<dyn Embedder>,
-) -> Result<Arc<ArtifactStore>, ConfigError> {
+) -> Result<ArtifactStore, ConfigError> {
     let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
     let limits = config.artifacts.limits();
     let store = match config.artifacts.chosen()? {
@@ -85,9 +85,9 @@ pub(super) fn artifacts(
     };
     #[cfg(feature = "chroma")]
     if let Some(chroma) = config.artifacts.chroma()? {
-        return Ok(Arc::new(store.with_chroma(chroma)));
+        return Ok(store.with_chroma(chroma));
     }
-    Ok(Arc::new(store))
+    Ok(store)
 }
 
 /// Creates the ledger, which opens its database on first use. `None` if it is disabled.

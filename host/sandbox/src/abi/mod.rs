@@ -1,21 +1,24 @@
 //! Contract versions, one module each: bindings generated from WIT, and conversions to core's types.
 //! docs/contract-versions.md describes how to add one.
 
-/// Implements conversions between records with the same field names: plain fields, `[lists]` and `(options)`.
+/// Implements conversions between records with the same field names: plain fields, `[lists]` and `(options)`. A list may
+/// have another name in the source: `[list: name]`.
 macro_rules! records {
     ($($from:ty => $to:ty {
         $($field:ident),*
-    } $([$($list:ident),*])? $(($($option:ident),*))?;)+) => {$(
+    } $([$($list:ident $(: $name:ident)?),*])? $(($($option:ident),*))?;)+) => {$(
         impl From<$from> for $to {
             fn from(value: $from) -> Self {
                 Self {
                     $($field: value.$field.into(),)*
-                    $($($list: value.$list.into_iter().map(Into::into).collect(),)*)?
+                    $($($list: records!(value.$list $($name)?).into_iter().map(Into::into).collect(),)*)?
                     $($($option: value.$option.map(Into::into),)*)?
                 }
             }
         }
     )+};
+    ($value:ident.$list:ident) => { $value.$list };
+    ($value:ident.$list:ident $name:ident) => { $value.$name };
 }
 
 /// Implements conversions between enums with the same variant names; `(value)` marks variants with a value.
@@ -33,11 +36,15 @@ macro_rules! enums {
 }
 
 #[cfg(test)]
-mod copy;
+mod tests;
 mod v0_1;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use gatehouse_core::{
+    InvalidValue,
     catalog::ToolEntry,
     completion::{CompletionRequest, Completions},
     outcome::{self, EmbeddedResource, Reply},
@@ -50,6 +57,8 @@ use wasmtime::{
     component::{HasSelf, InstancePre, Linker},
 };
 
+#[cfg(test)]
+use self::tests::copy;
 use crate::state::State;
 
 /// Version for new projects. Also named when a component matches no version.
@@ -74,9 +83,11 @@ pub(crate) struct ToolCall {
 pub(crate) enum GuestError {
     Trap(wasmtime::Error),
     Fault(outcome::Fault),
-    /// The result violates the contract; the text says how.
-    Broken(String),
+    /// The result violates the contract.
+    Broken(InvalidValue),
 }
+
+pub(crate) type GuestAnswer<'a, T> = BoxFuture<'a, Result<T, GuestError>>;
 
 /// Exports of an instance of any version. Calling one that the listing does not declare is a contract violation.
 #[async_trait]
@@ -91,35 +102,35 @@ pub(crate) trait ContractExports: Send + Sync {
         &self,
         store: &mut Store<State>,
         call: ToolCall,
-        tool: &ToolEntry,
+        tool: Arc<ToolEntry>,
         reply: Reply,
     ) -> Result<Option<Reply>, GuestError>;
 
     async fn list_resources(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        cursor: Option<&str>,
+        params: String,
+        cursor: Option<String>,
     ) -> Result<ResourcePage, GuestError>;
 
     async fn read_resource(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        uri: &str,
+        params: String,
+        uri: String,
     ) -> Result<Vec<EmbeddedResource>, GuestError>;
 
     async fn changes_in(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        uri: &str,
+        params: String,
+        uri: String,
     ) -> Result<Option<u64>, GuestError>;
 
     async fn complete(
         &self,
         store: &mut Store<State>,
-        params: &str,
+        params: String,
         typed: CompletionRequest,
     ) -> Result<Completions, GuestError>;
 
@@ -127,9 +138,9 @@ pub(crate) trait ContractExports: Send + Sync {
     async fn get_prompt(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        name: &str,
-        arguments: &str,
+        params: String,
+        name: String,
+        arguments: String,
     ) -> Result<Vec<PromptMessage>, GuestError>;
 }
 
@@ -172,7 +183,7 @@ versions! {
 
 fn converted<T, U, F: Into<outcome::Fault>>(
     answer: wasmtime::Result<Result<T, F>>,
-    convert: impl FnOnce(T) -> Result<U, String>,
+    convert: impl FnOnce(T) -> Result<U, InvalidValue>,
 ) -> Result<U, GuestError> {
     let value = answer.map_err(GuestError::Trap)?.map_err(|fault| GuestError::Fault(fault.into()))?;
     convert(value).map_err(GuestError::Broken)

@@ -7,7 +7,10 @@ use gatehouse_core::{
     Principal,
     capability::{AccessLevel, Capability},
     outcome::Fault,
-    ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactPart, ArtifactSlice},
+    ports::{
+        ArtifactService,
+        artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactPart, ArtifactSlice},
+    },
 };
 
 use super::Capabilities;
@@ -23,11 +26,9 @@ const MAX_NAME: usize = 256;
 const MAX_SUMMARY: usize = 64 << 10;
 
 impl Capabilities {
-    pub(crate) fn artifacts(
-        &self,
-    ) -> Result<(&dyn gatehouse_core::ports::ArtifactService, &Principal), Fault> {
+    pub(crate) fn artifacts(&self) -> Result<(&dyn ArtifactService, &Principal), Fault> {
         let granted = self.granted(Capability::Artifacts, AccessLevel::Full)?;
-        Ok((&*granted.facts.ports.artifacts, &granted.call.context.principal))
+        Ok((granted.facts.ports.artifacts.port()?, &granted.call.context.principal))
     }
 
     pub(crate) async fn put_artifact(&self, mut draft: ArtifactDraft) -> Result<Artifact, Fault> {

@@ -26,6 +26,7 @@ pub(crate) use self::kv::KvScope;
 use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
 
 /// Gate, settings and call of an instance.
+#[derive(Clone)]
 pub(crate) struct InstanceContext {
     pub(crate) gate: Arc<str>,
     pub(crate) grants: Arc<Grants>,
@@ -41,17 +42,7 @@ pub(crate) struct InstanceContext {
 
 impl InstanceContext {
     pub(crate) fn without_call(&self) -> Self {
-        Self {
-            gate: Arc::clone(&self.gate),
-            grants: Arc::clone(&self.grants),
-            ports: self.ports.clone(),
-            params: "{}".into(),
-            http: Arc::clone(&self.http),
-            limits: self.limits.clone(),
-            memory: self.memory.clone(),
-            threads: Arc::clone(&self.threads),
-            call: None,
-        }
+        Self { params: "{}".into(), call: None, ..self.clone() }
     }
 }
 

@@ -18,7 +18,7 @@ use gatehouse_core::{
         CallLedger, ServerRegistry, ToolIndex,
         ledger::{MetricsFilter, RelatedTool, ToolMetrics},
         servers::{ServerListing, ServerStatus},
-        tool_index::{KnownListing, KnownTool, ToolHit, ToolSearchRequest},
+        tool_index::{KnownListing, KnownTool, SearchResult, ToolHit, ToolSearchRequest},
     },
     tool::{SourceId, ToolId},
 };
@@ -50,11 +50,7 @@ pub(crate) struct ServerWithTools {
     pub(crate) tool_count: Option<u32>,
 }
 
-pub(crate) struct ServerToolMatches {
-    pub(crate) hits: Vec<(ToolHit, Arc<ToolEntry>)>,
-    pub(crate) unmatched_terms: Vec<String>,
-    pub(crate) note: Option<String>,
-}
+pub(crate) type ServerToolMatches = SearchResult<(ToolHit, Arc<ToolEntry>)>;
 
 impl Capabilities {
     pub(crate) fn server_access(&self) -> Result<ServerAccess<'_>, Fault> {

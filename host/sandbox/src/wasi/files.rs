@@ -14,8 +14,7 @@ use wasmtime_wasi::{
 
 use super::{
     BudgetExceeded, ResourceLedger,
-    stream::ThreadedStream,
-    threads::{FileThreads, within},
+    threads::{FileThreads, ThreadedStream, within},
     tree,
 };
 

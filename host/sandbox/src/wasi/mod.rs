@@ -5,7 +5,6 @@
 
 pub(crate) mod files;
 pub(crate) mod http;
-mod stream;
 pub(crate) mod threads;
 pub(crate) mod tree;
 

@@ -28,6 +28,12 @@ fn text(owner: &Principal, id: &str) -> Option<&'static str> {
     known.map(|(_, text)| text)
 }
 
+impl PortSetup<dyn ArtifactService> for Known {
+    fn port(&self) -> Result<&(dyn ArtifactService + 'static), Fault> {
+        Ok(self)
+    }
+}
+
 #[async_trait]
 impl ArtifactService for Known {
     async fn put(&self, _: &Principal, _: ArtifactDraft) -> Result<Artifact, Fault> {

@@ -20,7 +20,7 @@ fn schemas_that_are_large_only_together_are_refused() {
             tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
             ..Listing::default()
         };
-        listing.check_parts()
+        listing.check().map_err(|why| why.to_string())
     };
     let wide = json!({"type": "object", "anyOf": vec![true; 12_000]});
     assert_eq!(checked(&wide, 16), Ok(()));

@@ -1,6 +1,6 @@
 //! `context`: facts about the running call, log lines, progress and messages.
 
-use gatehouse_core::ports::client::MessageLevel as Core;
+use gatehouse_core::ports::client::{ClientProfile, MessageLevel as Core};
 
 use super::gatehouse::gate::context::{ClientInfo, Host, Level, MessageLevel};
 use crate::state::State;
@@ -46,16 +46,7 @@ impl Host for State {
     }
 
     fn client(&mut self) -> wasmtime::Result<ClientInfo> {
-        let client = self.capabilities.client();
-        Ok(ClientInfo {
-            name: client.name,
-            version: client.version,
-            protocol: client.protocol,
-            forms: client.forms,
-            urls: client.urls,
-            sampling: client.sampling,
-            messages: client.messages.map(Into::into),
-        })
+        Ok(self.capabilities.client().into())
     }
 
     fn message(&mut self, level: MessageLevel, data: String) -> wasmtime::Result<()> {
@@ -67,4 +58,8 @@ impl Host for State {
 enums! {
     Core => MessageLevel { Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency }
     MessageLevel => Core { Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency }
+}
+
+records! {
+    ClientProfile => ClientInfo { name, version, protocol, forms, urls, sampling } [] (messages);
 }

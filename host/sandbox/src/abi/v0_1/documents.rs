@@ -13,7 +13,7 @@ const MAX_HITS: u32 = 50;
 
 fn port(state: &State) -> Result<&dyn DocumentReader, outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Documents, AccessLevel::Full)?;
-    Ok(&*granted.facts.ports.documents)
+    granted.facts.ports.documents.port()
 }
 
 impl wit::Host for State {
@@ -50,14 +50,8 @@ enums! {
 records! {
     core::LineRange => wit::Lines { first, last };
     wit::Lines => core::LineRange { first, last };
+    core::DocumentHit => wit::DocumentHit { path, score, fit, tokens } [] (best);
     core::DocumentSearchResult => wit::SearchResult { unmatched_terms, note } [hits];
     core::Document => wit::Document { repository, path, text, lines, total_lines, total_tokens, made_from };
     core::Repository => wit::Repository { id, name, url, commit, kind, file_count, navigation_guide, created_at, updated_at };
-}
-
-impl From<core::DocumentHit> for wit::DocumentHit {
-    fn from(hit: core::DocumentHit) -> Self {
-        let core::DocumentHit { path, score, fit, tokens, best } = hit;
-        Self { path, score, fit: fit.into(), tokens, best: best.map(Into::into) }
-    }
 }

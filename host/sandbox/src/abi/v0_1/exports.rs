@@ -1,5 +1,7 @@
 //! Exports of a component: `tools` and optional interfaces. One that differs from the contract prevents loading.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use gatehouse_core::{
     catalog::ToolEntry,
@@ -71,7 +73,7 @@ impl GatePre {
 }
 
 fn missing_export(interface: &str) -> GuestError {
-    GuestError::Broken(format!("has no export '{interface}'"))
+    GuestError::Broken(format!("has no export '{interface}'").into())
 }
 
 #[async_trait]
@@ -106,12 +108,12 @@ impl ContractExports for InstanceExports {
         &self,
         store: &mut Store<State>,
         call: ToolCall,
-        tool: &ToolEntry,
+        tool: Arc<ToolEntry>,
         reply: Reply,
     ) -> Result<Option<Reply>, GuestError> {
         let filter = self.exports.filter.as_ref().ok_or_else(|| missing_export("filter"))?;
         let filter = filter.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let (call, origin) = (call.into(), optional::origin(tool));
+        let (call, origin) = (call.into(), optional::origin(&tool));
         let answer = filter.call_on_reply(&mut *store, &call, &origin, &reply.into()).await;
         converted(answer, |reply| reply.map(|reply| tools::reply(reply, &store.data().budget)).transpose())
     }
@@ -119,49 +121,48 @@ impl ContractExports for InstanceExports {
     async fn list_resources(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        cursor: Option<&str>,
+        params: String,
+        cursor: Option<String>,
     ) -> Result<ResourcePage, GuestError> {
         let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let answer = resources.call_list(&mut *store, &params.to_owned(), cursor).await;
+        let answer = resources.call_list(&mut *store, &params, cursor.as_deref()).await;
         converted(answer, |page| Ok(page.into()))
     }
 
     async fn read_resource(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        uri: &str,
+        params: String,
+        uri: String,
     ) -> Result<Vec<EmbeddedResource>, GuestError> {
         let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let answer = resources.call_read(&mut *store, &params.to_owned(), uri).await;
+        let answer = resources.call_read(&mut *store, &params, &uri).await;
         converted(answer, |read| Ok(read.into_iter().map(Into::into).collect()))
     }
 
     async fn changes_in(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        uri: &str,
+        params: String,
+        uri: String,
     ) -> Result<Option<u64>, GuestError> {
         let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let answer = resources.call_changes_in(&mut *store, &params.to_owned(), uri).await;
+        let answer = resources.call_changes_in(&mut *store, &params, &uri).await;
         converted(answer, Ok)
     }
 
     async fn get_prompt(
         &self,
         store: &mut Store<State>,
-        params: &str,
-        name: &str,
-        arguments: &str,
+        params: String,
+        name: String,
+        arguments: String,
     ) -> Result<Vec<PromptMessage>, GuestError> {
         let prompts = self.exports.prompts.as_ref().ok_or_else(|| missing_export("prompts"))?;
         let prompts = prompts.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let [params, name, arguments] = [params, name, arguments].map(str::to_owned);
         let answer = prompts.call_get(&mut *store, &params, &name, &arguments).await;
         converted(answer, |made| optional::messages(made, &store.data().budget))
     }
@@ -169,12 +170,12 @@ impl ContractExports for InstanceExports {
     async fn complete(
         &self,
         store: &mut Store<State>,
-        params: &str,
+        params: String,
         typed: CompletionRequest,
     ) -> Result<Completions, GuestError> {
         let completion = self.exports.completion.as_ref().ok_or_else(|| missing_export("completion"))?;
         let completion = completion.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let answer = completion.call_complete(&mut *store, &params.to_owned(), &typed.into()).await;
+        let answer = completion.call_complete(&mut *store, &params, &typed.into()).await;
         converted(answer, |made| Ok(made.into()))
     }
 }

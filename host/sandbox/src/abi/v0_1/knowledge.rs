@@ -4,7 +4,10 @@
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
     outcome,
-    ports::{KnowledgeGraph, knowledge as core},
+    ports::{
+        KnowledgeGraph,
+        knowledge::{self as core, WriteMode},
+    },
 };
 
 use super::gatehouse::gate::{knowledge as wit, types::Fault};
@@ -13,21 +16,35 @@ use crate::state::State;
 const MAX_HITS: u32 = 100;
 
 fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, outcome::Fault> {
-    let granted = state.capabilities.granted(Capability::Knowledge, access)?;
-    Ok(&*granted.facts.ports.knowledge)
+    state.capabilities.granted(Capability::Knowledge, access)?.facts.ports.knowledge.port()
 }
 
-/// Reports the files read and the total.
-type ProgressCallback<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
+async fn edit(
+    state: &mut State,
+    id: &str,
+    changes: wit::Changes,
+    wiki_dir: Option<String>,
+    stamp: bool,
+    mode: WriteMode,
+) -> Result<wit::PatchReport, Fault> {
+    let (engine, wiki_dir) = (engine(state, AccessLevel::Full)?, wiki_dir.map(Into::into));
+    Ok(engine.edit(id, changes.into(), wiki_dir, stamp, mode).await?.into())
+}
 
-fn indexing(state: &State) -> Result<(&dyn KnowledgeGraph, ProgressCallback<'_>), outcome::Fault> {
+async fn index_wiki(
+    state: &mut State,
+    root: Option<String>,
+    options: wit::IndexOptions,
+    mode: WriteMode,
+) -> Result<wit::IndexReport, Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
-    let progress = Box::new(|done, total| {
+    let progress = |done, total| {
         if let Some(sink) = &granted.call.context.progress {
             sink.report(done, Some(total), None);
         }
-    });
-    Ok((&*granted.facts.ports.knowledge, progress))
+    };
+    let engine = granted.facts.ports.knowledge.port()?;
+    Ok(engine.index_wiki(root.map(Into::into), options.into(), &progress, mode).await?.into())
 }
 
 impl wit::Host for State {
@@ -50,7 +67,7 @@ impl wit::Host for State {
     }
 
     async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, AccessLevel::Full)?.upsert(into(drafts)).await?.into())
+        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), WriteMode::Apply).await?.into())
     }
 
     async fn patch(
@@ -60,8 +77,7 @@ impl wit::Host for State {
         wiki_dir: Option<String>,
         stamp: bool,
     ) -> Result<wit::PatchReport, Fault> {
-        let wiki_dir = wiki_dir.map(Into::into);
-        Ok(engine(self, AccessLevel::Full)?.patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+        edit(self, &id, changes, wiki_dir, stamp, WriteMode::Apply).await
     }
 
     async fn index(
@@ -69,12 +85,11 @@ impl wit::Host for State {
         root: Option<String>,
         options: wit::IndexOptions,
     ) -> Result<wit::IndexReport, Fault> {
-        let (engine, progress) = indexing(self)?;
-        Ok(engine.index(root.map(Into::into), options.into(), &progress).await?.into())
+        index_wiki(self, root, options, WriteMode::Apply).await
     }
 
     async fn preview_upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, AccessLevel::Full)?.preview_upsert(into(drafts)).await?.into())
+        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), WriteMode::Preview).await?.into())
     }
 
     async fn preview_patch(
@@ -84,8 +99,7 @@ impl wit::Host for State {
         wiki_dir: Option<String>,
         stamp: bool,
     ) -> Result<wit::PatchReport, Fault> {
-        let wiki_dir = wiki_dir.map(Into::into);
-        Ok(engine(self, AccessLevel::Full)?.preview_patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+        edit(self, &id, changes, wiki_dir, stamp, WriteMode::Preview).await
     }
 
     async fn preview_index(
@@ -93,8 +107,7 @@ impl wit::Host for State {
         root: Option<String>,
         options: wit::IndexOptions,
     ) -> Result<wit::IndexReport, Fault> {
-        let (engine, progress) = indexing(self)?;
-        Ok(engine.preview_index(root.map(Into::into), options.into(), &progress).await?.into())
+        index_wiki(self, root, options, WriteMode::Preview).await
     }
 
     async fn stats(&mut self) -> Result<wit::Statistics, Fault> {
@@ -122,6 +135,11 @@ records! {
     core::UnknownEdge => wit::UnknownEdge { edge, links, page };
     core::TakenOverPages => wit::TakenOver { from, pages };
     core::PageLocation => wit::Written { page, file };
+    wit::IndexOptions => core::IndexOptions { clear_existing, accept_loss } [] (persist_path);
+    core::IndexReport => wit::IndexReport { added, updated, unchanged, removed, links, skipped }
+        [unresolved: unresolved_links, unknown_edges, taken_over, written];
+    core::PatchReport => wit::PatchReport { id, changed, file, kept_file, last_updated }
+        [unresolved: unresolved_links, unknown_edges];
 }
 
 impl From<core::PageHit> for wit::Hit {
@@ -160,47 +178,6 @@ impl From<wit::Changes> for core::PageChanges {
             domains: changes.domains,
             sources: changes.sources.map(into),
             links: changes.links.map(into),
-        }
-    }
-}
-
-impl From<wit::IndexOptions> for core::IndexOptions {
-    fn from(options: wit::IndexOptions) -> Self {
-        Self {
-            clear_existing: options.clear_existing,
-            accept_loss: options.accept_loss,
-            persist_path: options.persist_path.map(Into::into),
-        }
-    }
-}
-
-impl From<core::IndexReport> for wit::IndexReport {
-    fn from(report: core::IndexReport) -> Self {
-        Self {
-            added: report.added,
-            updated: report.updated,
-            unchanged: report.unchanged,
-            removed: report.removed,
-            links: report.links,
-            unresolved: into(report.unresolved_links),
-            skipped: report.skipped,
-            unknown_edges: into(report.unknown_edges),
-            taken_over: into(report.taken_over),
-            written: into(report.written),
-        }
-    }
-}
-
-impl From<core::PatchReport> for wit::PatchReport {
-    fn from(report: core::PatchReport) -> Self {
-        Self {
-            id: report.id,
-            changed: report.changed,
-            file: report.file,
-            kept_file: report.kept_file,
-            last_updated: report.last_updated,
-            unresolved: into(report.unresolved_links),
-            unknown_edges: into(report.unknown_edges),
         }
     }
 }

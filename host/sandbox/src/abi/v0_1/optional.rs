@@ -1,6 +1,7 @@
 //! Types of the optional exports: origins of replies, resources, prompts and completions.
 
 use gatehouse_core::{
+    InvalidValue,
     budget::ByteBudget,
     catalog::ToolEntry,
     completion::{CompletionRequest, CompletionTarget, Completions},
@@ -31,7 +32,7 @@ pub(super) fn origin(entry: &ToolEntry) -> filter::Origin {
 pub(super) fn messages(
     messages: Vec<prompts::Message>,
     budget: &ByteBudget,
-) -> Result<Vec<PromptMessage>, String> {
+) -> Result<Vec<PromptMessage>, InvalidValue> {
     let mut reader = JsonReader::new(budget);
     let message = |message: prompts::Message| {
         let content = tools::content(&mut reader, message.content)?;

@@ -34,14 +34,8 @@ impl Host for State {
     }
 }
 
-impl From<text::TextExtract> for ExtractResult {
-    fn from(value: text::TextExtract) -> Self {
-        let text::TextExtract { text, tokens_in, tokens_out, shortened, fit } = value;
-        Self { text, tokens_in, tokens_out, shortened, fit: fit.map(Into::into) }
-    }
-}
-
 records! {
+    text::TextExtract => ExtractResult { text, tokens_in, tokens_out, shortened } [] (fit);
     text::CompactText => CompactResult { text, tokens_in, tokens_out };
     text::DocumentDigest => DigestResult { text, findings, kind, tokens_in, tokens_out, shortened };
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
-    budget::ByteBudget, effect, icon, json::JsonReader, outcome, source::Listing, tool::ToolSpec,
+    InvalidValue, budget::ByteBudget, effect, icon, json::JsonReader, outcome, source::Listing,
+    tool::ToolSpec,
 };
 use serde_json::{Map, Value};
 
@@ -55,7 +56,7 @@ impl From<outcome::FaultKind> for types::FaultKind {
 }
 
 /// Converts a manifest. The error names the JSON text that does not parse.
-pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, String> {
+pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, InvalidValue> {
     let mut reader = JsonReader::new(budget);
     let params_schema = Arc::new(object(&mut reader, &manifest.params_schema, "params-schema")?);
     let tools = manifest.tools.into_iter().map(|each| tool(&mut reader, each)).collect::<Result<_, _>>()?;
@@ -69,7 +70,7 @@ pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<
     })
 }
 
-fn tool(reader: &mut JsonReader, tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
+fn tool(reader: &mut JsonReader, tool: types::Tool) -> Result<Arc<ToolSpec>, InvalidValue> {
     let named = |what: &str| format!("{what} of tool '{}'", gatehouse_core::names::quoted(&tool.name, 64));
     let input_schema = Arc::new(object(reader, &tool.input_schema, &named("input-schema"))?);
     let output_schema = tool
@@ -97,7 +98,7 @@ fn tool(reader: &mut JsonReader, tool: types::Tool) -> Result<Arc<ToolSpec>, Str
 }
 
 /// Converts a reply. The error names the JSON text that does not parse.
-pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome::Reply, String> {
+pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome::Reply, InvalidValue> {
     let mut reader = JsonReader::new(budget);
     Ok(outcome::Reply {
         content: reply
@@ -117,7 +118,7 @@ pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome:
 pub(super) fn content(
     reader: &mut JsonReader,
     content: types::Content,
-) -> Result<outcome::ContentPart, String> {
+) -> Result<outcome::ContentPart, InvalidValue> {
     Ok(match content {
         types::Content::Text(text) => outcome::ContentPart::Text(text),
         types::Content::Image(image) => outcome::ContentPart::Image(image.into()),
@@ -128,10 +129,10 @@ pub(super) fn content(
     })
 }
 
-fn object(reader: &mut JsonReader, text: &str, what: &str) -> Result<Map<String, Value>, String> {
+fn object(reader: &mut JsonReader, text: &str, what: &str) -> Result<Map<String, Value>, InvalidValue> {
     match reader.parse(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(format!("{what} is not a JSON object")),
-        Err(why) => Err(format!("{what} {why}")),
+        Ok(_) => Err(format!("{what} is not a JSON object").into()),
+        Err(why) => Err(format!("{what} {why}").into()),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     SourceId, ToolSpec,
-    definition::{Definition, DefinitionKind},
+    definition::{DefinitionKind, ReviewedDefinition},
     ports::tool_index::{CATEGORIES, KnownListing, KnownTool, PendingChange},
     source::Listing,
     tool_policy::ToolPromise,
@@ -102,14 +102,14 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
             continue;
         }
         let before: Option<String> = row.get(3)?;
-        let before = if held_back { before } else { Some(Definition::from_tool(&accepted).text) };
+        let before = if held_back { before } else { Some(ReviewedDefinition::from_tool(&accepted).text) };
         all.push(PendingChange {
             server: row.get(0)?,
             kind: DefinitionKind::Tool,
             name: row.get(1)?,
             digest: row.get(2)?,
             before,
-            now: Definition::from_tool(&spec).text,
+            now: ReviewedDefinition::from_tool(&spec).text,
             held_back,
             counts_as: (counts_as != says).then_some(counts_as),
             says: Some(says),

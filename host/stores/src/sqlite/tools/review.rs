@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use gatehouse_core::{
-    definition::{Definition, DefinitionKind},
+    definition::{DefinitionKind, ReviewedDefinition},
     ports::tool_index::{ChangePolicy, IndexedListing, PendingChange},
     source::Listing,
 };
@@ -29,13 +29,13 @@ pub(super) struct StoredServerState {
 
 /// A quarantined definition that is not a tool.
 pub(super) struct QuarantinedDefinition {
-    definition: Definition,
+    definition: ReviewedDefinition,
     before: Option<String>,
 }
 
 impl QuarantinedDefinition {
     pub(super) fn change(self, server: &str) -> PendingChange {
-        let Definition { kind, name, text, digest } = self.definition;
+        let ReviewedDefinition { kind, name, text, digest } = self.definition;
         PendingChange {
             server: server.to_owned(),
             kind,
@@ -67,7 +67,7 @@ pub(super) fn prepare(
             let mut accepted = parsed::<Listing>(&before.about)?.non_tool_definitions();
             let sql = "SELECT spec FROM tool WHERE server = ?1";
             for spec in db.column::<String, Vec<_>>(sql, [server])? {
-                accepted.push(Definition::from_tool(&parsed(&spec)?));
+                accepted.push(ReviewedDefinition::from_tool(&parsed(&spec)?));
             }
             accepted
         }
@@ -75,7 +75,7 @@ pub(super) fn prepare(
         None if is_lost(db)? => Vec::new(),
         None => {
             let mut accepted = listed.listing.non_tool_definitions();
-            accepted.extend(listed.listing.tools.iter().map(|tool| Definition::from_tool(tool)));
+            accepted.extend(listed.listing.tools.iter().map(|tool| ReviewedDefinition::from_tool(tool)));
             accepted
         }
     };
@@ -87,11 +87,11 @@ pub(super) fn prepare(
 
 pub(super) fn approve(db: &Connection, held: &PendingChange) -> Result<()> {
     let PendingChange { kind, name, now, digest, .. } = held.clone();
-    accept(db, "INSERT OR REPLACE", &held.server, &Definition { kind, name, text: now, digest })
+    accept(db, "INSERT OR REPLACE", &held.server, &ReviewedDefinition { kind, name, text: now, digest })
 }
 
-fn accept(db: &Connection, insert: &str, server: &str, definition: &Definition) -> Result<()> {
-    let Definition { kind, name, text, digest } = definition;
+fn accept(db: &Connection, insert: &str, server: &str, definition: &ReviewedDefinition) -> Result<()> {
+    let ReviewedDefinition { kind, name, text, digest } = definition;
     let sql = format!(
         "{insert} INTO reviewed (server, kind, name, digest, definition) VALUES (?1, ?2, ?3, ?4, ?5)"
     );

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use gatehouse_core::{
     ToolSpec,
-    definition::{Definition, DefinitionKind},
+    definition::{ReviewedDefinition, DefinitionKind},
     names::split_identifier,
     ports::{
         servers::RefreshReport,
@@ -54,7 +54,7 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
     let mut report = RefreshReport::default();
     for (place, tool) in listed.listing.tools.iter().enumerate() {
         accept_first(db, server, tool)?;
-        let digest = Definition::from_tool(tool).digest;
+        let digest = ReviewedDefinition::from_tool(tool).digest;
         let old = before.remove(&*tool.name);
         let same = old.as_ref().is_some_and(|old| old.digest == digest);
         match &old {

@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         KnowledgeGraph as _,
-        knowledge::{IndexOptions, PageChanges, PageDraft, PageLookup, PageType, UnresolvedLink},
+        knowledge::{IndexOptions, PageChanges, PageDraft, PageLookup, PageType, UnresolvedLink, WriteMode},
     },
 };
 use gatehouse_stores::{IndexFile, WikiRoots};
@@ -37,14 +37,15 @@ pub(crate) async fn a_preview_reports_a_folder_and_stores_nothing<F: Fixture>(en
     let graph = house.open();
     let path = house.wiki().join("wiki.index");
     let save = IndexOptions { persist_path: Some(path.clone()), ..IndexOptions::default() };
-    let preview = graph.preview_index(Some(house.wiki()), save, &|_, _| {}).await.unwrap();
+    let preview = graph.index_wiki(Some(house.wiki()), save, &|_, _| {}, WriteMode::Preview).await.unwrap();
     assert_eq!((graph.stats().await.unwrap().pages, path.exists()), (0, false));
     assert_eq!(preview, index(&graph, &house.wiki()).await);
     fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
     house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
     for clear_existing in [false, true] {
         let options = IndexOptions { clear_existing, accept_loss: true, persist_path: None };
-        let preview = graph.preview_index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
+        let preview =
+            graph.index_wiki(Some(house.wiki()), options, &|_, _| {}, WriteMode::Preview).await.unwrap();
         assert!(matches!(graph.page("Workflow/Acme_Pizza").await.unwrap(), PageLookup::Missing(_)));
         assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), PageLookup::Found { .. }));
         let expected = if clear_existing { (5, 0, 0, 5) } else { (1, 0, 4, 1) };

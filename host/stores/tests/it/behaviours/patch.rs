@@ -4,7 +4,10 @@ use std::fs;
 
 use gatehouse_core::{
     outcome::FaultKind,
-    ports::{KnowledgeGraph as _, knowledge::PageChanges},
+    ports::{
+        KnowledgeGraph as _,
+        knowledge::{PageChanges, WriteMode},
+    },
 };
 use gatehouse_stores::WikiRoots;
 
@@ -31,12 +34,13 @@ pub(crate) async fn a_preview_reports_an_edit_and_changes_nothing<F: Fixture>(en
     let before = (house.read(FILE), page(&graph, ID).await);
     let changes =
         PageChanges { links: Some(vec![link("related", "Heuristic/Acme_Gone")]), ..overview("Loaves.") };
-    let preview = graph.preview_patch(ID, changes.clone(), None, true).await.unwrap();
+    let preview = graph.edit(ID, changes.clone(), None, true, WriteMode::Preview).await.unwrap();
     assert_eq!(before, (house.read(FILE), page(&graph, ID).await));
     assert_eq!(preview, graph.patch(ID, changes, None, true).await.unwrap(), "the preview matches the edit");
     assert_eq!((preview.file, preview.changed.len()), (file(&house), 2));
     assert_eq!(preview.unresolved_links[0].target, "Heuristic/Acme_Gone");
-    let fault = graph.preview_patch("Workflow/Nowhere", overview("x"), None, true).await.unwrap_err();
+    let fault =
+        graph.edit("Workflow/Nowhere", overview("x"), None, true, WriteMode::Preview).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::NotFound);
 }
 

@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,
-    knowledge::{PageChanges, PageDraft, PageLocation, PageType},
+    knowledge::{PageChanges, PageDraft, PageLocation, PageType, WriteMode},
 };
 use gatehouse_stores::WikiRoots;
 
@@ -45,20 +45,20 @@ pub(crate) async fn a_draft_becomes_a_page_once<F: Fixture>(engine: F) {
 pub(crate) async fn a_preview_reports_new_pages_and_writes_none<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
-    let preview = graph.preview_upsert(vec![draft("Acme Pizza")]).await.unwrap();
+    let preview = graph.write(vec![draft("Acme Pizza")], WriteMode::Preview).await.unwrap();
     assert!(!house.wiki().join("workflows/Acme_Pizza.md").exists());
     assert_eq!(graph.stats().await.unwrap().pages, 0);
     assert_eq!(preview, graph.upsert(vec![draft("Acme Pizza")]).await.unwrap());
     let before = house.read("workflows/Acme_Pizza.md");
     let other = PageDraft { overview: "Other.".into(), ..draft("Acme Pizza") };
-    let preview = graph.preview_upsert(vec![other.clone()]).await.unwrap();
+    let preview = graph.write(vec![other.clone()], WriteMode::Preview).await.unwrap();
     assert_eq!((counts(&preview), house.read("workflows/Acme_Pizza.md")), ((0, 1, 0, 0), before));
     assert_eq!(preview, graph.upsert(vec![other]).await.unwrap());
     // The preview rejects everything that a write rejects.
     house.write("workflows/Acme_Calzone.md", "# Workflow: Calzone\n");
-    assert!(graph.preview_upsert(vec![draft("Acme Calzone")]).await.is_err());
+    assert!(graph.write(vec![draft("Acme Calzone")], WriteMode::Preview).await.is_err());
     assert_eq!(house.read("workflows/Acme_Calzone.md"), "# Workflow: Calzone\n");
-    assert!(graph.preview_upsert(vec![draft("Good"), draft("Good")]).await.is_err());
+    assert!(graph.write(vec![draft("Good"), draft("Good")], WriteMode::Preview).await.is_err());
     assert!(!house.wiki().join("workflows/Good.md").exists());
 }
 

@@ -4,22 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Fault, Principal,
+    Fault,
     http::HttpRules,
     ports::{
-        ArtifactService, Clock, DocumentReader, Embedder, HttpFetcher, KnowledgeGraph, KvStore, Llm,
-        TextCompressor, TokenCounter,
-        artifacts::{
-            Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
-            ArtifactSlice,
-        },
-        documents::{Document, DocumentSearchResult, LineRange, Repository, SearchMode},
+        Clock, Embedder, HttpFetcher, KvStore, Llm, PortSetup, TextCompressor, TokenCounter,
         embed::{EmbeddingPurpose, EmbeddingVector},
         http::{HttpRequest, HttpResponse},
-        knowledge::{
-            EngineStatistics, IndexOptions, IndexReport, OnPageProgress, PageChanges, PageDraft, PageFilters,
-            PageLookup, PageNeighbor, PageSearchResult, PatchReport,
-        },
         llm::{ModelCompletion, ModelPrompt, OnCompletionProgress},
         text::{CompactText, DocumentDigest, TextExtract, TokenEncoding},
     },
@@ -39,50 +29,28 @@ impl Clock for Nothing {
     }
 }
 
-macro_rules! nothing_of {
-    ($($port:ident { $($name:ident($($kind:ty),*) -> $result:ty;)+ })+) => {$(
-        #[async_trait]
-        impl $port for Nothing {
-            $(async fn $name(&self, $(_: $kind),*) -> Result<$result, Fault> {
-                nothing()
-            })+
-        }
-    )+};
+impl<P: ?Sized> PortSetup<P> for Nothing {
+    fn port(&self) -> Result<&P, Fault> {
+        nothing()
+    }
 }
 
-nothing_of! {
-    KnowledgeGraph {
-        search(&str, &PageFilters, usize) -> PageSearchResult;
-        page(&str) -> PageLookup;
-        neighbors(&str) -> Vec<PageNeighbor>;
-        upsert(Vec<PageDraft>) -> IndexReport;
-        patch(&str, PageChanges, Option<std::path::PathBuf>, bool) -> PatchReport;
-        index(Option<std::path::PathBuf>, IndexOptions, OnPageProgress<'_>) -> IndexReport;
-        preview_upsert(Vec<PageDraft>) -> IndexReport;
-        preview_patch(&str, PageChanges, Option<std::path::PathBuf>, bool) -> PatchReport;
-        preview_index(Option<std::path::PathBuf>, IndexOptions, OnPageProgress<'_>) -> IndexReport;
-        stats() -> EngineStatistics;
+#[async_trait]
+impl KvStore for Nothing {
+    async fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, Fault> {
+        nothing()
     }
-    DocumentReader {
-        repositories(bool) -> Vec<Repository>;
-        search(&str, &str, SearchMode, usize) -> DocumentSearchResult;
-        read(&str, &str, Option<LineRange>) -> Document;
+    async fn set(&self, _: &str, _: &str, _: Vec<u8>, _: Option<u64>, _: u64) -> Result<(), Fault> {
+        nothing()
     }
-    KvStore {
-        get(&str, &str) -> Option<Vec<u8>>;
-        set(&str, &str, Vec<u8>, Option<u64>, u64) -> ();
-        add(&str, &str, i64, Option<u64>, u64) -> i64;
-        delete(&str, &str) -> bool;
-        keys(&str, &str) -> Vec<String>;
+    async fn add(&self, _: &str, _: &str, _: i64, _: Option<u64>, _: u64) -> Result<i64, Fault> {
+        nothing()
     }
-    ArtifactService {
-        put(&Principal, ArtifactDraft) -> Artifact;
-        info(&Principal, &[String]) -> Vec<Option<Artifact>>;
-        read(&Principal, &str, &ArtifactPart) -> ArtifactSlice;
-        recent(&Principal, &ArtifactFilter, usize) -> Vec<Artifact>;
-        search(&Principal, &str, usize) -> Vec<ArtifactHit>;
-        change(&Principal, &str, ArtifactChanges) -> Artifact;
-        delete(&Principal, &str) -> bool;
+    async fn delete(&self, _: &str, _: &str) -> Result<bool, Fault> {
+        nothing()
+    }
+    async fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, Fault> {
+        nothing()
     }
 }
 

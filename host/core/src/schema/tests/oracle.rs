@@ -1,10 +1,12 @@
 //! Property tests against the `jsonschema` crate: same verdicts, within the step budget.
 
+use std::sync::Arc;
+
 use jsonschema::{Draft, PatternOptions};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::*;
+use crate::schema::{CheckInterrupt, MAX_STEPS, Schema, StepBudget, ValidationError};
 
 /// Generates values of few kinds, so that schemas often match.
 fn value() -> impl Strategy<Value = Value> {

@@ -1,5 +1,7 @@
 //! One host serves gates of two contract versions.
 
+pub(super) mod copy;
+
 use std::{fs, path::Path};
 
 use gatehouse_core::{Source, capability::Grants};

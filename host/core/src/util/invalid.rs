@@ -1,0 +1,25 @@
+//! The error of all checks of values from outside.
+
+/// Reason that a value of a gate, server or user is refused. Unless a function says otherwise, the words continue a
+/// sentence about the value: `has more than 4 icons`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidValue(String);
+
+impl From<String> for InvalidValue {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl From<&str> for InvalidValue {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
+impl From<InvalidValue> for String {
+    fn from(error: InvalidValue) -> Self {
+        error.0
+    }
+}
