@@ -52,7 +52,7 @@ pub(crate) fn condense(request: &Request<'_>, document: &str) -> Result<Option<C
 }
 
 fn write(request: &Request<'_>, document: &str) -> Result<CondensedText, String> {
-    let budget = request.params.budget();
+    let budget = request.budget;
     let target = budget * TARGET_PERCENT / 100;
     let read = text::extract(document, &request.question(), MAX_READ_TOKENS)
         .map_err(|fault| fault_reason(&fault))?;
