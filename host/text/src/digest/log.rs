@@ -14,6 +14,7 @@ use super::{
     timestamp::{self, TimestampRange},
     trace::TraceReader,
 };
+use crate::layout::is_code;
 
 /// Lines with timestamps, levels or stack traces.
 pub(super) const KIND: TextKind = TextKind { name: "log", is, sections };
@@ -28,6 +29,10 @@ const MAX_SHOWN_FAILURES: usize = 24;
 
 const MAX_LAST_LINES: usize = 12;
 
+/// Longer lines, and sentences with as many spaces, are prose.
+const MAX_OUTPUT_LINE_BYTES: usize = 240;
+const MIN_SENTENCE_SPACES: usize = 5;
+
 /// Maximum lines of a template that can be outcomes, unless it has fewer words than this. More are steps.
 const MAX_OUTCOMES: usize = 8;
 const MIN_STEP_WORDS: usize = 2;
@@ -38,13 +43,25 @@ const MAX_OUTCOME_FINDINGS: usize = 2;
 /// Lines at the end, one of which reports the outcome of a command.
 const MAX_END_LINES: usize = 30;
 
-/// Output of a command, which ends with its outcome.
+/// Output of a command, which ends with its outcome or with warnings.
 pub(super) const OUTPUT: TextKind = TextKind { name: "output", is: is_output, sections };
 
 fn is_output(sample: &TextSample<'_>) -> bool {
-    let mut end = sample.end.iter().rev().filter(|line| !line.trim().is_empty()).take(MAX_END_LINES);
+    let filled = |line: &&&str| !line.trim().is_empty();
+    let mut end = sample.end.iter().rev().filter(filled).take(MAX_END_LINES);
+    let is_failure = |line: &str| {
+        timestamp::level(line).is_some_and(|level| level == "warn" || timestamp::is_failure(level))
+    };
+    if !end.any(|line| outcome::is_outcome(line) || is_failure(line)) {
+        return false;
+    }
     let is_heading = |line: &&&str| line.starts_with("# ") || line.starts_with("## ");
-    sample.lines.iter().filter(is_heading).count() < 2 && end.any(|line| outcome::is_outcome(line))
+    let is_prose = |line: &&&str| {
+        line.len() > MAX_OUTPUT_LINE_BYTES
+            || (line.ends_with('.') && line.matches(' ').count() >= MIN_SENTENCE_SPACES)
+    };
+    let count = |is: &dyn Fn(&&&str) -> bool| sample.lines.iter().filter(|line| is(line)).count();
+    count(&is_heading) < 2 && count(&is_prose) * 3 <= count(&filled) && !is_code(sample.text)
 }
 
 fn is(sample: &TextSample<'_>) -> bool {

@@ -10,8 +10,9 @@ use super::{
 };
 
 /// Phrases of outcomes, in lower case.
-const PHRASES: [&str; 32] = [
+const PHRASES: [&str; 33] = [
     "build failed",
+    "build failure",
     "build success",
     "could not compile",
     "complete!",

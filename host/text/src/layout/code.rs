@@ -186,7 +186,12 @@ pub(crate) fn definition(line: &str) -> Option<KeywordDefinition<'_>> {
     })?;
     let named =
         words.next().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
-    let name = named.filter(|name| DEFINITION_KEYWORDS.contains(&keyword) && !PROSE_WORDS.contains(name))?;
+    let name = named.filter(|_| DEFINITION_KEYWORDS.contains(&keyword))?;
+    // `type of the value` is prose, and `fn of(value)` is not.
+    let after = content[name.as_ptr() as usize - content.as_ptr() as usize + name.len()..].chars().next();
+    if PROSE_WORDS.contains(&name) && after.is_none_or(char::is_whitespace) {
+        return None;
+    }
     let name = name.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '_');
     let end = name.find(['{', ':', ';', '=', ',']).unwrap_or(name.len());
     Some(KeywordDefinition { keyword, name: &name[..end], indent: line.len() - content.len() })
