@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BudgetEncoding, Params,
+    BudgetEncoding, Params, model,
     shorten::{self, FittedDocument},
 };
 
@@ -20,6 +20,9 @@ const MAX_HEAD_SHARE: u32 = 4;
 
 /// Tokens of a line end between the two blocks.
 const SEAM_TOKENS: u32 = 1;
+
+/// Tokens reserved for notes about a model's text.
+const MODEL_NOTE_TOKENS: u32 = 56;
 
 /// Tokens reserved for the notes below a guide.
 const NOTE_TOKENS: u32 = 48;
@@ -126,7 +129,8 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         found.was_compressed = true;
         found.original_token_count = Some(whole);
         found.notes.insert(0, shorten::OFF_TOPIC.to_owned());
-        let reserved = params.count(&head(call, &found, &document, max_head)?)? + SEAM_TOKENS;
+        let notes = if params.use_llm && model::is_serving() { MODEL_NOTE_TOKENS } else { 0 };
+        let reserved = params.count(&head(call, &found, &document, max_head)?)? + SEAM_TOKENS + notes;
         found.notes.remove(0);
         let request = shorten::Request {
             params,
