@@ -37,22 +37,22 @@ pub(crate) struct CondensedText {
     pub(crate) notes: Vec<String>,
 }
 
+/// Returns whether there is a model. Without the `models` grant there is none, as the preset intends.
+pub(crate) fn is_serving() -> bool {
+    models::which().is_ok_and(|serving| serving.llm.is_some())
+}
+
 /// Condenses the document with the model. `None` if no model is available. The error is a short reason why there is no
 /// text.
 pub(crate) fn condense(request: &Request<'_>, document: &str) -> Result<Option<CondensedText>, String> {
-    let serving = match models::which() {
-        Ok(serving) => serving,
-        // Without the `models` grant, the gate has no model, as the preset intends.
-        Err(_) => return Ok(None),
-    };
-    if serving.llm.is_none() {
+    if !is_serving() {
         return Ok(None);
     }
     write(request, document).map(Some)
 }
 
 fn write(request: &Request<'_>, document: &str) -> Result<CondensedText, String> {
-    let budget = request.params.budget();
+    let budget = request.budget;
     let target = budget * TARGET_PERCENT / 100;
     let read = text::extract(document, &request.question(), MAX_READ_TOKENS)
         .map_err(|fault| fault_reason(&fault))?;

@@ -15,7 +15,7 @@ pub enum BudgetEncoding {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// Maximum document tokens in a reply, 256 to 100,000.
+    /// Maximum tokens of a reply, 256 to 100,000.
     pub budget_tokens: Count,
     /// Vocabulary for counting them: o200k_base or cl100k_base. Counts are estimates for models with other
     /// vocabularies.

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Params, params::longest_fitting};
 
+/// Lengths to which the name of a document is cut until half of the budget is left.
+const NAME_CHARS: [usize; 3] = [400, 160, 40];
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -74,7 +77,28 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let document = documents::open(&args.repository, &args.path, Some(Lines { first, last }))?;
     let skip = args.start_character.map_or(0, |at| at.at_most(u32::MAX)) as usize;
     let numbers = args.numbered.unwrap_or(false).then_some(first);
-    let page = fit_page(&call.params, &document.text, skip, numbers)?;
+    // The numbers of the head are not known yet; these are as long.
+    let longest = FileContent {
+        repository: document.repository.clone(),
+        path: document.path.clone(),
+        content: String::new(),
+        start_line: document.total_lines,
+        end_line: document.total_lines.saturating_sub(1),
+        total_lines: document.total_lines,
+        token_count: 0,
+        next_start_line: Some(document.total_lines),
+        next_start_character: Some(u32::MAX),
+    };
+    let mut most_name = 0;
+    let mut left = 0;
+    for most in NAME_CHARS {
+        let head = head(&longest, document.made_from.as_deref(), most);
+        (most_name, left) = (most, budget.saturating_sub(call.params.count(&head)? + 1));
+        if left >= budget / 2 {
+            break;
+        }
+    }
+    let page = fit_page(&call.params, left, &document.text, skip, numbers)?;
     let end = page.next.map_or(document.lines.last, |(line, character)| {
         let line = first.saturating_add(line);
         if character > 0 { line } else { line.saturating_sub(1) }
@@ -95,12 +119,12 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         next_start_line: next.map(|(line, _)| line),
         next_start_character: next.map(|(_, character)| character).filter(|character| *character > 0),
     };
-    let text = head(&found, document.made_from.as_deref());
+    let text = head(&found, document.made_from.as_deref(), most_name);
     Reply::markdown(text).with(Content::Text(found.content.clone())).structured(&found)
 }
 
-fn head(found: &FileContent, made_from: Option<&str>) -> String {
-    let name = code(&one_line(&format!("{}/{}", found.repository, found.path), 400));
+fn head(found: &FileContent, made_from: Option<&str>, most_name: usize) -> String {
+    let name = code(&one_line(&format!("{}/{}", found.repository, found.path), most_name));
     let made = made_from.map(|from| format!(" (text of {})", one_line(from, 40))).unwrap_or_default();
     let next = match (found.next_start_line, found.next_start_character) {
         (Some(line), Some(character)) => format!(" Next: start_line {line}, start_character {character}."),
@@ -119,7 +143,13 @@ struct FilePage {
 
 /// Returns the longest prefix that fits the budget, after skipping `skip` characters of the first line. It ends at a
 /// line end, or within the first line if that line alone is too long.
-fn fit_page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> Result<FilePage, Fault> {
+fn fit_page(
+    params: &Params,
+    budget: u32,
+    text: &str,
+    skip: usize,
+    numbers: Option<u32>,
+) -> Result<FilePage, Fault> {
     let first_line = text.find('\n').map_or(text.len(), |end| end + 1);
     let skipped = text[..first_line].char_indices().nth(skip).map_or(first_line, |(at, _)| at);
     let lines: Vec<&str> = text[skipped..].split_inclusive('\n').collect();
@@ -128,7 +158,7 @@ fn fit_page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> R
         let numbered = |(at, line): (usize, &&str)| format!("{:>6}| {line}", u64::from(first) + at as u64);
         lines[..count].iter().enumerate().map(numbered).collect()
     };
-    let fits = |text: &str| Ok::<_, Fault>(params.count(text)? <= params.budget());
+    let fits = |text: &str| Ok::<_, Fault>(params.count(text)? <= budget);
     let whole = render(lines.len());
     if fits(&whole)? {
         return Ok(FilePage { text: whole, next: None });

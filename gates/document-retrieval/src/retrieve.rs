@@ -8,9 +8,27 @@ use gatehouse_wiki::{code, one_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, shorten};
+use crate::{
+    BudgetEncoding, Params, model,
+    shorten::{self, FittedDocument},
+};
 
 const MAX_HITS: u32 = 4;
+
+/// The block before a document takes at most this fraction of the budget, unless its first line is longer.
+const MAX_HEAD_SHARE: u32 = 4;
+
+/// Tokens of a line end between the two blocks.
+const SEAM_TOKENS: u32 = 1;
+
+/// Tokens reserved for notes about a model's text.
+const MODEL_NOTE_TOKENS: u32 = 56;
+
+/// Tokens reserved for the notes below a guide.
+const NOTE_TOKENS: u32 = 48;
+
+/// Lengths to which the source in the first line is cut until it fits.
+const SOURCE_CHARS: [usize; 4] = [400, 160, 80, 40];
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -61,7 +79,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .title("Retrieve a document")
         .description(|p| {
             format!(
-                "Find the document of a repository that answers a question: whole if it has at most {} tokens, else \
+                "Find the document of a repository that answers a question: whole if the reply has at most {} tokens, else \
                 the parts that answer it, with marks for omitted lines (read_repository_file reads those). \
                 Repository names: list_repositories_with_navigation.",
                 p.budget()
@@ -86,30 +104,50 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         return no_results(call, &args.repository, &args.query, &result);
     };
     let document = documents::open(&args.repository, &best.path, None)?;
-    let request = shorten::Request {
-        params: &call.params,
-        query: &args.query,
-        context: args.context.as_deref().unwrap_or_default(),
-        tokens: document.total_tokens,
-        time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(started)),
+    let params = &call.params;
+    let whole = match params.encoding {
+        BudgetEncoding::O200k => document.total_tokens,
+        BudgetEncoding::Cl100k => params.count(&document.text)?,
     };
-    let short = shorten::fit_document(&request, &document.text)?;
-    let mut notes = notes(&result);
-    notes.extend(short.notes);
-    let found = RetrievedDocument {
+    let mut found = RetrievedDocument {
+        content: String::new(),
         sources: vec![format!("{}/{}", document.repository, document.path)],
-        token_count: short.tokens,
-        was_compressed: short.original_tokens.is_some(),
-        original_token_count: short.original_tokens,
-        method: short.method,
+        token_count: whole,
+        was_compressed: false,
+        original_token_count: None,
+        method: "whole".to_owned(),
         fit: fit_name(best.fit),
-        notes,
+        notes: notes(&result),
         others: others(&result),
-        content: short.text,
     };
-    Reply::markdown(head(call, &found, &document))
-        .with(Content::Text(found.content.clone()))
-        .structured(&found)
+    let max_head = params.budget() / MAX_HEAD_SHARE;
+    let mut head_text = head(call, &found, &document, max_head)?;
+    if whole.saturating_add(params.count(&head_text)? + SEAM_TOKENS) <= params.budget() {
+        found.content = document.text;
+    } else {
+        // The numbers and notes of the final head are not known yet.
+        found.was_compressed = true;
+        found.original_token_count = Some(whole);
+        found.notes.insert(0, shorten::OFF_TOPIC.to_owned());
+        let notes = if params.use_llm && model::is_serving() { MODEL_NOTE_TOKENS } else { 0 };
+        let reserved = params.count(&head(call, &found, &document, max_head)?)? + SEAM_TOKENS + notes;
+        found.notes.remove(0);
+        let request = shorten::Request {
+            params,
+            budget: params.budget().saturating_sub(reserved),
+            query: &args.query,
+            context: args.context.as_deref().unwrap_or_default(),
+            tokens: whole,
+            time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(started)),
+        };
+        let FittedDocument { text, tokens, method, notes } =
+            shorten::shorten_document(&request, &document.text)?;
+        (found.content, found.token_count, found.method) = (text, tokens, method);
+        found.notes.splice(0..0, notes);
+        let left = params.budget().saturating_sub(tokens + SEAM_TOKENS);
+        head_text = head(call, &found, &document, left)?;
+    }
+    Reply::markdown(head_text).with(Content::Text(found.content.clone())).structured(&found)
 }
 
 fn notes(result: &SearchResult) -> Vec<String> {
@@ -132,35 +170,46 @@ pub(crate) fn fit_name(fit: Fit) -> &'static str {
     }
 }
 
-/// Builds the block before the document: source, size, method, and how to read omitted lines.
-fn head(call: &Call<Params>, found: &RetrievedDocument, document: &Document) -> String {
-    let source = code(&one_line(&found.sources.concat(), 400));
+/// Builds the block before the document: source, size and method, then how to read omitted lines, notes and other
+/// documents, as many of them as fit `max_tokens`. The structured data has all of them.
+fn head(
+    call: &Call<Params>,
+    found: &RetrievedDocument,
+    document: &Document,
+    max_tokens: u32,
+) -> Result<String, Fault> {
     let made = document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, 40)));
     let unit = call.params.unit();
     let size = match found.original_token_count {
         None => format!("whole, {} tokens ({unit})", found.token_count),
         Some(original) => {
-            format!("{original} tokens shortened to {} ({unit}; {})", found.token_count, found.method)
+            let method = one_line(&found.method, 60);
+            format!("{original} tokens shortened to {} ({unit}; {method})", found.token_count)
         }
     };
-    let mut out = format!("{source}: {size}{}. Fit: {}.", made.unwrap_or_default(), found.fit);
-    if found.was_compressed
-        && let Some(tool) = context::exposed_name("read_repository_file")
-    {
+    let facts = format!("{size}{}. Fit: {}.", made.unwrap_or_default(), found.fit);
+    let fits = |text: &str| Ok::<_, Fault>(call.params.count(text)? <= max_tokens);
+    let mut out = String::new();
+    for most in SOURCE_CHARS {
+        out = format!("{}: {facts}", code(&one_line(&found.sources.concat(), most)));
+        if fits(&out)? {
+            break;
+        }
+    }
+    let gaps = context::exposed_name("read_repository_file").filter(|_| found.was_compressed).map(|tool| {
         let [repository, path] =
             [&document.repository, &document.path].map(|name| code(&one_line(name, 300)));
-        out += &format!(
-            "\nRead the gaps marked […] with `{tool}`: repository {repository}, path {path}, start_line, end_line."
-        );
+        format!("Read the gaps marked […] with `{tool}`: repository {repository}, path {path}, start_line, end_line.")
+    });
+    let others: Vec<String> = found.others.iter().map(|path| code(path)).collect();
+    let others = (!others.is_empty()).then(|| format!("Other documents: {}", others.join(", ")));
+    for line in gaps.iter().chain(&found.notes).chain(&others) {
+        let longer = format!("{out}\n{line}");
+        if fits(&longer)? {
+            out = longer;
+        }
     }
-    if !found.others.is_empty() {
-        let others: Vec<String> = found.others.iter().map(|path| code(path)).collect();
-        out += &format!("\nOther documents: {}", others.join(", "));
-    }
-    for note in &found.notes {
-        out += &format!("\n{note}");
-    }
-    out
+    Ok(out)
 }
 
 /// Builds the reply if no document matches: the repository's guide and suggestions. An unreachable engine is a fault
@@ -200,7 +249,12 @@ fn no_results(
     if guide.trim().is_empty() {
         notes.push("This repository has no navigation guide yet.".into());
     } else {
-        content += &format!("\n{}\n", guide.trim());
+        let with_guide = format!("{content}\n{}\n", guide.trim());
+        if call.params.count(&with_guide)? + NOTE_TOKENS <= call.params.budget() {
+            content = with_guide;
+        } else {
+            notes.push("The guide exceeds the budget; list_repositories_with_navigation returns it.".into());
+        }
     }
     content += &notes.iter().map(|note| format!("\n{note}\n")).collect::<String>();
     let found = RetrievedDocument {

@@ -1,8 +1,8 @@
-//! Fits a document to the budget: unchanged if it fits, else shortened by the model, the extractor, or both.
+//! Shortens a document to a budget: by the model, the extractor, or both.
 
 use gatehouse_sdk::{Fault, documents::Fit, text};
 
-use crate::{BudgetEncoding, Params, model};
+use crate::{Params, model};
 
 const MIN_USED_PERCENT: u32 = 95;
 
@@ -13,12 +13,16 @@ const VERBATIM_SEPARATOR: &str = "\n\n---\nFrom the document itself:\n\n";
 
 const MIN_EXTRACT_TOKENS: u32 = 96;
 
+pub(crate) const OFF_TOPIC: &str = "Nothing in the document answers the query; these are its central parts.";
+
 pub(crate) struct Request<'a> {
     pub(crate) params: &'a Params,
+    /// Tokens for the text of the document.
+    pub(crate) budget: u32,
     pub(crate) query: &'a str,
     /// The caller's task; may be empty.
     pub(crate) context: &'a str,
-    /// Tokens (o200k_base) of the whole document.
+    /// Tokens of the whole document.
     pub(crate) tokens: u32,
     pub(crate) time_ms: u64,
 }
@@ -32,25 +36,17 @@ impl Request<'_> {
 pub(crate) struct FittedDocument {
     pub(crate) text: String,
     pub(crate) tokens: u32,
-    pub(crate) original_tokens: Option<u32>,
     pub(crate) method: String,
     pub(crate) notes: Vec<String>,
 }
 
-pub(crate) fn fit_document(request: &Request<'_>, document: &str) -> Result<FittedDocument, Fault> {
-    let whole = match request.params.encoding {
-        BudgetEncoding::O200k => request.tokens,
-        BudgetEncoding::Cl100k => request.params.count(document)?,
-    };
-    let budget = request.params.budget();
-    if whole <= budget {
-        let (text, method) = (document.to_owned(), "whole".to_owned());
-        return Ok(FittedDocument { text, tokens: whole, original_tokens: None, method, notes: Vec::new() });
-    }
+/// Shortens a document that exceeds the budget.
+pub(crate) fn shorten_document(request: &Request<'_>, document: &str) -> Result<FittedDocument, Fault> {
+    let budget = request.budget;
     let mut notes = Vec::new();
     if request.params.use_llm {
         match model::condense(request, document) {
-            Ok(Some(written)) => return with_extract(request, document, whole, written),
+            Ok(Some(written)) => return with_extract(request, document, written),
             Ok(None) => {}
             Err(why) => {
                 notes.push(format!("The language model did not shorten it ({why}); the extractor did."))
@@ -59,17 +55,16 @@ pub(crate) fn fit_document(request: &Request<'_>, document: &str) -> Result<Fitt
     }
     let (text, tokens, off_topic) = extract(request, document, budget)?;
     notes.extend(off_topic);
-    Ok(FittedDocument { text, tokens, original_tokens: Some(whole), method: "extractive".into(), notes })
+    Ok(FittedDocument { text, tokens, method: "extractive".into(), notes })
 }
 
 /// Fills the budget that the model left with text from the document.
 fn with_extract(
     request: &Request<'_>,
     document: &str,
-    whole: u32,
     written: model::CondensedText,
 ) -> Result<FittedDocument, Fault> {
-    let budget = request.params.budget();
+    let budget = request.budget;
     let mut text = written.text;
     let mut tokens = request.params.count(&text)?;
     let mut notes = written.notes;
@@ -85,7 +80,7 @@ fn with_extract(
             (text, tokens) = (both, count);
         }
     }
-    Ok(FittedDocument { text, tokens, original_tokens: Some(whole), method: written.model, notes })
+    Ok(FittedDocument { text, tokens, method: written.model, notes })
 }
 
 /// Extracts at most `budget` tokens. Also returns their count, and a note if nothing in the document answers the query.
@@ -115,6 +110,5 @@ fn extract(
     let (text, tokens) = best.ok_or_else(|| {
         Fault::internal(format!("the extractor found no part of the document that fits in {budget} tokens"))
     })?;
-    let note = "Nothing in the document answers the query; these are its central parts.";
-    Ok((text, tokens, off_topic.then(|| note.to_owned())))
+    Ok((text, tokens, off_topic.then(|| OFF_TOPIC.to_owned())))
 }

@@ -6,7 +6,7 @@ mod notebook;
 
 use crate::{
     decode::{DecodedText, decode},
-    kinds::{FileKind, is_bundle},
+    kinds::{self, FileKind, is_bundle},
 };
 
 /// Converted text can be larger than the file.
@@ -17,6 +17,12 @@ pub(crate) struct ConvertedText {
     /// Original format, if the text was converted.
     pub(crate) made_from: Option<&'static str>,
     pub(crate) note: Option<String>,
+}
+
+/// Returns the text of a file as it is indexed; the path selects the format. The error is the reason why the file is not
+/// a document.
+pub fn to_text(path: &str, bytes: &[u8]) -> Result<String, &'static str> {
+    Ok(convert(kinds::kind(path)?, path, bytes)?.text)
 }
 
 /// Converts a file to text. The error is the reason why the file is not a document.

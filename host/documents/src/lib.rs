@@ -19,6 +19,7 @@ mod report;
 mod testing;
 mod walk;
 
+pub use formats::to_text;
 pub use git::{GitCheckout, checkout};
 pub use guide::GuidePolicy;
 pub use index::{IndexSource, Options, index};

@@ -1,5 +1,5 @@
 //! Splits text into chunks with a token limit: at headings and around code blocks and tables, then between lines, then
-//! between sentences, and inside a sentence only if necessary. A block that fits its budget stays whole.
+//! between sentences, and inside a sentence only if necessary. A block within its limit stays whole.
 
 use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
 

@@ -48,7 +48,7 @@ pub(crate) fn compact(text: &str) -> Option<CompactText> {
 
 /// Returns the compact form, which may be longer than the text.
 fn form(text: &str) -> Option<String> {
-    let RecognizedText::Rows(kind, document) = RecognizedText::from_text(text) else { return None };
+    let RecognizedText::Rows(kind, document) = RecognizedText::from_text(text, "") else { return None };
     let whole = match kind {
         "JSON" => document.note.is_none(),
         // Lines that are not JSON are strings without quotes here, and quoted cells use different escapes.

@@ -45,7 +45,7 @@ pub(crate) struct TextLayout {
 
 impl TextLayout {
     pub(crate) fn from_text(text: &str) -> Self {
-        let mut reader = LayoutReader { text, code: code::is_code(text), ..LayoutReader::default() };
+        let mut reader = LayoutReader { text, code: code::has_comments(text), ..LayoutReader::default() };
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             reader.line(start, line);

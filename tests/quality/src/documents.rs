@@ -1,5 +1,8 @@
 //! How much of an answer an extract of a long document retains at several budgets, compared with simpler methods, and
 //! whether the extractor reports that a question has no answer.
+//!
+//! The documents in `tests/quality/documents` were made for this: a page and a notebook from the text of this project's
+//! guides, and invented tables. Others are found elsewhere; a missing one is reported as skipped.
 
 mod set;
 mod ways;
@@ -34,6 +37,13 @@ const DOCUMENTS: [(&str, &str); 4] = [
     ("meeting", "5314ba1dbb03f471df88bec6cd120a938ef60d0fd3511c5c1dce61bf7463245f"),
 ];
 
+/// Documents in `tests/quality/documents`.
+const OWN_DOCUMENTS: [(&str, &str); 3] =
+    [("html", "guide.html"), ("notebook", "workbook.ipynb"), ("table", "structures.md")];
+
+/// Documents of different kinds, whose mean is reported.
+const KINDS: [&str; 5] = ["manual", "source", "html", "notebook", "table"];
+
 pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Results) -> Result<()> {
     let folder = queries.join("documents");
     let elsewhere = set::elsewhere(&folder.join("elsewhere.jsonl"))?;
@@ -53,11 +63,50 @@ pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Re
                 continue;
             }
         };
-        let set = Set::read(&folder.join(format!("{name}.jsonl")), &text)?;
-        results.documents.extend(kept(name, &text, &set)?);
-        results.fits.push(fits(name, &text, &set, &elsewhere)?);
+        measure(name, &text, &folder, &elsewhere, results)?;
     }
+    for (name, file) in OWN_DOCUMENTS {
+        measure(name, &own_document(file)?, &folder, &elsewhere, results)?;
+    }
+    results.documents.extend(means(&results.documents));
     Ok(())
+}
+
+fn measure(name: &str, text: &str, folder: &Path, elsewhere: &[String], results: &mut Results) -> Result<()> {
+    let set = Set::read(&folder.join(format!("{name}.jsonl")), text)?;
+    results.documents.extend(kept(name, text, &set)?);
+    results.fits.push(fits(name, text, &set, elsewhere)?);
+    Ok(())
+}
+
+/// Returns a document of this crate as it is indexed.
+fn own_document(file: &str) -> Result<String> {
+    let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("documents").join(file))?;
+    gatehouse_documents::to_text(file, &bytes).map_err(|why| anyhow!("{file} {why}"))
+}
+
+/// Returns the mean over documents of different kinds, for each method and each fixed budget.
+fn means(rows: &[Value]) -> Vec<Value> {
+    let mut means = Vec::new();
+    for budget in BUDGETS {
+        for (way, _) in WAYS {
+            let of = |row: &&Value| {
+                KINDS.iter().any(|kind| row["document"] == *kind)
+                    && row["way"] == way
+                    && row["budget"] == budget
+            };
+            let rows: Vec<&Value> = rows.iter().filter(of).collect();
+            let mean = |name: &str| {
+                rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len().max(1) as f64
+            };
+            let questions: u64 = rows.iter().filter_map(|row| row["questions"].as_u64()).sum();
+            means.push(json!({
+                "document": format!("mean of {} kinds", rows.len()), "way": way, "budget": budget, "questions": questions,
+                "kept": mean("kept"), "kept_tuned_on": mean("kept_tuned_on"), "kept_held_out": mean("kept_held_out"),
+            }));
+        }
+    }
+    means
 }
 
 /// Returns the share of the answers that each method retains per budget: over all questions, the tuned half and the
@@ -113,6 +162,27 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn most_of_the_gold_of_each_kind_is_kept() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/queries/documents");
+        for (budget, least) in [(1_000, 0.65), (8_000, 0.87)] {
+            let mut kept = Vec::new();
+            for (name, file) in OWN_DOCUMENTS {
+                let text = own_document(file).unwrap();
+                let set = Set::read(&folder.join(format!("{name}.jsonl")), &text).unwrap();
+                assert!(set.questions.len() >= 20);
+                let share = |question: &set::Question| {
+                    let extract = Extractor.extract(&text, &question.q, budget).unwrap();
+                    assert!(extract.tokens_out <= budget);
+                    question.kept(&extract.text)
+                };
+                kept.push(set.questions.iter().map(share).sum::<f64>() / set.questions.len() as f64);
+            }
+            let mean = kept.iter().sum::<f64>() / kept.len() as f64;
+            assert!(mean >= least, "{mean} at {budget} tokens: {kept:?}");
+        }
+    }
 
     #[test]
     fn a_document_that_is_not_there_or_another_one_is_listed_as_skipped() {

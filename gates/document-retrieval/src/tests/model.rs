@@ -44,7 +44,8 @@ fn the_models_text_is_checked_and_completed_from_the_document() {
     }
     assert!(content.contains("\n---\nFrom the document itself:\n\n"), "{content}");
     assert_eq!(data["method"], "test/model");
-    assert!((285..=300).contains(&data["token_count"].as_u64().unwrap()), "{data}");
+    // The lines before the text, and the notes about it, take the rest of the 300.
+    assert!((180..=260).contains(&data["token_count"].as_u64().unwrap()), "{data}");
     assert!(reply.contains("Removed from the model's text: 3 statements"), "{reply}");
 }
 
@@ -54,10 +55,11 @@ fn a_too_long_answer_is_requested_again_and_then_cut_at_a_sentence() {
     let (data, _) = retrieved(vec![said(long.clone()), said("Pest runs 40 models in 12 hours.")]);
     assert!(data["content"].as_str().unwrap().starts_with("Pest runs 40 models in 12 hours."));
     let (data, _) = retrieved(vec![said(long.clone()), said(long.clone())]);
-    assert_eq!(data["token_count"], 300);
+    assert!((180..=260).contains(&data["token_count"].as_u64().unwrap()), "{data}");
     assert!(data["content"].as_str().unwrap().ends_with("models."));
     let (data, _) = retrieved(vec![said(long), Err(Fault::unavailable("429"))]);
-    assert_eq!((data["token_count"].as_u64(), data["method"].as_str()), (Some(300), Some("test/model")));
+    assert!((180..=260).contains(&data["token_count"].as_u64().unwrap()), "{data}");
+    assert_eq!(data["method"], "test/model");
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod kv;
 mod models;
 pub(crate) mod servers;
 mod servers_admin;
-mod text;
+pub(crate) mod text;
 
 use std::sync::{Arc, atomic::AtomicU32};
 

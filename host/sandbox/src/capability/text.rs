@@ -9,8 +9,11 @@ use gatehouse_core::{fair_semaphore::FairSemaphore, outcome, ports};
 
 use super::Capabilities;
 
-/// Maximum bytes of text; more than any document that a model is shown.
-const MAX_TEXT: usize = 4 << 20;
+/// Maximum bytes to extract from; more than any document that a model is shown.
+pub(crate) const MAX_DOCUMENT: usize = 4 << 20;
+
+/// Maximum bytes to count or digest: any result. Their memory is bounded, and a gate's limit `copy` is usually less.
+pub(crate) const MAX_RESULT: usize = 64 << 20;
 
 /// Maximum bytes to process on the async thread. They take well under the two milliseconds after which a guest yields,
 /// and less than waking another thread.
@@ -24,16 +27,17 @@ static WARM: AtomicBool = AtomicBool::new(false);
 
 impl Capabilities {
     /// Runs `work` when it is the gate's turn. `who` names the compressor in faults; `bytes` is the length of the
-    /// longest text.
+    /// longest text, and `limit` its maximum.
     pub(crate) async fn text<T: Send + 'static>(
         &self,
         who: &'static str,
         bytes: usize,
+        limit: usize,
         work: impl FnOnce(&dyn ports::TextCompressor) -> Result<T, outcome::Fault> + Send + 'static,
     ) -> Result<T, outcome::Fault> {
-        if bytes > MAX_TEXT {
+        if bytes > limit {
             return Err(outcome::Fault::exhausted(format!(
-                "text is too long for the {who}; the limit is {MAX_TEXT} bytes"
+                "text is too long for the {who}; the limit is {limit} bytes"
             )));
         }
         let port = Arc::clone(&self.facts.ports.text);

@@ -70,34 +70,70 @@ pub(crate) struct ParsedDocument<'a> {
     nodes: Vec<DocumentNode>,
     /// A sentence about how the document was read.
     pub(crate) note: Option<String>,
+    /// True if only some of its rows were read.
+    pub(super) sampled: bool,
+}
+
+/// Elements of a container in the document, and those that were read.
+pub(super) struct RowCounts {
+    pub(super) all: usize,
+    pub(super) read: usize,
+}
+
+impl std::fmt::Display for RowCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.read < self.all {
+            true => write!(f, "{} rows, of which {} were read", self.all, self.read),
+            false => write!(f, "{} rows", self.all),
+        }
+    }
 }
 
 impl<'a> ParsedDocument<'a> {
     /// Reads a JSON document of less than 4 GiB.
     pub(crate) fn read(text: &'a str) -> Result<Self, NotJson> {
-        Ok(Self { text, nodes: scan::nodes(text)?, note: None })
+        Ok(Self { text, nodes: scan::nodes(text)?, note: None, sampled: false })
     }
 
-    pub(crate) fn from_nodes(text: &'a str, nodes: Vec<DocumentNode>, note: Option<String>) -> Self {
-        Self { text, nodes, note }
+    pub(crate) fn from_nodes(
+        text: &'a str,
+        nodes: Vec<DocumentNode>,
+        note: Option<String>,
+        sampled: bool,
+    ) -> Self {
+        Self { text, nodes, note, sampled }
     }
 
-    pub(crate) fn read_truncated(text: &'a str) -> Option<Self> {
-        let (nodes, not) = scan::nodes_of_truncated(text)?;
+    /// Reads a JSON document, only some of the rows if it is very large: the first, an even sample, unusual ones and
+    /// those with words of the query.
+    pub(super) fn read_rows(text: &'a str, query: &str) -> Result<Self, NotJson> {
+        let (nodes, note) = scan::sampled_nodes(text, query)?;
+        let sampled = !note.is_empty();
+        Ok(Self { text, nodes, note: sampled.then_some(note), sampled })
+    }
+
+    pub(crate) fn read_truncated(text: &'a str, query: &str) -> Option<Self> {
+        let ((nodes, sampled), not) = scan::nodes_of_truncated(text, query)?;
         let NotJson { at, expected } = not;
-        let note = format!("The document is truncated: expected {expected} after {at} bytes");
-        Some(Self { text, nodes, note: Some(note) })
+        let note =
+            format!("The document is truncated: expected {expected} after {at} bytes{}", clause(&sampled));
+        Some(Self { text, nodes, note: Some(note), sampled: !sampled.is_empty() })
     }
 
     /// Reads one JSON value per line, as the elements of an array.
-    pub(crate) fn read_json_lines(text: &'a str) -> Option<Self> {
-        let (nodes, broken) = scan::lines(text)?;
+    pub(crate) fn read_json_lines(text: &'a str, query: &str) -> Option<Self> {
+        let ((nodes, sampled), broken) = scan::lines(text, query)?;
         let note = match broken {
             0 => String::new(),
             broken => format!("; {broken} lines are not JSON"),
         };
-        let note = format!("Each line is one value, starting with `$[0]`{note}");
-        Some(Self { text, nodes, note: Some(note) })
+        let note = format!("Each line is one value, starting with `$[0]`{note}{}", clause(&sampled));
+        Some(Self { text, nodes, note: Some(note), sampled: !sampled.is_empty() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.len()
     }
 
     pub(crate) const ROOT: NodeIndex = 0;
@@ -191,6 +227,11 @@ impl<'a> ParsedDocument<'a> {
         let steps = steps.iter().rev().map(String::as_str);
         std::iter::once(beginning).chain(steps).collect()
     }
+}
+
+/// Appends a sentence to another.
+fn clause(sentence: &str) -> String {
+    if sentence.is_empty() { String::new() } else { format!(". {sentence}") }
 }
 
 /// Builds the nodes of a document in order. A container is closed after its last descendant.

@@ -151,8 +151,8 @@ fn root(analysis: &DocumentAnalysis<'_, '_>) -> String {
         NodeKind::Array => format!("a list of {} elements", document.len(id)),
         kind => kind.with_article().to_owned(),
     };
-    let table = largest
-        .first()
-        .map(|t| format!("; the largest table is {} with {} rows", places[*t].name, places[*t].rows));
+    let table = largest.first().map(|t| (&places[*t], &places[places[*t].parent])).map(|(t, parent)| {
+        format!("; the largest table is {} with {}", t.name, t.row_counts(document, parent))
+    });
     format!("$ is {what} in {} bytes{}", document.size(id), table.unwrap_or_default())
 }

@@ -1,7 +1,7 @@
 //! Detects the kind of a text, which determines its digest.
 //!
 //! JSON, JSON Lines and tables are read as nodes ([`super::rows`]). Each other kind has its own file with a
-//! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start of a text, except that JSON is parsed whole.
+//! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start and the end of a text, except that JSON is parsed whole.
 
 use super::{
     code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, settings,
@@ -11,6 +11,7 @@ use super::{
 const MAX_SAMPLE_BYTES: usize = 64 << 10;
 
 const MAX_SAMPLE_LINES: usize = 400;
+const MAX_END_BYTES: usize = 8 << 10;
 const MAX_SAMPLE_LINE_BYTES: usize = 2000;
 
 pub(crate) struct TextKind {
@@ -24,11 +25,12 @@ pub(crate) struct TextKind {
 }
 
 /// In order of precedence. The last one accepts any text.
-const KINDS: [TextKind; 10] = [
+const KINDS: [TextKind; 11] = [
     sql::KIND,
     diff::KIND,
     html::KIND,
     log::KIND,
+    log::OUTPUT,
     settings::KIND,
     code::KIND,
     listing::KIND,
@@ -41,6 +43,8 @@ pub(super) struct TextSample<'a> {
     /// Its first lines without line ends, each with a limited length. The sample's end cuts no line unless it is the
     /// only one.
     pub(super) lines: Vec<&'a str>,
+    /// Its last lines, in the same form.
+    pub(super) end: Vec<&'a str>,
     pub(super) text: &'a str,
     /// True if the text is longer than the sample.
     pub(super) cut: bool,
@@ -54,7 +58,9 @@ impl<'a> TextSample<'a> {
             _ => head,
         };
         let cut = |line: &'a str| &line[..line.floor_char_boundary(MAX_SAMPLE_LINE_BYTES)];
+        let end = &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_END_BYTES))..];
         Self {
+            end: end.lines().map(cut).collect(),
             lines: whole.lines().take(MAX_SAMPLE_LINES).map(cut).collect(),
             text: whole,
             cut: whole.len() < text.len(),
@@ -69,16 +75,17 @@ pub(crate) enum RecognizedText<'a> {
 }
 
 impl<'a> RecognizedText<'a> {
-    pub(crate) fn from_text(text: &'a str) -> Self {
+    /// Recognizes a text. The query selects rows of a very large one.
+    pub(crate) fn from_text(text: &'a str, query: &str) -> Self {
         let sample = TextSample::from_text(text);
-        if let Some(rows) = recognize_json(text, &sample) {
+        if let Some(rows) = recognize_json(text, query, &sample) {
             return rows;
         }
         // Comma-separated values in SQL statements belong to several tables, so check for SQL first.
         if (sql::KIND.is)(&sample) {
             return Self::Text(&KINDS[0]);
         }
-        if let Some(rows) = table::read(text, &sample) {
+        if let Some(rows) = table::read(text, query, &sample) {
             return Self::Rows("table", rows);
         }
         let last = &KINDS[KINDS.len() - 1];
@@ -100,8 +107,8 @@ impl<'a> RecognizedText<'a> {
     }
 }
 
-fn recognize_json<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<RecognizedText<'a>> {
-    if let Ok(document) = ParsedDocument::read(text) {
+fn recognize_json<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Option<RecognizedText<'a>> {
+    if let Ok(document) = ParsedDocument::read_rows(text, query) {
         return Some(RecognizedText::Rows("JSON", document));
     }
     if !text.trim_ascii_start().starts_with(['{', '[']) {
@@ -114,7 +121,7 @@ fn recognize_json<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<Recogniz
     };
     let values = filled.iter().filter(|line| value(line)).count();
     if filled.len() > 1 && values * 10 >= filled.len() * 8 {
-        return Some(RecognizedText::Rows("JSON Lines", ParsedDocument::read_json_lines(text)?));
+        return Some(RecognizedText::Rows("JSON Lines", ParsedDocument::read_json_lines(text, query)?));
     }
-    Some(RecognizedText::Rows("JSON", ParsedDocument::read_truncated(text)?))
+    Some(RecognizedText::Rows("JSON", ParsedDocument::read_truncated(text, query)?))
 }

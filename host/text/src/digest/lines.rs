@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::Hash};
 
-use gatehouse_core::search::for_each_term;
+use gatehouse_core::{hidden_chars, search::for_each_term};
 
 pub(super) const MAX_LINE_BYTES: usize = 2_000;
 
@@ -40,7 +40,7 @@ pub(super) fn shown(line: &str, most: usize) -> String {
             }
             continue;
         }
-        if c.is_whitespace() || is_hidden(c) {
+        if c.is_whitespace() || c.is_control() || hidden_chars::is_hidden(c) {
             blank |= c.is_whitespace() && !out.is_empty();
             continue;
         }
@@ -57,11 +57,6 @@ pub(super) fn shown(line: &str, most: usize) -> String {
         count += 1;
     }
     out
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
 }
 
 /// Joins short texts into lines of about `max_bytes`, each with the prefix.

@@ -8,6 +8,7 @@
 mod anomalies;
 mod code;
 mod columns;
+mod counts;
 mod diff;
 pub(crate) mod document;
 mod errors;
@@ -21,16 +22,20 @@ mod listing;
 mod log;
 mod markdown;
 mod measure;
+mod outcome;
 mod profile;
 mod row_names;
+mod row_sampler;
 mod rows;
 mod scan;
 mod settings;
+mod severity;
 mod sql;
 mod stats;
 mod symbol;
 mod table;
 mod tables;
+mod template_lines;
 #[cfg(test)]
 mod tests;
 mod timestamp;
@@ -62,7 +67,7 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
         // Counting a large document takes as long as analyzing it, so do both in parallel.
         let count = || BpeTokenCounter.count(text, TokenEncoding::O200k);
         let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
-        let recognized = RecognizedText::from_text(text);
+        let recognized = RecognizedText::from_text(text, query);
         let sections = recognized.sections(text, query, max_tokens);
         let tokens = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::document::{NodeIndex, NodeKind, ParsedDocument, step};
+use super::document::{NodeIndex, NodeKind, ParsedDocument, RowCounts, step};
 
 /// Maximum places; a document may have as many as it has nodes.
 const MAX_PLACES: usize = 600;
@@ -35,6 +35,16 @@ pub(super) struct DocumentPlace {
 }
 
 impl DocumentPlace {
+    /// Counts the rows of a table, which the containers at `parent` hold.
+    pub(super) fn row_counts(&self, document: &ParsedDocument<'_>, parent: &Self) -> RowCounts {
+        let held = parent
+            .values
+            .iter()
+            .filter(|id| matches!(document.kind(**id), NodeKind::Array | NodeKind::Object));
+        let all = if self.is_row { held.map(|id| document.len(*id)).sum() } else { self.rows };
+        RowCounts { all: all.max(self.rows), read: self.rows }
+    }
+
     pub(super) fn key(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }

@@ -7,11 +7,53 @@ use super::{
     value::quoted,
 };
 
-/// Last steps of columns that name rows, the most reliable first.
-const NAME_KEYS: [&str; 19] = [
-    "name", "package", "job", "path", "file", "filename", "title", "key", "login", "zone", "commit", "id",
-    "_id", "sha", "url", "uuid", "command", "comm", "pid",
+/// Last steps of columns whose values people call rows by, the best first. Compared without case and underscores.
+const NAME_KEYS: [&str; 32] = [
+    "name",
+    "title",
+    "fullname",
+    "displayname",
+    "label",
+    "subject",
+    "headline",
+    "summary",
+    "package",
+    "job",
+    "path",
+    "file",
+    "filename",
+    "key",
+    "slug",
+    "login",
+    "username",
+    "email",
+    "zone",
+    "host",
+    "hostname",
+    "command",
+    "comm",
+    "commit",
+    "product",
+    "city",
+    "country",
+    "company",
+    "question",
+    "heading",
+    "topic",
+    "species",
 ];
+
+/// Last steps of columns that only tell rows apart.
+const ID_KEYS: [&str; 10] = ["id", "number", "no", "sha", "uuid", "guid", "ref", "code", "url", "pid"];
+
+/// Ranks of columns: names that differ in each row, in nearly each row, ids, other words, and names that often repeat.
+const NEARLY_UNIQUE: usize = 100;
+const ID: usize = 200;
+const OTHER_WORDS: usize = 300;
+const REPEATED: usize = 400;
+
+/// Added for each level of nesting.
+const NESTED: usize = 40;
 
 const MAX_NAME_CHARS: usize = 60;
 const MAX_MEAN_BYTES: usize = 100;
@@ -86,18 +128,26 @@ fn rank(
     let texts = stats.kind(NodeKind::String);
     let numbers = stats.kind(NodeKind::Number);
     let nested = place.name[table.name.len()..].matches(['.', '[']).count().saturating_sub(1);
-    let listed = NAME_KEYS.iter().position(|name| place.key().eq_ignore_ascii_case(name));
+    let key = place.key().replace('_', "").to_ascii_lowercase();
+    let of = |keys: &[&str]| keys.iter().position(|name| *name == key);
+    let (name, id) = (of(&NAME_KEYS), of(&ID_KEYS));
+    let listed = name.is_some() || id.is_some();
     let different = stats.scalars.len();
     let unique = different == rows && have == rows;
-    let plain = texts == have || (numbers == have && listed.is_some());
+    let plain = texts == have || (numbers == have && listed);
     let bytes: usize = stats.scalars.iter().take(50).map(|(_, id)| document.size(*id)).sum();
     if !plain || bytes > MAX_MEAN_BYTES * stats.scalars.len().min(50) {
         return None;
     }
-    match listed {
-        Some(listed) if unique => Some(listed + 8 * nested),
-        Some(listed) if different * 2 >= rows => Some(24 + listed + 8 * nested),
-        None if unique && are_words(stats) => Some(20 + 8 * nested),
+    let nested = NESTED * nested;
+    match (name, id) {
+        (Some(name), _) if unique => Some(name + nested),
+        // Two issues can have one title, which still says more than their numbers.
+        (Some(name), _) if different * 10 >= rows * 9 => Some(NEARLY_UNIQUE + name + nested),
+        (_, Some(id)) if unique => Some(ID + id + nested),
+        (None, None) if unique && are_words(stats) => Some(OTHER_WORDS + nested),
+        (Some(name), _) if different * 2 >= rows => Some(REPEATED + name + nested),
+        (_, Some(id)) if different * 2 >= rows => Some(REPEATED + NAME_KEYS.len() + id + nested),
         _ => None,
     }
 }
@@ -125,6 +175,14 @@ mod tests {
     fn rows_are_named_by_what_tells_them_apart() {
         let rows = r#"[{"size": 3, "name": "ant", "in": 1}, {"size": 2, "name": "bee", "in": 1}]"#;
         assert_eq!(named(rows, "$[]", 1).as_deref(), Some("\"bee\""));
+        let issues = r#"[{"id": 71, "title": "Crash", "in": 1}, {"id": 72, "title": "Leak", "in": 1}]"#;
+        assert_eq!(named(issues, "$[]", 1).as_deref(), Some("\"Leak\""));
+        let titles =
+            (0..20).map(|n| format!(r#"{{"number": {n}, "Display_Name": "t{}", "n": 1}}"#, n.max(1)));
+        let titles = format!("[{}]", titles.collect::<Vec<_>>().join(","));
+        assert_eq!(named(&titles, "$[]", 7).as_deref(), Some("\"t7\""));
+        let orders = r#"[{"id": "a", "note": "x y", "in": 1}, {"id": "b", "note": "z", "in": 1}]"#;
+        assert_eq!(named(orders, "$[]", 1).as_deref(), Some("\"b\""));
         let map = r#"{"m": {"a.1": {"n": 1}, "a.2": {"n": 1}, "a.3": {"n": 1}, "a.4": {"n": 1}, "a.5": {"n": 1}, "a.6": {"n": 1}}}"#;
         assert_eq!(named(map, "$.m.*", 2).as_deref(), Some("\"a.3\""));
         assert_eq!(named(r#"[{"n": 1, "x": "a"}, {"n": 1, "x": "a"}]"#, "$[]", 0), None);

@@ -1,6 +1,10 @@
 //! Scans JSON text into nodes, strictly by the grammar of RFC 8259.
+//! Longer than 300 lines because the rows of a large document are left out in the same pass.
 
-use super::document::{DocumentNode, NodeIndex, NodeKind};
+use super::{
+    document::{DocumentNode, NodeIndex, NodeKind},
+    row_sampler::{self, MAX_NODES, RowSampler},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotJson {
@@ -10,6 +14,7 @@ pub(crate) struct NotJson {
 
 const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
+/// Reads a document of at most [`MAX_NODES`].
 pub(super) fn nodes(text: &str) -> Result<Vec<DocumentNode>, NotJson> {
     let mut scan = JsonScanner::new(text)?;
     match scan.document(None) {
@@ -18,11 +23,43 @@ pub(super) fn nodes(text: &str) -> Result<Vec<DocumentNode>, NotJson> {
     }
 }
 
+/// Nodes of a document, and a sentence about rows left out, or nothing.
+pub(super) type SampledNodes = (Vec<DocumentNode>, String);
+
+type ScanError = (NotJson, Vec<NodeIndex>);
+
+/// Scans a document, only some rows if it has more than [`MAX_NODES`]. Also returns the first error.
+fn scan_rows<'a>(
+    text: &'a str,
+    query: &str,
+    scan: impl Fn(&mut JsonScanner<'a>) -> Result<(), ScanError>,
+) -> Result<(JsonScanner<'a>, Option<ScanError>), NotJson> {
+    let mut scanner = JsonScanner::new(text)?;
+    let mut error = scan(&mut scanner).err();
+    if scanner.nodes.len() >= MAX_NODES {
+        let nodes = scanner.nodes.len().saturating_mul(text.len() / scanner.at.max(1) + 1);
+        drop(scanner);
+        scanner = JsonScanner::new(text)?;
+        scanner.sampler = Some(RowSampler::new(nodes, query));
+        error = scan(&mut scanner).err();
+    }
+    Ok((scanner, error))
+}
+
+/// Reads a document, or some rows of one that has more than [`MAX_NODES`].
+pub(super) fn sampled_nodes(text: &str, query: &str) -> Result<SampledNodes, NotJson> {
+    let (scan, error) = scan_rows(text, query, |scan| scan.document(None))?;
+    match error {
+        None => Ok(scan.sampled()),
+        Some((not, _)) => Err(not),
+    }
+}
+
 /// Returns the nodes of a truncated text. Open containers end there. `None` if the text stops being JSON before its
 /// last tenth.
-pub(super) fn nodes_of_truncated(text: &str) -> Option<(Vec<DocumentNode>, NotJson)> {
-    let mut scan = JsonScanner::new(text).ok()?;
-    let Err((not, open)) = scan.document(None) else { return None };
+pub(super) fn nodes_of_truncated(text: &str, query: &str) -> Option<(SampledNodes, NotJson)> {
+    let (mut scan, error) = scan_rows(text, query, |scan| scan.document(None)).ok()?;
+    let (not, open) = error?;
     if not.at * 10 < text.len() * 9 || open.is_empty() {
         return None;
     }
@@ -45,39 +82,19 @@ pub(super) fn nodes_of_truncated(text: &str) -> Option<(Vec<DocumentNode>, NotJs
         node.len += u32::from(n < last);
         (node.end, node.next) = (not.at as u32, next);
     }
-    Some((scan.nodes, not))
+    Some((scan.sampled(), not))
 }
 
 /// Returns the nodes of JSON Lines as the elements of an array, and the number of invalid lines, which become strings
 /// without quotes.
-pub(super) fn lines(text: &str) -> Option<(Vec<DocumentNode>, usize)> {
-    let mut scan = JsonScanner::new(text).ok()?;
-    let root = scan.push(NodeKind::Array, 0, None);
-    let mut broken = 0;
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let end = start + line.trim_ascii_end().len();
-        let before = scan.nodes.len();
-        scan.at = start;
-        scan.bytes = &text.as_bytes()[..end];
-        scan.blank();
-        let begins = scan.at;
-        start += line.len();
-        if begins >= end {
-            continue;
-        }
-        if scan.document(Some(root)).is_err() {
-            scan.nodes.truncate(before);
-            scan.at = end;
-            scan.push(NodeKind::String, begins, Some(root));
-            broken += 1;
-        }
-        scan.nodes[root as usize].len += 1;
-    }
-    let next = scan.nodes.len() as NodeIndex;
-    let node = &mut scan.nodes[root as usize];
-    (node.end, node.next) = (text.len() as u32, next);
-    Some((scan.nodes, broken))
+pub(super) fn lines(text: &str, query: &str) -> Option<(SampledNodes, usize)> {
+    let broken = std::cell::Cell::new(0);
+    let (scan, error) = scan_rows(text, query, |scan| {
+        broken.set(0);
+        scan.lines(text, &broken)
+    })
+    .ok()?;
+    error.is_none().then(|| (scan.sampled(), broken.get()))
 }
 
 struct JsonScanner<'a> {
@@ -86,6 +103,11 @@ struct JsonScanner<'a> {
     nodes: Vec<DocumentNode>,
     /// True after a key whose value has not been read.
     key_without_value: bool,
+    sampler: Option<RowSampler>,
+    /// For each open container, the first node of its current element.
+    elements: Vec<usize>,
+    /// Hash of the last key.
+    column: u64,
 }
 
 impl<'a> JsonScanner<'a> {
@@ -96,15 +118,67 @@ impl<'a> JsonScanner<'a> {
         Ok(Self {
             bytes: text.as_bytes(),
             at: 0,
-            nodes: Vec::with_capacity(text.len() / 12),
+            nodes: Vec::with_capacity((text.len() / 12).min(MAX_NODES)),
             key_without_value: false,
+            sampler: None,
+            elements: Vec::new(),
+            column: 0,
         })
+    }
+
+    fn sampled(self) -> SampledNodes {
+        let note = self.sampler.map_or_else(String::new, |sampler| sampler.note_text());
+        (self.nodes, note)
+    }
+
+    /// Reads one value per line as the elements of an array, and counts the invalid lines.
+    fn lines(&mut self, text: &'a str, broken: &std::cell::Cell<usize>) -> Result<(), ScanError> {
+        let root = self.push(NodeKind::Array, 0, None);
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let end = start + line.trim_ascii_end().len();
+            let before = self.nodes.len();
+            self.at = start;
+            self.bytes = &text.as_bytes()[..end];
+            self.blank();
+            let begins = self.at;
+            start += line.len();
+            if begins >= end {
+                continue;
+            }
+            if let Err(error) = self.document(Some(root)) {
+                if self.nodes.len() >= MAX_NODES {
+                    return Err(error);
+                }
+                self.nodes.truncate(before);
+                self.at = end;
+                self.push(NodeKind::String, begins, Some(root));
+                broken.set(broken.get() + 1);
+            }
+            self.end_element(root, before);
+        }
+        let next = self.nodes.len() as NodeIndex;
+        let node = &mut self.nodes[root as usize];
+        (node.end, node.next) = (text.len() as u32, next);
+        Ok(())
+    }
+
+    /// Counts an element that has ended, and drops its nodes if its row is not sampled.
+    fn end_element(&mut self, container: NodeIndex, first: usize) {
+        let index = self.nodes[container as usize].len;
+        self.nodes[container as usize].len += 1;
+        if let (Some(sampler), Some(node)) = (&mut self.sampler, self.nodes.get(first))
+            && !sampler.keeps(index as usize, first, &self.bytes[node.start as usize..self.at])
+        {
+            self.nodes.truncate(first);
+        }
     }
 
     /// Reads one value and the whitespace around it, up to the end of the bytes. The error has the open containers,
     /// innermost last.
     fn document(&mut self, parent: Option<NodeIndex>) -> Result<(), (NotJson, Vec<NodeIndex>)> {
         let mut open: Vec<NodeIndex> = Vec::new();
+        self.elements.clear();
         self.values_until_end(parent, &mut open).map_err(|not| (not, open))
     }
 
@@ -114,9 +188,13 @@ impl<'a> JsonScanner<'a> {
         open: &mut Vec<NodeIndex>,
     ) -> Result<(), NotJson> {
         loop {
+            if self.nodes.len() >= MAX_NODES {
+                return self.expected("fewer values");
+            }
             self.blank();
             let opened = self.value(open.last().copied().or(parent))?;
             open.extend(opened);
+            self.elements.extend(opened.map(|_| self.nodes.len()));
             if opened.is_some() && !self.try_close(open) {
                 self.key(open)?;
                 continue;
@@ -126,8 +204,11 @@ impl<'a> JsonScanner<'a> {
                 let Some(&inner) = open.last() else {
                     return if self.at == self.bytes.len() { Ok(()) } else { self.expected("the end") };
                 };
-                self.nodes[inner as usize].len += 1;
+                let first = self.elements.last().copied().unwrap_or_default();
+                self.end_element(inner, first);
                 if self.take(b',') {
+                    self.elements.pop();
+                    self.elements.push(self.nodes.len());
                     self.key(open)?;
                     break;
                 }
@@ -198,8 +279,24 @@ impl<'a> JsonScanner<'a> {
             Some(b'n') => self.word("null", NodeKind::Null)?,
             _ => return self.expected("a value"),
         };
-        self.push(kind, start, parent);
+        let id = self.push(kind, start, parent);
+        if self.sampler.is_some() {
+            self.note(id);
+        }
         Ok(None)
+    }
+
+    /// Shows the sampler a scalar, with its key, or its position in a list without keys.
+    fn note(&mut self, id: NodeIndex) {
+        let node = self.nodes[id as usize];
+        let keyed = self.nodes[node.parent as usize].kind == NodeKind::Object;
+        let column =
+            if keyed { self.column } else { row_sampler::hash(1, &node.index.min(32).to_le_bytes()) };
+        let text =
+            std::str::from_utf8(&self.bytes[node.start as usize..node.end as usize]).unwrap_or_default();
+        if let Some(sampler) = &mut self.sampler {
+            sampler.note(column, text, id as usize);
+        }
     }
 
     fn try_close(&mut self, open: &mut Vec<NodeIndex>) -> bool {
@@ -210,6 +307,7 @@ impl<'a> JsonScanner<'a> {
             return false;
         }
         open.pop();
+        self.elements.pop();
         let next = self.nodes.len() as NodeIndex;
         let node = &mut self.nodes[inner as usize];
         (node.end, node.next) = (self.at as u32, next);
@@ -227,6 +325,9 @@ impl<'a> JsonScanner<'a> {
             return self.expected("a key in quotes");
         }
         self.string()?;
+        if self.sampler.is_some() {
+            self.column = row_sampler::hash(0, &self.bytes[start..self.at]);
+        }
         self.push(NodeKind::String, start, open.last().copied());
         self.key_without_value = true;
         self.blank();

@@ -130,7 +130,7 @@ fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
         tree.close(list, table.rows.len());
         tree.close(root, index + 1);
     }
-    ParsedDocument::from_nodes(text, tree.nodes, None)
+    ParsedDocument::from_nodes(text, tree.nodes, None, false)
 }
 
 fn push_row(tree: &mut NodeBuilder, row: &DumpRow, list: NodeIndex, index: usize) {

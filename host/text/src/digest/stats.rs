@@ -14,7 +14,7 @@ pub(super) struct PlaceStats {
     pub(super) scalars: Vec<ScalarCount>,
     pub(super) total: usize,
     pub(super) spread: Option<ValueSpread>,
-    /// `None` if a number has too many digits or an exponent.
+    /// `None` if a number has too many digits or an exponent, or if not all were read.
     pub(super) sum: Option<String>,
 }
 
@@ -77,7 +77,8 @@ impl PlaceStats {
         scalars.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
         let total = scalars.iter().map(|(times, _)| times).sum();
         let spread = spread(document, values, kinds);
-        let numbers = spread.as_ref().filter(|spread| spread.scale == MeasureScale::Number);
+        let exact = |spread: &&ValueSpread| spread.scale == MeasureScale::Number && !document.sampled;
+        let numbers = spread.as_ref().filter(exact);
         let sum = numbers.and_then(|s| measure::sum(s.values.iter().map(|(_, id)| document.source(*id))));
         Self { kinds, scalars, total, spread, sum }
     }

@@ -10,8 +10,12 @@ use super::{
     document::{NodeBuilder, NodeIndex, NodeKind, ParsedDocument},
     kind::TextSample,
     measure,
+    row_sampler::{self, RowSampler},
 };
 use cells::{CellRange, TableFormat};
+
+/// Maximum bytes of a table that is read whole. It can have as many nodes.
+const MAX_WHOLE_BYTES: usize = 2 * row_sampler::MAX_NODES;
 
 const MAX_SAMPLE_RECORDS: usize = 200;
 const MIN_RECORDS: usize = 3;
@@ -20,10 +24,14 @@ const MAX_HEADER_CELL_BYTES: usize = 64;
 
 const MAX_COLUMNS: usize = 256;
 
-/// Reads a text as rows, `None` if it is not a table.
-pub(super) fn read<'a>(text: &'a str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
+/// Reads a text as rows, only some of them if it is very large. `None` if it is not a table.
+pub(super) fn read<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
     let format = TableFormat::ALL.into_iter().find(|format| fits(*format, sample))?;
     let mut builder = TableBuilder::new(text);
+    if text.len() > MAX_WHOLE_BYTES {
+        // At least two bytes for each node.
+        builder.sampler = Some(RowSampler::new(text.len() / 2, query));
+    }
     format.records(text, |record, cells| builder.record(format, record, cells));
     builder.finish()
 }
@@ -87,13 +95,14 @@ struct TableBuilder<'a> {
     width: usize,
     rows: usize,
     broken: usize,
+    sampler: Option<RowSampler>,
 }
 
 impl<'a> TableBuilder<'a> {
     fn new(text: &'a str) -> Self {
         let mut tree = NodeBuilder::default();
         tree.push(NodeKind::Array, 0..text.len(), 0, 0);
-        Self { text, tree, names: None, width: 0, rows: 0, broken: 0 }
+        Self { text, tree, names: None, width: 0, rows: 0, broken: 0, sampler: None }
     }
 
     fn record(&mut self, format: TableFormat, record: CellRange, cells: &[CellRange]) {
@@ -107,6 +116,11 @@ impl<'a> TableBuilder<'a> {
             return;
         };
         if format.width(cells.len(), Some(self.width)) == self.width {
+            if !self.samples(&record, cells) {
+                self.rows += 1;
+                self.names = Some(names);
+                return;
+            }
             let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
             let row = self.tree.push(kind, record.clone(), 0, self.rows);
             self.cells(row, &names, format.merged(cells, self.width, record.end));
@@ -116,6 +130,15 @@ impl<'a> TableBuilder<'a> {
         }
         self.rows += 1;
         self.names = Some(names);
+    }
+
+    fn samples(&mut self, record: &CellRange, cells: &[CellRange]) -> bool {
+        let Some(sampler) = &mut self.sampler else { return true };
+        let first = self.tree.nodes.len();
+        for (column, cell) in (0..).zip(cells) {
+            sampler.note(column, &self.text[cell.clone()], first);
+        }
+        sampler.keeps(self.rows, first, &self.text.as_bytes()[record.clone()])
     }
 
     fn cells(&mut self, row: NodeIndex, names: &[CellRange], cells: Vec<CellRange>) {
@@ -151,11 +174,14 @@ impl<'a> TableBuilder<'a> {
             0 => String::new(),
             broken => format!("; {broken} lines have another number of cells"),
         };
+        let sampled = self.sampler.map(|sampler| sampler.note_text()).filter(|note| !note.is_empty());
+        let is_sampled = sampled.is_some();
+        let sampled = sampled.map(|note| format!(". {note}")).unwrap_or_default();
         let note = format!(
-            "A table of {} columns {named} and {} rows, starting with `$[0]`{broken}",
+            "A table of {} columns {named} and {} rows, starting with `$[0]`{broken}{sampled}",
             self.width, self.rows
         );
-        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note)))
+        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note), is_sampled))
     }
 }
 
@@ -165,7 +191,7 @@ mod tests {
 
     fn rows(text: &str) -> Option<Vec<String>> {
         let sample = TextSample::from_text(text);
-        let document = read(text, &sample)?;
+        let document = read(text, "", &sample)?;
         let cells = |row: NodeIndex| -> String {
             let cell = |(name, value): (Option<NodeIndex>, NodeIndex)| {
                 format!("{}={}", name.map_or("", |name| document.raw(name)), document.raw(value))

@@ -73,7 +73,8 @@ fn size(look: &DocumentAnalysis<'_, '_>, table: usize) -> String {
     let place = &look.places[table];
     let lists = look.places[place.parent].values.len();
     let inside = if lists > 1 { format!(" in {lists} lists") } else { String::new() };
-    format!("{}: {} rows{inside}", place.name, place.rows)
+    let rows = place.row_counts(look.document, &look.places[place.parent]);
+    format!("{}: {rows}{inside}", place.name)
 }
 
 fn title(look: &DocumentAnalysis<'_, '_>, table: usize) -> String {

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod kinds;
+mod large;
+mod outputs;
 mod questions;
 mod truth;
 

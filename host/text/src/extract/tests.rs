@@ -109,7 +109,8 @@ fn a_gap_says_which_lines_are_left_out_and_headings_lead_to_what_is_kept() {
     let mut next = 0;
     for line in extract.lines() {
         if let Some(mark) = line.strip_prefix("[… line") {
-            let numbers = mark.trim_start_matches('s').split(':').next().unwrap().trim().replace(',', "");
+            let numbers = mark.trim_start_matches('s').split(':').next().unwrap();
+            let numbers = numbers.split(", characters").next().unwrap().trim().replace(',', "");
             let (from, to) = numbers.split_once('-').unwrap_or((&numbers, &numbers));
             let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
             assert!(lines[next.min(from - 1)..from - 1].iter().all(|line| line.is_empty()), "{line}");

@@ -61,21 +61,93 @@ const MIN_DEFINITIONS: usize = 2;
 
 const MAX_LINE_BYTES: usize = 400;
 
+/// Words after a keyword in prose: `class of`, `type is`.
+const PROSE_WORDS: [&str; 16] = [
+    "of", "the", "a", "an", "is", "are", "in", "to", "for", "that", "which", "and", "or", "with", "can",
+    "may",
+];
+
+/// First words of statements in languages that do not end them with punctuation.
+const STATEMENTS: [&str; 8] = ["import", "from", "return", "raise", "yield", "pass", "break", "continue"];
+
+/// Minimum lines of a script without definitions.
+const MIN_SCRIPT_LINES: usize = 8;
+
 /// Returns whether a text is source code: most lines look like code, and some define something.
 pub(crate) fn is_code(text: &str) -> bool {
-    let (mut lines, mut code, mut definitions) = (0, 0, 0);
-    for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_SAMPLED_LINES) {
-        lines += 1;
-        match self::line(line) {
-            CodeLine::Definition(_) => {
-                definitions += 1;
-                code += 1;
-            }
-            CodeLine::Comment if !line.trim_start().starts_with("# ") => code += 1,
-            _ => code += usize::from(line.trim_end().ends_with([';', '{', '}', ')', '(', ':', ']', '['])),
-        }
+    CodeCounts::from_text(text).are_code()
+}
+
+/// Returns whether `#` starts comments instead of headings: in code, and in scripts and settings without definitions.
+pub(super) fn has_comments(text: &str) -> bool {
+    let counts = CodeCounts::from_text(text);
+    let script = counts.code * 5 >= counts.lines * 4 && counts.assignments * 5 >= counts.lines * 2;
+    counts.are_code() || (counts.lines >= MIN_SCRIPT_LINES && script)
+}
+
+struct CodeCounts {
+    lines: usize,
+    code: usize,
+    definitions: usize,
+    /// Lines that assign or import.
+    assignments: usize,
+}
+
+impl CodeCounts {
+    fn are_code(&self) -> bool {
+        self.definitions >= MIN_DEFINITIONS && self.code * 5 >= self.lines * 3
     }
-    definitions >= MIN_DEFINITIONS && code * 5 >= lines * 3
+
+    fn from_text(text: &str) -> Self {
+        let (mut lines, mut code, mut definitions, mut assignments) = (0, 0, 0, 0);
+        let mut docstring = None;
+        for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_SAMPLED_LINES) {
+            // Docstrings are prose, and `# ` also starts headings, so neither counts.
+            if in_docstring(line, &mut docstring) || line.trim_start().starts_with("# ") {
+                continue;
+            }
+            lines += 1;
+            match self::line(line) {
+                CodeLine::Definition(_) => {
+                    definitions += 1;
+                    code += 1;
+                }
+                CodeLine::Comment => code += 1,
+                CodeLine::Other => {
+                    assignments += usize::from(assigns(line.trim()));
+                    code += usize::from(is_statement(line.trim()));
+                }
+            }
+        }
+        Self { lines, code, definitions, assignments }
+    }
+}
+
+fn is_statement(line: &str) -> bool {
+    line.ends_with([';', '{', '}', ')', '(', ':', ']', '[']) || assigns(line)
+}
+
+fn assigns(line: &str) -> bool {
+    let first = line.split(' ').next().unwrap_or_default();
+    line.contains(" = ") || STATEMENTS.contains(&first)
+}
+
+/// Returns whether a line is part of a Python docstring, and keeps the quotes that will close it in `open`.
+fn in_docstring(line: &str, open: &mut Option<&'static str>) -> bool {
+    let content = line.trim();
+    if let Some(quotes) = *open {
+        if content.contains(quotes) {
+            *open = None;
+        }
+        return true;
+    }
+    let Some(quotes) = ["\"\"\"", "'''"].into_iter().find(|quotes| content.starts_with(quotes)) else {
+        return false;
+    };
+    if !content[quotes.len()..].contains(quotes) {
+        *open = Some(quotes);
+    }
+    true
 }
 
 pub(super) fn line(line: &str) -> CodeLine {
@@ -115,6 +187,11 @@ pub(crate) fn definition(line: &str) -> Option<KeywordDefinition<'_>> {
     let named =
         words.next().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
     let name = named.filter(|_| DEFINITION_KEYWORDS.contains(&keyword))?;
+    // `type of the value` is prose, and `fn of(value)` is not.
+    let after = content[name.as_ptr() as usize - content.as_ptr() as usize + name.len()..].chars().next();
+    if PROSE_WORDS.contains(&name) && after.is_none_or(char::is_whitespace) {
+        return None;
+    }
     let name = name.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '_');
     let end = name.find(['{', ':', ';', '=', ',']).unwrap_or(name.len());
     Some(KeywordDefinition { keyword, name: &name[..end], indent: line.len() - content.len() })

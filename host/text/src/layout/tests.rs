@@ -45,6 +45,14 @@ fn definitions_are_the_headings_of_code_with_the_comments_above() {
     let layout = TextLayout::from_text(code);
     let about = layout.spans.iter().find(|span| code[span.start..span.end].starts_with("/// About")).unwrap();
     assert_eq!(about.section, Some(0));
+    let commented = "# A program\n\"\"\"Does this.\n\nclass of things\nIn words, and more words\n\"\"\"\nimport x\n\n# ---\n# Settings\nLIMIT = 3\n\n\nclass A:\n    # About b.\n    def b(self):\n        '''One\n        two\n        '''\n        # no heading\n        return x\n\n# About c\nasync def c():\n    pass\n";
+    assert_eq!(
+        titles(commented),
+        [(0, "class A:".into()), (1, "def b(self):".into()), (0, "async def c():".into())]
+    );
+    let prose =
+        "# One\n\nA class of words, such as\ntype is\n\n# Two\n\nclass of things, and\ntype of things.\n";
+    assert_eq!(titles(prose), [(0, "# One".into()), (0, "# Two".into())]);
     let python = "import x\n\nclass A:\n    def b(self):\n        # Comment\n        return x(\n            1)\n\ndef c():\n    pass()\n";
     assert_eq!(titles(python).len(), 3);
 }

@@ -219,6 +219,16 @@ fn lines_of_few_templates_are_shown_by_template() {
 }
 
 #[test]
+fn prose_and_code_with_the_words_of_an_outcome_are_no_output() {
+    let prose = "The build finished late, and all of its tests completed successfully.\n".repeat(60);
+    assert_ne!(digest(&prose, "", 200).unwrap().kind, "output");
+    let code = "fn a() {\n    check(\"1 failed, 2 passed\");\n}\n".repeat(60);
+    assert_eq!(digest(&code, "", 200).unwrap().kind, "code");
+    let output = "step done\n".repeat(30) + &"working on a part\n".repeat(200) + "1 failed, 2 passed\n";
+    assert_eq!(digest(&output, "", 200).unwrap().kind, "output");
+}
+
+#[test]
 fn hostile_logs_are_bounded() {
     let line = |n: usize| format!("2026-01-01 00:00:00 {n:x}a{n} b{n}\u{1b}[31m \u{202e}{n}\n");
     let texts = [

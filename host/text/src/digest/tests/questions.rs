@@ -24,7 +24,7 @@ pub(super) fn fixture(name: &str) -> String {
     fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/digest").join(name)).unwrap()
 }
 
-fn has(line: &str, word: &str) -> bool {
+pub(super) fn has(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let whole = |(at, _): (usize, &str)| {
         let first = word.starts_with(char::is_alphanumeric);

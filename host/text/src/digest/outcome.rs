@@ -1,0 +1,230 @@
+//! Finds the lines of a command's output that report its outcome: counts such as `2 failed, 206 passed`, and sentences
+//! such as `Process completed with exit code 1`.
+
+use std::collections::HashMap;
+
+use super::{
+    counts::counts,
+    lines::{MAX_SHOWN_CHARS, shown},
+    timestamp,
+};
+
+/// Phrases of outcomes, in lower case.
+const PHRASES: [&str; 33] = [
+    "build failed",
+    "build failure",
+    "build success",
+    "could not compile",
+    "complete!",
+    "exit code",
+    "exit status",
+    "exited with",
+    "did not complete",
+    "failed to",
+    "test result",
+    "*** [",
+    "successfully",
+    "completed",
+    "finished",
+    "succeeded",
+    "no changes",
+    "up to date",
+    "up-to-date",
+    "aborted",
+    "done in",
+    "rolled back",
+    "cannot",
+    "summary",
+    "total",
+    "plan:",
+    "built in",
+    "failed with",
+    "all checks passed",
+    "command failed",
+    "nothing to",
+    "interrupted",
+    "error code",
+];
+
+/// Maximum occurrences of a line, apart from its digits. A more frequent one reports steps.
+const MAX_REPEATS: usize = 3;
+
+/// Maximum different lines to remember.
+const MAX_CANDIDATES: usize = 2_048;
+
+const MAX_SHOWN: usize = 8;
+const MIN_SCORE: usize = 2;
+
+/// Whole lines that are an outcome, in lower case.
+const VERDICTS: [&str; 8] = ["fail", "failed", "failure", "pass", "passed", "ok", "success", "done"];
+
+/// Lines at the end that are read again, and those that are near enough to it to report how it ended.
+const MAX_TAIL_LINES: usize = 160;
+const MAX_NEAR_END: usize = 12;
+
+/// Maximum bytes of a line to read.
+const MAX_READ_BYTES: usize = 400;
+
+struct OutcomeLine<'a> {
+    number: usize,
+    line: &'a str,
+    score: usize,
+    repeats: usize,
+}
+
+/// Collects the lines of a text that may report its outcome, and its end.
+#[derive(Default)]
+pub(super) struct OutcomeReader<'a> {
+    found: HashMap<String, OutcomeLine<'a>>,
+    tail: Vec<(usize, &'a str)>,
+    /// Index of the oldest line in `tail`, which is a ring.
+    oldest: usize,
+}
+
+impl<'a> OutcomeReader<'a> {
+    /// Remembers the next line that is not blank as the end of the text.
+    pub(super) fn line(&mut self, number: usize, line: &'a str) {
+        if self.tail.len() < MAX_TAIL_LINES {
+            self.tail.push((number, line));
+        } else {
+            self.tail[self.oldest] = (number, line);
+            self.oldest = (self.oldest + 1) % MAX_TAIL_LINES;
+        }
+    }
+
+    /// Reads a line that may report the outcome wherever it is.
+    pub(super) fn candidate(&mut self, number: usize, line: &'a str) {
+        self.add(number, line, MAX_CANDIDATES);
+    }
+
+    fn add(&mut self, number: usize, line: &'a str, most: usize) {
+        let score = score(line);
+        if score == 0 {
+            return;
+        }
+        let key = without_digits(line);
+        let room = self.found.len() < most;
+        match self.found.get_mut(&key) {
+            Some(known) if known.number < number => {
+                known.repeats += 1;
+                // The last one of a kind tells how it ended.
+                (known.number, known.line) = (number, line);
+            }
+            Some(_) => {}
+            None if room => drop(self.found.insert(key, OutcomeLine { number, line, score, repeats: 1 })),
+            None => {}
+        }
+    }
+
+    /// Returns the last lines, in order.
+    fn tail(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        self.tail[self.oldest..].iter().chain(&self.tail[..self.oldest]).copied()
+    }
+
+    /// Returns the lines that report the outcome, most significant first, each with its number.
+    pub(super) fn outcomes(&mut self) -> Vec<(usize, String)> {
+        // A text with very many candidates still has an end.
+        for (number, line) in self.tail().collect::<Vec<_>>() {
+            self.add(number, line, MAX_CANDIDATES + MAX_TAIL_LINES);
+        }
+        let near_end = self.tail().rev().nth(MAX_NEAR_END - 1).map_or(0, |(number, _)| number);
+        let worth = |found: &OutcomeLine<'_>| found.score + usize::from(found.number >= near_end);
+        let mut best: Vec<&OutcomeLine<'_>> = self
+            .found
+            .values()
+            .filter(|found| found.repeats <= MAX_REPEATS && worth(found) >= MIN_SCORE)
+            .collect();
+        best.sort_by_key(|found| (std::cmp::Reverse(worth(found)), std::cmp::Reverse(found.number)));
+        best.truncate(MAX_SHOWN);
+        best.into_iter().map(|found| (found.number, shown(found.line, MAX_SHOWN_CHARS))).collect()
+    }
+
+    /// Returns up to `most` lines from the end, without the repetitive ones before the last two.
+    pub(super) fn last_lines(&self, most: usize) -> Vec<(usize, String)> {
+        let mut repeats: HashMap<String, usize> = HashMap::new();
+        self.tail().for_each(|(_, line)| *repeats.entry(first_words(line)).or_default() += 1);
+        let mut last: Vec<(usize, String)> = self
+            .tail()
+            .rev()
+            .enumerate()
+            .filter(|(at, (_, line))| *at < 2 || repeats[&first_words(line)] <= MAX_REPEATS)
+            .map(|(_, (number, line))| (number, shown(line, MAX_SHOWN_CHARS)))
+            .filter(|(_, line)| line.contains(char::is_alphanumeric))
+            .take(most)
+            .collect();
+        last.reverse();
+        last
+    }
+}
+
+/// Returns whether a line reports an outcome by itself.
+pub(super) fn is_outcome(line: &str) -> bool {
+    score(line) >= 3
+}
+
+/// Rates how likely a line reports an outcome, 0 if it does not.
+fn score(line: &str) -> usize {
+    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let line = line[..line.floor_char_boundary(MAX_READ_BYTES)].to_lowercase();
+    if VERDICTS.contains(&line.trim_matches(|c: char| !c.is_ascii_alphanumeric())) {
+        return 3;
+    }
+    let phrases = PHRASES.iter().filter(|phrase| line.contains(**phrase)).count();
+    let counts = counts(&line).len();
+    // Rules of `=` and `-` frame titles.
+    let framed = line.starts_with("==") || line.starts_with("--");
+    3 * usize::from(counts >= 2)
+        + 2 * phrases.min(2)
+        + usize::from(counts == 1)
+        + usize::from(framed && counts > 0)
+}
+
+fn without_digits(line: &str) -> String {
+    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    line[..line.floor_char_boundary(MAX_READ_BYTES)].chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+fn first_words(line: &str) -> String {
+    without_digits(line).split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_counts_or_phrases() {
+        for line in [
+            "======= 2 failed, 206 passed, 6 skipped in 48.31s =======",
+            "Plan: 25 to add, 3 to change, 2 to destroy.",
+            "web-9 : ok=10 changed=2 unreachable=0 failed=1",
+            "Tests run: 120, Failures: 2, Errors: 0",
+            "2026-03-04T10:00:00Z ##[error]Process completed with exit code 1 and failed to stop",
+            "error: could not compile `x` due to 2 previous errors",
+        ] {
+            assert!(is_outcome(line), "{line}");
+        }
+        for line in [
+            "2026-03-04 10:00:07 ERROR disk 7 failed: no space",
+            "the gate is open",
+            "",
+            "日本",
+            "PASS part 7",
+        ] {
+            assert!(!is_outcome(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn repeated_lines_are_steps_and_the_end_is_shown() {
+        let steps: String = (0..500).map(|n| format!("part {n} successfully finished\n")).collect();
+        let text = format!("{steps}1 failed, 499 passed\nbye\n");
+        let mut reader = OutcomeReader::default();
+        for (number, line) in (1..).zip(text.lines()) {
+            reader.line(number, line);
+            reader.candidate(number, line);
+        }
+        assert_eq!(reader.outcomes(), [(501, "1 failed, 499 passed".to_owned())]);
+        assert_eq!(reader.last_lines(4), [(501, "1 failed, 499 passed".to_owned()), (502, "bye".to_owned())]);
+    }
+}
