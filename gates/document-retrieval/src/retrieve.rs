@@ -102,7 +102,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         was_compressed: short.original_tokens.is_some(),
         original_token_count: short.original_tokens,
         method: short.method,
-        fit: fit_name(best.fit),
+        fit: best.fit.name(),
         notes,
         others: others(&result),
         content: short.text,
@@ -121,15 +121,6 @@ fn notes(result: &SearchResult) -> Vec<String> {
 fn others(result: &SearchResult) -> Vec<String> {
     let others = result.hits.iter().skip(1).filter(|hit| hit.fit != Fit::Nothing);
     others.map(|hit| one_line(&hit.path, 300)).collect()
-}
-
-pub(crate) fn fit_name(fit: Fit) -> &'static str {
-    match fit {
-        Fit::Names => "names",
-        Fit::Good => "good",
-        Fit::Weak => "weak",
-        Fit::Nothing => "nothing",
-    }
 }
 
 /// Builds the block before the document: source, size, method, and how to read omitted lines.
