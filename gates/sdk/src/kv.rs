@@ -55,28 +55,3 @@ impl Keys {
         host::keys(self.0, prefix)
     }
 }
-
-/// Calls [`Keys::get`] on the gate's shared keys.
-pub fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
-    shared().get(key)
-}
-
-/// Calls [`Keys::set`] on the gate's shared keys.
-pub fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
-    shared().set(key, value, ttl_ms)
-}
-
-/// Calls [`Keys::add`] on the gate's shared keys.
-pub fn add(key: &str, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
-    shared().add(key, delta, ttl_ms)
-}
-
-/// Calls [`Keys::delete`] on the gate's shared keys.
-pub fn delete(key: &str) -> Result<bool, Fault> {
-    shared().delete(key)
-}
-
-/// Calls [`Keys::list`] on the gate's shared keys.
-pub fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
-    shared().list(prefix)
-}
