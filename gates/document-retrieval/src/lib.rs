@@ -7,12 +7,12 @@
 //! | `read_repository_file` | `read` | any lines of a document |
 //!
 //! A document that fits the budget is returned byte for byte in its own block. A longer one is shortened (`shorten`) by
-//! the host's language model if one is configured and granted (`model`, checked by `facts`). The host's extractor
+//! the host's language model if one is configured and granted (`model`, checked by `grounding`). The host's extractor
 //! replaces a missing model and fills the rest of the budget. Marks show omitted lines, which `read` returns.
 //!
 //! Document text is data: it never enters lines that this gate writes, and the model's instructions say not to obey it.
 
-mod facts;
+mod grounding;
 mod list;
 mod model;
 mod params;

@@ -9,7 +9,7 @@ use gatehouse_sdk::{
 use gatehouse_wiki::one_line;
 use serde_json::json;
 
-use crate::{facts, shorten::Request};
+use crate::{grounding, shorten::Request};
 
 /// Maximum tokens of a document that a model reads; it gets an extract of a longer one.
 const MAX_READ_TOKENS: u32 = 100_000;
@@ -81,14 +81,14 @@ fn write(request: &Request<'_>, document: &str) -> Result<CondensedText, String>
             written = second.text.trim().to_owned();
         }
     }
-    let checked = facts::check_text(&written, document);
+    let checked = grounding::drop_unsupported(&written, document);
     if checked.dropped > 0 {
         notes.push(format!(
             "Removed from the model's text: {} statements with a number, name or code that is not in the document.",
             checked.dropped
         ));
     }
-    let text = facts::keep_supported(&checked.text, |text| Ok(count(text)? <= budget))?;
+    let text = grounding::keep_supported(&checked.text, |text| Ok(count(text)? <= budget))?;
     if text.trim().is_empty() {
         return Err("the document supports nothing in its answer".into());
     }

@@ -116,7 +116,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         was_compressed: false,
         original_token_count: None,
         method: "whole".to_owned(),
-        fit: fit_name(best.fit),
+        fit: best.fit.name(),
         notes: notes(&result),
         others: others(&result),
     };
@@ -159,15 +159,6 @@ fn notes(result: &SearchResult) -> Vec<String> {
 fn others(result: &SearchResult) -> Vec<String> {
     let others = result.hits.iter().skip(1).filter(|hit| hit.fit != Fit::Nothing);
     others.map(|hit| one_line(&hit.path, 300)).collect()
-}
-
-pub(crate) fn fit_name(fit: Fit) -> &'static str {
-    match fit {
-        Fit::Names => "names",
-        Fit::Good => "good",
-        Fit::Weak => "weak",
-        Fit::Nothing => "nothing",
-    }
 }
 
 /// Builds the block before the document: source, size and method, then how to read omitted lines, notes and other

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, DRY_RUN, EdgeData, UnresolvedData, is_false},
-    writing::{self, LinkArg, SourceArg},
+    writing::{self, DRY_RUN, EdgeData, LinkArg, SourceArg, UnresolvedData},
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -73,7 +72,7 @@ struct EditData {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     affected_files: Vec<String>,
     /// Nothing was changed.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
 
@@ -133,12 +132,14 @@ fn text(report: &PatchReport, dry_run: bool) -> String {
     } else {
         format!("# Edited {id}\n\n**Changed:** {}\n", report.changed.join(", "))
     };
+    let shown = |file: &str| code(&one_line(file, 300));
     if let Some(file) = &report.file {
-        out += &format!("**File:** {}\n", code(&one_line(file, 300)));
+        out += &format!("**File:** {}\n", shown(file));
     } else if let Some(file) = &report.kept_file {
         out += &format!(
-            "**File:** {} is unchanged: it is outside knowledge.wiki_roots in presets.toml. Indexing it again restores its text.\n",
-            code(&one_line(file, 300))
+            "**File:** {} is unchanged: it is outside knowledge.wiki_roots in presets.toml. Indexing it again restores \
+             its text.\n",
+            shown(file)
         );
     } else if !report.changed.is_empty() {
         out += "**File:** none; the page did not come from a wiki file\n";
@@ -146,7 +147,7 @@ fn text(report: &PatchReport, dry_run: bool) -> String {
     if let Some(when) = &report.last_updated {
         out += &format!("**Last updated:** {when}\n");
     }
-    out + &report::unresolved(&report.unresolved) + &report::unknown_edges(&report.unknown_edges)
+    out + &writing::unresolved(&report.unresolved) + &writing::unknown_edges(&report.unknown_edges)
 }
 
 fn data(report: PatchReport, dry_run: bool) -> EditData {
@@ -158,8 +159,8 @@ fn data(report: PatchReport, dry_run: bool) -> EditData {
         file,
         kept_file,
         last_updated,
-        unresolved_links: report::unresolved_data(unresolved),
-        unknown_edges: report::edge_data(unknown_edges),
+        unresolved_links: writing::unresolved_data(unresolved),
+        unknown_edges: writing::edge_data(unknown_edges),
         dry_run,
     }
 }

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, DRY_RUN, EdgeData, TakenOverData, UnresolvedData, is_false},
-    writing::{self, LinkArg, SourceArg},
+    writing::{self, DRY_RUN, EdgeData, LinkArg, SourceArg, TakenOverData, UnresolvedData},
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -90,7 +89,7 @@ struct IndexData {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     affected_files: Vec<String>,
     /// Nothing was changed.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     dry_run: bool,
 }
 
@@ -132,10 +131,8 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
                 .hint("Index the folder with one call, and write the page with another."));
         }
         Some(_) if args.clear_existing || args.confirm.is_some() || args.persist_path.is_some() => {
-            return Err(Fault::invalid(
-                "clear_existing, confirm and persist_path cannot be used with page_data",
-            )
-            .hint("They apply to a wiki folder; omit them to write one page."));
+            let why = "clear_existing, confirm and persist_path cannot be used with page_data";
+            return Err(Fault::invalid(why).hint("They apply to a wiki folder; omit them to write one page."));
         }
         None if args.confirm.is_some() && !args.clear_existing => {
             return Err(Fault::invalid("confirm requires clear_existing")
@@ -149,8 +146,8 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
         }
         None => {
             let Args { wiki_dir, clear_existing, confirm, persist_path, .. } = args;
-            let subject =
-                wiki_dir.as_deref().map_or("the server's wiki".into(), |dir| code(&one_line(dir, 300)));
+            let subject = wiki_dir.as_deref().map(|dir| code(&one_line(dir, 300)));
+            let subject = subject.unwrap_or_else(|| "the server's wiki".into());
             let accept_loss = confirm == Some(ClearConfirmation::All);
             let options = IndexOptions { clear_existing, accept_loss, persist_path };
             let write = if dry_run { knowledge::preview_index } else { knowledge::index };
@@ -199,11 +196,11 @@ fn text(subject: &str, report: &IndexReport, dry_run: bool) -> String {
             None => "**File:** none; the page is only in the store, so no folder can restore it\n".into(),
         };
     }
-    out += &report::taken_over(&report.taken_over);
-    out += &report::unresolved(&report.unresolved);
-    out += &report::unknown_edges(&report.unknown_edges);
+    out += &writing::taken_over(&report.taken_over);
+    out += &writing::unresolved(&report.unresolved);
+    out += &writing::unknown_edges(&report.unknown_edges);
     let skipped = report.skipped.iter().map(|reason| one_line(reason, 600));
-    out + &report::section("Skipped files", "Not indexed, with the reason:", skipped)
+    out + &writing::section("Skipped files", "Not indexed, with the reason:", skipped)
 }
 
 fn data(report: IndexReport, affected_files: Vec<String>, dry_run: bool) -> IndexData {
@@ -215,10 +212,10 @@ fn data(report: IndexReport, affected_files: Vec<String>, dry_run: bool) -> Inde
         unchanged,
         removed,
         links,
-        unresolved_links: report::unresolved_data(unresolved),
+        unresolved_links: writing::unresolved_data(unresolved),
         skipped,
-        unknown_edges: report::edge_data(report.unknown_edges),
-        taken_over: report::taken_over_data(report.taken_over),
+        unknown_edges: writing::edge_data(report.unknown_edges),
+        taken_over: writing::taken_over_data(report.taken_over),
         written: written.collect(),
         affected_files,
         dry_run,

@@ -3,7 +3,7 @@
 //! | tool | module | purpose |
 //! |---|---|---|
 //! | `search_knowledge` | `search` | finds pages of any type |
-//! | `get_wiki_page` | `page` | reads a full page |
+//! | `get_wiki_page` | `search` | reads a full page |
 //! | `kg_index` | `index` | synchronizes with a wiki folder, or writes one page |
 //! | `kg_edit` | `edit` | changes one page |
 //! | `get_page_structure` | `structure` | describes the required content of a page |
@@ -13,8 +13,6 @@
 
 mod edit;
 mod index;
-mod page;
-mod report;
 mod search;
 mod structure;
 #[cfg(test)]
@@ -42,8 +40,8 @@ impl Default for Params {
 
 pub fn gate() -> Gate<Params> {
     Gate::new("kg", env!("CARGO_PKG_VERSION"), "Searches, reads and writes the knowledge graph.")
-        .tool(search::tool())
-        .tool(page::tool())
+        .tool(search::search())
+        .tool(search::read())
         .tool(index::tool())
         .tool(edit::tool())
         .tool(structure::tool())

@@ -12,15 +12,21 @@ use crate::Params;
 
 /// A parsed guide file. `----` separates its parts: description; how to recognize that another type fits; example name
 /// and sources; links, one per line; then each section (heading, content, content to leave out, text to copy).
+#[derive(Serialize, JsonSchema)]
 struct PageGuide {
-    kind: Kind,
+    page_type: Kind,
+    /// Wiki folder of such pages.
     folder: String,
+    /// Description of such pages.
     what: &'static str,
+    #[serde(skip)]
     not_if: &'static str,
-    example: &'static str,
-    sources: &'static str,
+    /// Required sections, in order.
     sections: Vec<PageSection>,
+    /// Links to declare.
     links: Vec<LinkRule>,
+    /// A page to copy and fill in.
+    skeleton: String,
 }
 
 // No doc comments here: agents would pay for them in each list of tools.
@@ -70,29 +76,15 @@ impl PageGuide {
             let (leave_out, skeleton) = first_line(rest);
             PageSection { heading, belongs, leave_out, skeleton }
         };
-        let sections = parts.map(section).collect();
+        let sections: Vec<PageSection> = parts.map(section).collect();
         let folder = format!("{}s", kind.name().to_lowercase());
-        Self { kind, folder, what, not_if, example, sources, sections, links }
+        let skeleton = skeleton(kind, example, sources, &sections);
+        Self { page_type: kind, folder, what, not_if, sections, links, skeleton }
     }
 }
 
 fn first_line(text: &'static str) -> (&'static str, &'static str) {
     text.split_once('\n').unwrap_or((text, ""))
-}
-
-#[derive(Serialize, JsonSchema)]
-struct StructureData {
-    page_type: Kind,
-    /// Wiki folder of such pages.
-    folder: String,
-    /// Description of such pages.
-    what: &'static str,
-    /// Required sections, in order.
-    sections: Vec<PageSection>,
-    /// Links to declare.
-    links: Vec<LinkRule>,
-    /// A page to copy and fill in.
-    skeleton: String,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
@@ -104,13 +96,10 @@ pub(crate) fn tool() -> Tool<Params> {
             kg_index writes the page."
         })
         .idempotent()
-        .output::<StructureData>()
+        .output::<PageGuide>()
         .run(|_: &Call<Params>, args: Args| -> Result<Reply, Fault> {
             let guide = PageGuide::for_kind(args.page_type);
-            let (text, skeleton) = (text(&guide), skeleton(&guide));
-            let PageGuide { kind, folder, what, sections, links, .. } = guide;
-            let data = StructureData { page_type: kind, folder, what, sections, links, skeleton };
-            Reply::markdown(text).structured(&data)
+            Reply::markdown(text(&guide)).structured(&guide)
         })
 }
 
@@ -125,7 +114,7 @@ The file's name without its ending is the page's id. Write `_` for spaces and be
 that two projects can both have a page on \"Configuration\".";
 
 fn text(guide: &PageGuide) -> String {
-    let name = guide.kind.name();
+    let name = guide.page_type.name();
     let mut out = format!("# How to write a page of type {name}\n\n{}\n\n{}\n", guide.what, guide.not_if);
     out += &format!("\n## File and header\n\nThe file is `{}/<Name>.md`. {HEADER}\n", guide.folder);
     out += "\n## Sections\n\nAll of them, in this order.\n";
@@ -137,19 +126,17 @@ fn text(guide: &PageGuide) -> String {
     for LinkRule { link, rule } in &guide.links {
         out += &format!("- `{link}`: {rule}\n");
     }
-    out + &format!("\n## Skeleton\n\n````mediawiki\n{}````\n", skeleton(guide))
+    out + &format!("\n## Skeleton\n\n````mediawiki\n{}````\n", guide.skeleton)
 }
 
-fn skeleton(guide: &PageGuide) -> String {
+fn skeleton(kind: Kind, example: &str, sources: &str, sections: &[PageSection]) -> String {
     let mut out = format!(
-        "# {}: {}\n\n{{| class=\"wikitable\"\n|-\n! Knowledge Sources\n|\n{}\n|-\n! Domains\n\
+        "# {}: {example}\n\n{{| class=\"wikitable\"\n|-\n! Knowledge Sources\n|\n{sources}\n|-\n! Domains\n\
          | [[domain::First_Subject]], [[domain::Second_Subject]]\n|-\n! Last Updated\n\
          | [[last_updated::2026-01-31 12:00 GMT]]\n|}}\n",
-        guide.kind.name(),
-        guide.example,
-        guide.sources,
+        kind.name(),
     );
-    for PageSection { heading, skeleton, .. } in &guide.sections {
+    for PageSection { heading, skeleton, .. } in sections {
         out += &format!("\n{heading}\n{}\n", skeleton.trim_end());
     }
     out

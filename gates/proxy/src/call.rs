@@ -14,10 +14,9 @@ use serde_json::{Map, Value};
 use crate::{
     Params,
     alternatives::{self, ToolSuggestion},
-    failure::{self, CallErrorReport},
+    failure::{self, CallErrorReport, RetryOutcome},
     params::always_load,
     reply_format,
-    retry::{self, RetryOutcome},
 };
 
 pub(crate) const NAME: &str = "call_tool";
@@ -40,20 +39,18 @@ pub(crate) struct Args {
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| "Call a server's tool. If the arguments are wrong, the error has its schema.")
-        .schema(|_, schema| drop_additional_properties(schema))
+        .schema(|_, schema| {
+            // It costs tokens and is implied by the type.
+            if let Some(Value::Object(arguments)) = schema.pointer_mut("/properties/arguments") {
+                arguments.remove("additionalProperties");
+            }
+        })
         .meta(always_load)
         .intent(Intent::Execute)
         .effect(Effect::ExternalExec)
         .open_world()
         .forwards()
         .run(run)
-}
-
-/// Removes a keyword that costs tokens and is implied by the type.
-fn drop_additional_properties(schema: &mut Value) {
-    if let Some(Value::Object(arguments)) = schema.pointer_mut("/properties/arguments") {
-        arguments.remove("additionalProperties");
-    }
 }
 
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
@@ -64,20 +61,13 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let arguments = to_json(&args.arguments.clone().unwrap_or_default())?;
     match servers::call(&args.server, &args.tool, &arguments) {
         Err(fault) => {
-            let never_reached_tool = retry::never_reached_tool(&fault);
+            let never_reached_tool = failure::never_reached_tool(&fault);
             let failure = CallErrorReport::from_fault(&args, fault, |error| suggestions(call, &args, error));
             with_fallback(call, (&args, &arguments), failure, never_reached_tool, Vec::new())
         }
         Ok(reply) if reply.is_error => tool_error_reply(call, (&args, &arguments), reply),
         Ok(reply) if is_empty(&reply) => Ok(empty_reply(call, &args, reply)),
-        Ok(reply) => Ok(apply_select(&args, reply)),
-    }
-}
-
-fn apply_select(args: &Args, reply: Reply) -> Reply {
-    match &args.select {
-        Some(program) => select(args, reply, program),
-        None => reply,
+        Ok(reply) => Ok(select(&args, reply)),
     }
 }
 
@@ -89,13 +79,13 @@ fn with_fallback(
     never_reached_tool: bool,
     others: Vec<Content>,
 ) -> Result<Reply, Fault> {
-    if !call.params.auto_retry_fallback || !(never_reached_tool || retry::is_read_only(args)) {
+    if !call.params.auto_retry_fallback || !(never_reached_tool || failure::is_read_only(args)) {
         return failure.reply(others);
     }
-    match retry::retry(arguments, &failure.fallback_suggestions) {
+    match failure::retry(arguments, &failure.fallback_suggestions) {
         RetryOutcome::Nothing => failure.reply(others),
         RetryOutcome::Reply(other, reply) => {
-            Ok(apply_select(args, reply).with(Content::Text(retry::note(args, &failure.error, &other))))
+            Ok(select(args, reply).with(Content::Text(failure::retry_note(args, &failure.error, &other))))
         }
         RetryOutcome::Failed(fallback) => failure.with_fallback(fallback).reply(others),
     }
@@ -107,8 +97,8 @@ fn tool_error_reply(
     reply: Reply,
 ) -> Result<Reply, Fault> {
     let text = reply.text();
-    let failure =
-        CallErrorReport::from_tool_error(args, &text, suggestions(call, args, failure::EXECUTION_ERROR));
+    let mut failure = CallErrorReport::new(args, &text, failure::EXECUTION_ERROR);
+    failure.fallback_suggestions = suggestions(call, args, failure::EXECUTION_ERROR);
     let reported = failure.contains_error(&text);
     let others = reply.content.into_iter().filter(|block| !(reported && matches!(block, Content::Text(_))));
     with_fallback(call, (args, arguments), failure, false, others.collect())
@@ -154,9 +144,10 @@ fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<ToolSuggest
     suggestions
 }
 
-/// Applies a filter to a reply and adds a line that reports it. If the filter fails on this result, the full result is
-/// returned.
-fn select(args: &Args, reply: Reply, program: &str) -> Reply {
+/// Applies the filter, if any, to a reply and adds a line that reports it. If the filter fails on this result, the full
+/// result is returned.
+fn select(args: &Args, reply: Reply) -> Reply {
+    let Some(program) = &args.select else { return reply };
     let whole = match &reply.structured {
         Some(data) => data.clone(),
         None => reply.text(),
@@ -164,8 +155,8 @@ fn select(args: &Args, reply: Reply, program: &str) -> Reply {
     let outputs = match gatehouse_jq::run(&whole, program) {
         Ok(outputs) => outputs,
         Err(fault) => {
-            return reply
-                .with(Content::Text(format!("select failed; this is the full result: {}", fault.message)));
+            let note = format!("select failed; this is the full result: {}", fault.message);
+            return reply.with(Content::Text(note));
         }
     };
     let count = outputs.values.len();
@@ -181,16 +172,8 @@ fn select(args: &Args, reply: Reply, program: &str) -> Reply {
 
 /// Stores the full result as an artifact, if the preset grants artifacts. Returns a sentence about the outcome.
 fn store_artifact(args: &Args, whole: &str) -> String {
-    let draft = Draft {
-        text: whole.to_owned(),
-        mime_type: "application/json".into(),
-        tool: Some(args.tool.clone()),
-        source: Some(args.server.clone()),
-        summary: None,
-        tags: Vec::new(),
-        ttl_ms: None,
-    };
-    match artifacts::put(&draft) {
+    let (tool, source) = (Some(args.tool.clone()), Some(args.server.clone()));
+    match artifacts::put(&Draft { tool, source, ..Draft::new(whole, "application/json") }) {
         Ok(artifact) => {
             let hint = reply_format::hint("get_workspace_file", |file| format!("; {file} reads any part"));
             format!("The full result is stored as {}{}.", artifact.id, hint.unwrap_or_default())

@@ -1,8 +1,12 @@
 //! Error reports for failed calls: a code, the next step, and other tools if they could help. A denied call has no
 //! suggestions, which could circumvent the denial.
+//!
+//! `auto_retry_fallback` calls the best suggested tool with the same arguments. Suggestions are callable in the caller's
+//! preset and have no stronger effect than the failed tool. A call that may have had an effect is not repeated: if that
+//! is unknown, only a read-only tool is replaced.
 
 use gatehouse_sdk::{
-    Content, Fault, FaultKind, Reply,
+    Content, Effect, Fault, FaultKind, Reply,
     servers::{self, Circuit},
     to_json,
 };
@@ -10,14 +14,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    alternatives::ToolSuggestion, call::Args, reply_format, retry::FailedFallback, schema, search,
-    servers::LIST, tools,
+    alternatives::ToolSuggestion,
+    call::Args,
+    reply_format,
+    search::{self, with_server},
+    servers::LIST,
+    tools,
 };
 
 pub(crate) const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
 /// Maximum characters of a tool's error in the report. A longer one also follows in full.
-pub(crate) const MAX_ERROR_CHARS: usize = 2_000;
+const MAX_ERROR_CHARS: usize = 2_000;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CallErrorReport {
@@ -36,7 +44,7 @@ pub(crate) struct CallErrorReport {
 }
 
 impl CallErrorReport {
-    fn new(args: &Args, error: &str, error_code: &'static str) -> Self {
+    pub(crate) fn new(args: &Args, error: &str, error_code: &'static str) -> Self {
         Self {
             success: false,
             error: reply_format::line(error, MAX_ERROR_CHARS),
@@ -60,7 +68,7 @@ impl CallErrorReport {
         match error_code {
             "INVALID_ARGUMENTS" => {
                 let tool = servers::tool(&args.server, &args.tool);
-                failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
+                failure.schema = tool.and_then(|tool| tools::parse_schema(&tool.input_schema)).ok();
                 if failure.schema.is_some() {
                     failure.hint = failure.hint.filter(|hint| !hint.starts_with("Expected: "));
                 }
@@ -82,17 +90,9 @@ impl CallErrorReport {
         }
     }
 
-    pub(crate) fn from_tool_error(
-        args: &Args,
-        text: &str,
-        fallback_suggestions: Vec<ToolSuggestion>,
-    ) -> Self {
-        Self { fallback_suggestions, ..Self::new(args, text, EXECUTION_ERROR) }
-    }
-
     /// Adds the error of another tool that was called, and removes that tool from the suggestions.
     pub(crate) fn with_fallback(mut self, fallback: FailedFallback) -> Self {
-        self.fallback_suggestions.retain(|tool| !fallback.matches(tool));
+        self.fallback_suggestions.retain(|tool| !tool.matches(&fallback.server, &fallback.tool));
         Self { fallback: Some(fallback), ..self }
     }
 
@@ -110,7 +110,7 @@ impl CallErrorReport {
 }
 
 /// Maps a kind of failure to a code. `NotFound` can mean the server, the tool, or something that the tool looked up.
-pub(crate) fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
+fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::InvalidArguments => "INVALID_ARGUMENTS",
         FaultKind::Denied => "DENIED",
@@ -131,4 +131,58 @@ pub(crate) fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
         }
         FaultKind::Exhausted | FaultKind::Internal => EXECUTION_ERROR,
     }
+}
+
+/// Maximum characters of an error in the note about a retry.
+const MAX_NOTED_CHARS: usize = 300;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedFallback {
+    server: String,
+    tool: String,
+    error: String,
+    error_code: &'static str,
+}
+
+pub(crate) enum RetryOutcome {
+    Nothing,
+    /// The tool, as `server: tool`, and its reply.
+    Reply(String, Reply),
+    Failed(FailedFallback),
+}
+
+/// Returns whether the call certainly did not reach the tool.
+pub(crate) fn never_reached_tool(fault: &Fault) -> bool {
+    fault.retryable && fault.kind == FaultKind::Unavailable
+}
+
+pub(crate) fn is_read_only(args: &Args) -> bool {
+    servers::tool(&args.server, &args.tool).is_ok_and(|tool| tool.effect == Effect::ReadOnly)
+}
+
+/// Calls the first of these tools that accepts the arguments.
+pub(crate) fn retry(arguments: &str, others: &[ToolSuggestion]) -> RetryOutcome {
+    for other in others {
+        let reply = match servers::call(&other.server, &other.tool, arguments) {
+            // Its schema rejected them, so it was not called.
+            Err(fault) if fault.kind == FaultKind::InvalidArguments => continue,
+            reply => reply,
+        };
+        let (error, error_code) = match reply {
+            Ok(reply) if !reply.is_error => {
+                return RetryOutcome::Reply(with_server(&other.server, &other.tool), reply);
+            }
+            Ok(reply) => (reply.text(), EXECUTION_ERROR),
+            Err(fault) => (fault.message, code(&other.server, &other.tool, fault.kind)),
+        };
+        let (server, tool) = (other.server.clone(), other.tool.clone());
+        let error = reply_format::line(&error, MAX_ERROR_CHARS);
+        return RetryOutcome::Failed(FailedFallback { server, tool, error, error_code });
+    }
+    RetryOutcome::Nothing
+}
+
+pub(crate) fn retry_note(args: &Args, error: &str, other: &str) -> String {
+    let (failed, error) = (with_server(&args.server, &args.tool), reply_format::line(error, MAX_NOTED_CHARS));
+    format!("{failed} failed: {error}\nThis is the reply of {other} to the same arguments.")
 }

@@ -4,20 +4,18 @@
 //! | tool | module | purpose |
 //! |---|---|---|
 //! | `search_tools` | `search` | finds tools, one per line |
-//! | `call_tool` | `call` | calls a tool; `failure` reports errors, `retry` tries another tool |
-//! | `get_tool_schema` | `schema` | shows one tool in full |
+//! | `call_tool` | `call` | calls a tool; `failure` reports errors, and tries another tool |
 //! | `list_mcp_servers`, `refresh_mcp_server` | `servers` | lists servers, and reloads their tools |
-//! | `list_tools` | `tools` | lists the tools of one server |
+//! | `add_mcp_server`, `remove_mcp_server` | `servers` | changes servers for all presets |
+//! | `list_tools`, `get_tool_schema` | `tools` | lists the tools of one server, and shows one in full |
 //! | `recommend_tools` | `recommend` | picks the best tools for a task, with reasons |
 //! | `get_tool_metrics`, `reset_tool_metrics` | `metrics` | shows and deletes call statistics |
 //! | `get_tool_alternatives` | `alternatives` | finds tools to call instead of a tool |
 //! | `request` | `request` | runs any tool through the request envelope |
-//! | `add_mcp_server`, `remove_mcp_server` | `admin` | changes servers for all presets |
 //!
 //! Every conversation pays for every word of these tools. Texts from servers are data. The host, not this gate, decides
 //! which servers and tools the caller has.
 
-mod admin;
 mod alternatives;
 mod call;
 mod failure;
@@ -26,8 +24,6 @@ mod params;
 mod recommend;
 mod reply_format;
 mod request;
-mod retry;
-mod schema;
 mod search;
 mod servers;
 #[cfg(test)]
@@ -45,17 +41,17 @@ pub fn gate() -> Gate<Params> {
     )
     .tool(search::tool())
     .tool(call::tool())
-    .tool(schema::tool())
+    .tool(tools::schema())
     .tool(servers::list())
-    .tool(tools::tool())
+    .tool(tools::list())
     .tool(recommend::tool())
     .tool(alternatives::tool())
     .tool(metrics::get())
     .tool(servers::refresh())
     .tool(metrics::reset())
     .tool(request::tool())
-    .tool(admin::add())
-    .tool(admin::remove())
+    .tool(servers::add())
+    .tool(servers::remove())
 }
 
 gatehouse_sdk::export!(gate);

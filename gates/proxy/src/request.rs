@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::{
-    answer::{RequestAnswer, RequestError},
-    envelope::RequestEnvelope,
+    answer::RequestError,
+    envelope::{EXAMPLE, RequestEnvelope},
     target::RequestTarget,
 };
 use crate::Params;
@@ -65,14 +65,12 @@ fn run(_: &Call<Params>, RawRequest(sent): RawRequest) -> Result<Reply, Fault> {
     let mut route = RequestRoute::default();
     let answer = match RequestEnvelope::read(&sent) {
         Ok(envelope) => serve(&envelope, started, &mut route).map_or_else(
-            |error| RequestAnswer::failure(&sent, Some(&envelope), error),
-            |result| RequestAnswer::success(&envelope, result),
+            |error| answer::failure(&sent, Some(&envelope), error),
+            |result| answer::success(&envelope, result),
         ),
-        Err(message) => {
-            RequestAnswer::failure(&sent, None, RequestError::invalid(message, envelope::example()))
-        }
+        Err(message) => answer::failure(&sent, None, RequestError::invalid(message, EXAMPLE)),
     };
-    Ok(answer.reply(&route, context::now().saturating_sub(started)))
+    Ok(answer::reply(answer, &route, context::now().saturating_sub(started)))
 }
 
 /// Deadline of a request, shared by all calls it makes, including retries.
@@ -111,10 +109,8 @@ fn serve(
     started: u64,
     route: &mut RequestRoute,
 ) -> Result<artifact::RequestArtifact, RequestError> {
-    let time = RequestDeadline {
-        until: started.saturating_add(envelope.timeout_ms),
-        requested_ms: envelope.timeout_ms,
-    };
+    let requested_ms = envelope.timeout_ms;
+    let time = RequestDeadline { until: started.saturating_add(requested_ms), requested_ms };
     let target = RequestTarget::find(&envelope.action, envelope.isolation)?;
     *route = target.route.clone();
     if target.effect > envelope.effect {
@@ -133,7 +129,7 @@ fn serve(
             Ok(reply) => return artifact::from_reply(reply, envelope),
             // A call that may have had an effect is not repeated.
             Err(fault) if fault.retryable && target.may_repeat() && tries < envelope.retries => tries += 1,
-            Err(fault) => return Err(RequestError::from_fault(fault)),
+            Err(fault) => return Err(fault.into()),
         }
     }
 }

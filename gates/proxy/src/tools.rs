@@ -1,13 +1,15 @@
-//! `list_tools`: lists the tools of one server, one per line.
+//! `list_tools` lists the tools of one server, one per line. `get_tool_schema` shows one tool in full.
 
 use std::collections::HashMap;
 
 use gatehouse_sdk::{
-    Call, Fault, Reply, Tool,
-    servers::{self, MetricsFilter},
+    Call, Effect, Fault, Reply, Tool,
+    servers::{self, MetricsFilter, ServerTool},
+    to_json,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Params, metrics, reply_format, servers::with_names};
 
@@ -15,7 +17,7 @@ pub(crate) const NAME: &str = "list_tools";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct ListArgs {
     server: String,
     include_metrics: Option<bool>,
 }
@@ -43,15 +45,15 @@ struct ToolListReply {
     tools: Vec<ToolListEntry>,
 }
 
-pub(crate) fn tool() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Args>(NAME)
+pub(crate) fn list() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, ListArgs>(NAME)
         .description(|_| "A server's tools in brief.")
         .idempotent()
         .output::<ToolListReply>()
-        .run(run)
+        .run(run_list)
 }
 
-fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
     let listed = servers::tools(&args.server).map_err(with_names)?;
     let mut known = match args.include_metrics {
         Some(true) => server_metrics(&args.server)?,
@@ -102,4 +104,65 @@ fn server_metrics(server: &str) -> Result<HashMap<String, MetricsSummary>, Fault
         (row.tool, metrics)
     });
     Ok(metrics.collect())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SchemaArgs {
+    server: String,
+    tool: String,
+}
+
+/// MCP's hints.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ToolAnnotations {
+    read_only_hint: bool,
+    destructive_hint: bool,
+    idempotent_hint: bool,
+    open_world_hint: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ToolDefinition {
+    name: String,
+    description: String,
+    input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
+    annotations: ToolAnnotations,
+    /// Milliseconds since 1970.
+    #[serde(rename = "last_schema_change", skip_serializing_if = "Option::is_none")]
+    last_schema_change: Option<u64>,
+}
+
+pub(crate) fn schema() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, SchemaArgs>("get_tool_schema")
+        .description(|_| "One tool with its full schema.")
+        .idempotent()
+        .output::<ToolDefinition>()
+        .run(run_schema)
+}
+
+fn run_schema(_: &Call<Params>, args: SchemaArgs) -> Result<Reply, Fault> {
+    let tool = servers::tool(&args.server, &args.tool)?;
+    let input_schema = parse_schema(&tool.input_schema)?;
+    let output_schema = tool.output_schema.as_deref().map(parse_schema).transpose()?;
+    let read_only = tool.effect == Effect::ReadOnly;
+    let annotations = ToolAnnotations {
+        read_only_hint: read_only,
+        destructive_hint: !read_only && !tool.additive,
+        idempotent_hint: read_only || tool.idempotent,
+        open_world_hint: tool.open_world || tool.effect == Effect::ExternalExec,
+    };
+    let ServerTool { name, description, last_schema_change, .. } = tool;
+    let definition =
+        ToolDefinition { name, description, input_schema, output_schema, annotations, last_schema_change };
+    Reply::markdown(to_json(&definition)?).structured(&definition)
+}
+
+pub(crate) fn parse_schema(schema: &str) -> Result<Value, Fault> {
+    serde_json::from_str(schema)
+        .map_err(|e| Fault::internal(format!("the host returned an invalid schema: {e}")))
 }

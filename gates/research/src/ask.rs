@@ -1,12 +1,12 @@
 //! Prompts for the model: the research task, rules for pages, and the form of the answer.
 
 use gatehouse_sdk::{
-    Fault,
+    Call, Fault,
     models::{self, Completion, Options},
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Depth, params::ResearchRequest};
+use crate::{Depth, Params};
 
 const SYSTEM: &str = "\
 You research on the web for an engineer who will act on your answer.
@@ -17,6 +17,18 @@ You research on the web for an engineer who will act on your answer.
 - Be concrete: names, versions, numbers, limits. Point out where pages disagree. No praise, no filler.
 - Texts are Markdown without headings. Leave a text empty if there is nothing to say.
 - Answer with one JSON object of the form below and with nothing else.";
+
+pub(crate) struct ResearchRequest {
+    pub(crate) query: String,
+    pub(crate) depth: Depth,
+    pub(crate) deadline_ms: u64,
+}
+
+impl ResearchRequest {
+    pub(crate) fn new(call: &Call<Params>, query: String, depth: Option<Depth>) -> Self {
+        Self { query, depth: depth.unwrap_or(call.params.default_depth), deadline_ms: call.deadline_ms }
+    }
+}
 
 /// Asks the model. `form` is the answer with a description in place of each text.
 pub(crate) fn ask(request: &ResearchRequest, task: &str, form: &Value) -> Result<Completion, Fault> {

@@ -3,7 +3,7 @@
 //! Headings get smaller, rules and tags at line starts are escaped, code fences end with the section, and hidden
 //! characters are removed. The text is otherwise unchanged, and remains untrusted.
 
-use gatehouse_wiki::cut;
+use gatehouse_wiki::{cut, fenced, head};
 
 use crate::sources::is_hidden;
 
@@ -25,18 +25,12 @@ pub(crate) fn code(text: &str, max: usize) -> String {
         None => (text, ""),
         Some((end, _)) => (&text[..text[..end].rfind('\n').unwrap_or(end)], "\n…"),
     };
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat((longest + 1).max(3));
-    format!("{fence}\n{text}\n{fence}{mark}")
-}
-
-pub(crate) fn start(text: &str, max: usize) -> &str {
-    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+    format!("{}{mark}", fenced(text).trim_end())
 }
 
 /// Normalizes line ends and removes hidden characters. Reads only a prefix of a very long text.
 fn visible(text: &str, max: usize) -> String {
-    let text = start(text, max * 4);
+    let text = head(text, max * 4);
     let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}', '\u{85}'], "\n");
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect()
 }

@@ -1,13 +1,12 @@
 //! Converts a model's answer to items, each with its source page.
 
 use gatehouse_sdk::models::WebSource;
-use gatehouse_wiki::one_line;
+use gatehouse_wiki::{head, one_line};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    clean,
     sections::{SectionTable, SectionTexts},
     sources::{self, Evidence},
 };
@@ -75,8 +74,8 @@ pub(crate) fn title(map: &Map<String, Value>) -> String {
 }
 
 pub(crate) fn line(text: &str) -> String {
-    let seen: String =
-        clean::start(text, MAX_TITLE_CHARS * 4).chars().map(sources::hidden_to_space).collect();
+    let space = |c| if sources::is_hidden(c) { ' ' } else { c };
+    let seen: String = head(text, MAX_TITLE_CHARS * 4).chars().map(space).collect();
     one_line(&seen, MAX_TITLE_CHARS)
 }
 

@@ -18,7 +18,6 @@ mod ask;
 mod clean;
 mod items;
 mod list;
-mod params;
 mod parse;
 mod render;
 mod run;
@@ -28,8 +27,41 @@ mod study;
 #[cfg(test)]
 mod tests;
 
-use gatehouse_sdk::Gate;
-pub use params::{Depth, Params};
+use gatehouse_sdk::{Count, Gate, models};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Research effort. `light`: a few pages, seconds. `deep`: many pages, minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Depth {
+    Light,
+    Deep,
+}
+
+impl From<Depth> for models::Depth {
+    fn from(depth: Depth) -> Self {
+        match depth {
+            Depth::Light => Self::Light,
+            Depth::Deep => Self::Deep,
+        }
+    }
+}
+
+/// Preset parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Params {
+    /// Default effort of a call: light or deep.
+    pub default_depth: Depth,
+    /// Default number of ideas or implementations per call, at most 20.
+    pub default_top_k: Count,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { default_depth: Depth::Deep, default_top_k: Count::new(5) }
+    }
+}
 
 pub fn gate() -> Gate<Params> {
     Gate::new(

@@ -1,19 +1,34 @@
 //! The tools that return a list: `research_idea` finds ideas on the web, and `research_implementation` finds code.
 
-use gatehouse_sdk::{Call, Fault, Intent, Reply, Tool, ToolBuilder};
+use gatehouse_sdk::{Call, Count, Fault, Intent, Reply, Tool, ToolBuilder};
 use gatehouse_wiki::RelatedTool;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Params, ask,
+    Depth, Params,
+    ask::{self, ResearchRequest},
     items::{self, ResearchItem},
-    params::{FindingListArgs, MAX_TOP_K, ResearchRequest},
     parse, render,
     run::{self, ResearchRun},
     sections::{SectionSpec, SectionTable},
 };
+
+const MAX_TOP_K: u32 = 20;
+
+/// Arguments of the tools that return a list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FindingListArgs {
+    /// Your question, in your own words, with its purpose.
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    /// Items to return, at most 20.
+    top_k: Option<Count>,
+    /// light: a few pages, seconds. deep: many pages, minutes.
+    depth: Option<Depth>,
+}
 
 pub(crate) struct ListTool {
     pub(crate) name: &'static str,
@@ -32,13 +47,6 @@ const fn prose(key: &'static str, heading: &'static str, hint: &'static str) -> 
     SectionSpec { key, heading, hint, max: 4_000, code: false }
 }
 
-struct ResearchFindings<S> {
-    text: String,
-    query: String,
-    items: Vec<ResearchItem<S>>,
-    run: ResearchRun,
-}
-
 impl ListTool {
     fn declare(&self) -> ToolBuilder<Params, FindingListArgs> {
         let description = self.description;
@@ -53,11 +61,13 @@ impl ListTool {
             .open_world()
     }
 
-    fn research<S: SectionTable>(
+    /// Runs the research. `data` builds the data of the reply.
+    fn research<S: SectionTable, T: Serialize>(
         &self,
         call: &Call<Params>,
         args: FindingListArgs,
-    ) -> Result<ResearchFindings<S>, Fault> {
+        data: impl FnOnce(String, Vec<ResearchItem<S>>, ResearchRun) -> T,
+    ) -> Result<Reply, Fault> {
         let top_k = args.top_k.unwrap_or(call.params.default_top_k).at_most(MAX_TOP_K) as usize;
         let request = ResearchRequest::new(call, args.query, args.depth);
         let mut item = Map::new();
@@ -74,7 +84,7 @@ impl ListTool {
         }
         let run = ResearchRun::new(self.name, &request, &answer, cut, items.len(), left_out);
         let text = render::list(self, &request, &items, &run);
-        Ok(ResearchFindings { text, query: request.query, items, run })
+        Reply::markdown(text).structured(&data(request.query, items, run))
     }
 }
 
@@ -123,8 +133,7 @@ struct IdeaList {
 
 pub(crate) fn idea() -> Tool<Params> {
     IDEA.declare().output::<IdeaList>().run(|call, args| {
-        let ResearchFindings { text, query, items, run } = IDEA.research(call, args)?;
-        Reply::markdown(text).structured(&IdeaList { query, found: items.len(), ideas: items, run })
+        IDEA.research(call, args, |query, ideas, run| IdeaList { query, found: ideas.len(), ideas, run })
     })
 }
 
@@ -179,11 +188,10 @@ struct ImplementationList {
 
 pub(crate) fn implementation() -> Tool<Params> {
     IMPLEMENTATION.declare().output::<ImplementationList>().run(|call, args| {
-        let ResearchFindings { text, query, items, run } = IMPLEMENTATION.research(call, args)?;
-        Reply::markdown(text).structured(&ImplementationList {
+        IMPLEMENTATION.research(call, args, |query, implementations, run| ImplementationList {
             query,
-            found: items.len(),
-            implementations: items,
+            found: implementations.len(),
+            implementations,
             run,
         })
     })

@@ -1,17 +1,19 @@
 //! Formats replies as text.
 
-use gatehouse_sdk::context;
 use gatehouse_wiki::{RelatedTool, code, one_line};
 
 use crate::{
     Depth,
+    ask::ResearchRequest,
     items::ResearchItem,
     list::ListTool,
-    params::ResearchRequest,
     run::ResearchRun,
     sections::{SectionTable, SectionTexts},
     study::{RELATED, StudyReference, StudySections},
 };
+
+/// Maximum characters of the query in a heading.
+const MAX_QUERY_CHARS: usize = 200;
 
 pub(crate) fn list<S: SectionTable>(
     tool: &ListTool,
@@ -22,7 +24,7 @@ pub(crate) fn list<S: SectionTable>(
     if items.is_empty() {
         return nothing(tool.noun, tool.related, request, run);
     }
-    let mut out = format!("# {}: \"{}\"\n\n", tool.heading, shorten_query(&request.query));
+    let mut out = format!("# {}: \"{}\"\n\n", tool.heading, one_line(&request.query, MAX_QUERY_CHARS));
     out += &format!("Found **{}** {}:\n", items.len(), tool.noun);
     out += &notes(run);
     for (i, item) in items.iter().enumerate() {
@@ -42,7 +44,7 @@ pub(crate) fn study(
     if texts.by_key.is_empty() {
         return nothing("study", &RELATED, request, run);
     }
-    let mut out = format!("# Research Study: \"{}\"\n", shorten_query(&request.query));
+    let mut out = format!("# Research Study: \"{}\"\n", one_line(&request.query, MAX_QUERY_CHARS));
     out += &notes(run);
     out += &texts.render("##");
     if !references.is_empty() {
@@ -79,7 +81,7 @@ fn render_account(run: &ResearchRun) -> String {
 
 /// Formats the reply to an empty answer. Failures are faults instead.
 fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: &ResearchRun) -> String {
-    let mut out = format!("No {noun} found for: \"{}\"\n", shorten_query(&request.query));
+    let mut out = format!("No {noun} found for: \"{}\"\n", one_line(&request.query, MAX_QUERY_CHARS));
     if run.left_out > 0 {
         out += &format!("\nOmitted because they name no page: {}.\n", run.left_out);
     }
@@ -87,14 +89,5 @@ fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: 
     if request.depth == Depth::Light {
         out += "- depth `deep`\n";
     }
-    for related in related {
-        if let Some(tool) = context::exposed_name(related.tool) {
-            out += &format!("- {} {}\n", code(&tool), related.what);
-        }
-    }
-    out
-}
-
-fn shorten_query(query: &str) -> String {
-    one_line(query, 200)
+    out + &RelatedTool::list(related)
 }

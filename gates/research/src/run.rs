@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{Depth, params::ResearchRequest};
+use crate::{Depth, ask::ResearchRequest};
 
 /// Metadata of the answer.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -97,10 +97,6 @@ pub(crate) fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
-pub(crate) fn hidden_to_space(c: char) -> char {
-    if is_hidden(c) { ' ' } else { c }
-}
-
 fn out_of_markdown(text: &str) -> &str {
     if text.starts_with("http") {
         return text;

@@ -6,13 +6,13 @@ use gatehouse_sdk::{
 };
 use gatehouse_wiki::RelatedTool;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    Params, ask, items,
-    params::{ResearchRequest, StudyArgs},
-    parse, render,
+    Depth, Params,
+    ask::{self, ResearchRequest},
+    items, parse, render,
     run::{self, ResearchRun},
     sections::{SectionSpec, SectionTable, SectionTexts},
     sources::{self, Evidence},
@@ -24,6 +24,17 @@ const MAX_REFERENCES: usize = 30;
 
 const fn prose(key: &'static str, heading: &'static str, hint: &'static str) -> SectionSpec {
     SectionSpec { key, heading, hint, max: 8_000, code: false }
+}
+
+/// Arguments of the study.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StudyArgs {
+    /// The question to study, in your own words.
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    /// light: a few pages, seconds. deep: many pages, minutes.
+    depth: Option<Depth>,
 }
 
 pub(crate) struct StudySections;

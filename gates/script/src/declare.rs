@@ -36,6 +36,11 @@ pub(crate) fn full(entry: &Entry, schema: &Value, about: bool) -> String {
     text
 }
 
+/// Returns the names in a `required` keyword.
+pub(crate) fn names(required: Option<&Value>) -> impl Iterator<Item = &str> {
+    required.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
 fn replies(entry: &Entry) -> String {
     if !entry.structured {
         return "string".into();
@@ -114,13 +119,7 @@ fn render_kind(kind: &str, schema: &Value, root: &Value, depth: usize) -> String
         "object" => {
             let empty = Map::new();
             let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-            let required: Vec<&str> = schema
-                .get("required")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect();
+            let required: Vec<&str> = names(schema.get("required")).collect();
             if properties.is_empty() {
                 return match schema.get("additionalProperties").filter(|more| more.is_object()) {
                     Some(more) => format!("Record<string, {}>", render_type(more, root, depth + 1)),

@@ -1,6 +1,6 @@
 //! Scripts that a preset exposes as tools. Their text is in the preset, so only reviewed code runs.
 
-use gatehouse_sdk::{Call, Fault, Intent, Reply, Tool};
+use gatehouse_sdk::{Call, Fault, Intent, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -47,11 +47,9 @@ fn tool(at: usize, text: &str) -> Result<Tool<Params>, Fault> {
         .effect_from(Params::effect)
         .open_world()
         .runs_code()
-        .run(move |call: &Call<Params>, ExposedArgs(given)| run_exposed(call, &code, given)))
-}
-
-fn run_exposed(call: &Call<Params>, code: &str, given: Map<String, Value>) -> Result<Reply, Fault> {
-    Ok(run::run_text(call, code, Some(&Value::Object(given)), None))
+        .run(move |call: &Call<Params>, ExposedArgs(given)| {
+            Ok(run::run_text(call, &code, Some(&Value::Object(given)), None))
+        }))
 }
 
 /// Builds an object schema from the parameters. Without any, no members are allowed.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Params, engine,
+    Params, declare, engine,
     file::{ScriptFile, is_name},
     run, typescript,
 };
@@ -31,6 +31,8 @@ const LAST_RUN_PREFIX: &str = "last:";
 const MAX_VERSIONS: i64 = 20;
 
 const MAX_FILE_BYTES: usize = 256 << 10;
+
+const NO_SCRIPTS: &str = "You have no saved scripts.";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct ScriptVersion {
@@ -172,21 +174,14 @@ fn store_script(args: SaveScriptArgs) -> Result<Reply, Fault> {
 fn run_stored(call: &Call<Params>, args: RunScriptArgs) -> Result<Reply, Fault> {
     let script = read(&args.name, args.version.map(|version| version.at_most(u32::MAX).into()))?;
     let input = args.args.unwrap_or_default();
-    let required = script.params.as_ref().and_then(|params| params.get("required")).and_then(Value::as_array);
-    let missing =
-        required.into_iter().flatten().filter_map(Value::as_str).find(|name| !input.contains_key(*name));
-    if let Some(missing) = missing {
-        let params = Value::Object(script.params.clone().unwrap_or_default());
-        return Err(
-            Fault::invalid(format!("args: '{missing}' is missing")).hint(format!("Expected: {params}"))
-        );
+    let params = Value::Object(script.params.unwrap_or_default());
+    if let Some(missing) = declare::names(params.get("required")).find(|name| !input.contains_key(*name)) {
+        let fault = Fault::invalid(format!("args: '{missing}' is missing"));
+        return Err(fault.hint(format!("Expected: {params}")));
     }
     kv::caller().add(&format!("{RUNS_PREFIX}{}", args.name), 1, None)?;
-    kv::caller().set(
-        &format!("{LAST_RUN_PREFIX}{}", args.name),
-        context::now().to_string().as_bytes(),
-        None,
-    )?;
+    let now = context::now().to_string();
+    kv::caller().set(&format!("{LAST_RUN_PREFIX}{}", args.name), now.as_bytes(), None)?;
     Ok(run::run_text(call, &script.code, Some(&Value::Object(input)), args.timeout_ms))
 }
 
@@ -195,11 +190,9 @@ fn missing(name: &str, version: Option<i64>, versions: &[i64]) -> Fault {
         return Fault::not_found(format!("script '{name}' has no version {version}"))
             .hint(format!("It has versions {first} to {last}."));
     }
-    let known = names().unwrap_or_default().join(", ");
-    let known = if known.is_empty() {
-        "You have no saved scripts.".into()
-    } else {
-        format!("Your saved scripts: {known}.")
+    let known = match names().unwrap_or_default().join(", ") {
+        none if none.is_empty() => NO_SCRIPTS.into(),
+        known => format!("Your saved scripts: {known}."),
     };
     Fault::not_found(format!("you have no saved script '{name}'")).hint(known)
 }
@@ -275,5 +268,5 @@ fn list_scripts(name: Option<&str>) -> Result<Reply, Fault> {
         let (runs, lacks) = (runs(&name)?, missing_tools(&last.code, &tools));
         lines.push(format!("{name}({params}) v{version}: {description} ({runs}{lacks})"));
     }
-    Ok(Reply::markdown(if lines.is_empty() { "You have no saved scripts.".into() } else { lines.join("\n") }))
+    Ok(Reply::markdown(if lines.is_empty() { NO_SCRIPTS.into() } else { lines.join("\n") }))
 }

@@ -31,6 +31,7 @@ type PromptsFn<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
 type CompleteFn<P> = Box<dyn Fn(&P, &Typed) -> Result<Suggestions, Fault>>;
 type MessagesFn<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
 
+#[derive(Default)]
 pub(crate) struct OptionalExports<P> {
     filter: Option<FilterFn<P>>,
     resources: Option<(TemplatesFn<P>, ListFn<P>, ReadFn<P>)>,
@@ -39,16 +40,9 @@ pub(crate) struct OptionalExports<P> {
     complete: Option<CompleteFn<P>>,
 }
 
-impl<P> OptionalExports<P> {
-    pub(crate) fn none() -> Self {
-        Self { filter: None, resources: None, changes_in: None, prompts: None, complete: None }
-    }
-}
-
 impl<P: Params> Gate<P> {
     /// Sets the reply filter, which returns a replacement, or `None` to leave the reply unchanged, as does a fault.
     /// Needs `export!(gate, filter)`.
-    #[must_use]
     pub fn filter(
         mut self,
         filter: impl Fn(&Call<P>, OutgoingReply) -> Result<Option<Reply>, Fault> + 'static,
@@ -59,7 +53,6 @@ impl<P: Params> Gate<P> {
 
     /// Sets the resource handlers: the URI templates, a page of the listing from a cursor on, and the contents of a
     /// URI. Needs `export!(gate, resources)`.
-    #[must_use]
     pub fn resources(
         mut self,
         templates: impl Fn(&P) -> Result<Vec<Template>, Fault> + 'static,
@@ -72,7 +65,6 @@ impl<P: Params> Gate<P> {
 
     /// Sets the function that returns the milliseconds until a resource changes by itself, if known. The host then
     /// notifies subscribed clients.
-    #[must_use]
     pub fn changing(mut self, changes_in: impl Fn(&P, &str) -> Result<Option<u64>, Fault> + 'static) -> Self {
         self.exports.changes_in = Some(Box::new(changes_in));
         self
@@ -80,7 +72,6 @@ impl<P: Params> Gate<P> {
 
     /// Sets the prompt handlers: the list, and the messages of a prompt by its listed name and string arguments. Needs
     /// `export!(gate, prompts)`.
-    #[must_use]
     pub fn prompts(
         mut self,
         list: impl Fn(&P) -> Result<Vec<Prompt>, Fault> + 'static,
@@ -92,7 +83,6 @@ impl<P: Params> Gate<P> {
 
     /// Sets the completion of existing prompt arguments and template variables. Needs `export!(gate, completion)`, and
     /// prompts or resources.
-    #[must_use]
     pub fn completion(
         mut self,
         complete: impl Fn(&P, &Typed) -> Result<Suggestions, Fault> + 'static,

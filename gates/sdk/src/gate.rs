@@ -13,6 +13,7 @@ type ParamsCheck<P> = fn(&P) -> Result<(), Fault>;
 type ToolFactory<P> = Box<dyn Fn(&P) -> Result<Vec<Tool<P>>, Fault>>;
 
 /// A gate with parameters `P`. It has no state: the host builds it again for each call.
+#[must_use]
 pub struct Gate<P> {
     name: &'static str,
     version: &'static str,
@@ -35,7 +36,7 @@ impl<P: Params> Gate<P> {
             params_tools: None,
             check: None,
             prepare: None,
-            exports: OptionalExports::none(),
+            exports: OptionalExports::default(),
         }
     }
 
@@ -44,7 +45,6 @@ impl<P: Params> Gate<P> {
     }
 
     /// Adds a tool. Lists show tools in the order they were added.
-    #[must_use]
     pub fn tool(mut self, tool: Tool<P>) -> Self {
         self.tools.push(tool);
         self
@@ -52,7 +52,6 @@ impl<P: Params> Gate<P> {
 
     /// Adds tools that depend on the parameters, after those of [`tool`](Self::tool). `tools` also runs for each call.
     /// A fault rejects the parameters.
-    #[must_use]
     pub fn tools_from(mut self, tools: impl Fn(&P) -> Result<Vec<Tool<P>>, Fault> + 'static) -> Self {
         self.params_tools = Some(Box::new(tools));
         self
@@ -60,7 +59,6 @@ impl<P: Params> Gate<P> {
 
     /// Sets a check that the parameter types do not express, for when the gate is described. A fault rejects the
     /// parameters.
-    #[must_use]
     pub fn checked_by(mut self, check: fn(&P) -> Result<(), Fault>) -> Self {
         self.check = Some(check);
         self
@@ -72,7 +70,6 @@ impl<P: Params> Gate<P> {
 
     /// Runs `prepare` when the gate is described. With `snapshot = true` under `[package.metadata.gate]` in Cargo.toml,
     /// the build describes the gate once, and each call starts with the resulting memory.
-    #[must_use]
     pub fn prepared_by(mut self, prepare: fn()) -> Self {
         self.prepare = Some(prepare);
         self

@@ -22,7 +22,6 @@ macro_rules! host_functions {
         #[cfg(not(target_family = "wasm"))]
         impl crate::testing::Fake {
             #[doc = concat!("Sets the implementation of [`crate::", stringify!($interface), "::", stringify!($name), "`].")]
-            #[must_use]
             pub fn $fake(self, f: impl Fn($($type),*) -> Result<$reply, crate::Fault> + 'static) -> Self {
                 let f: Box<dyn Fn($($type),*) -> Result<$reply, crate::Fault>> = Box::new(f);
                 self.set(concat!(stringify!($interface), ".", stringify!($name)), f)

@@ -105,8 +105,8 @@ impl Response {
             _ => FaultKind::Unavailable,
         };
         let fault = Fault::new(kind, format!("{} answered with status {}", self.url, self.status));
-        // Client errors other than 429 stay errors on retry.
-        Err(Fault { retryable: self.status == 429 || self.status >= 500, ..fault })
+        // Client errors other than a timeout (408) or too many requests (429) stay errors on retry.
+        Err(Fault { retryable: matches!(self.status, 408 | 429 | 500..), ..fault })
     }
 
     /// Returns the first header with this name, ignoring case.
@@ -163,6 +163,16 @@ mod tests {
             answers.into_iter().map(|a| a.map_or_else(|f| f.message, |r| r.text())).collect();
         assert_eq!(texts, ["a", "no", "b"]);
         assert_eq!(fetch(&requests[0]).unwrap_err().kind, FaultKind::Internal, "no host, no answer");
+    }
+
+    #[test]
+    fn only_statuses_that_can_pass_are_retryable() {
+        for (status, retryable) in
+            [(301, false), (400, false), (404, false), (408, true), (409, false), (429, true), (500, true)]
+        {
+            let fault = Response::new(status, "").ok().unwrap_err();
+            assert_eq!(fault.retryable, retryable, "{status}");
+        }
     }
 
     #[test]

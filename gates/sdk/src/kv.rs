@@ -1,6 +1,6 @@
 //! A key-value store, private to the gate. Needs the grant `kv`.
 //!
-//! The free functions use keys that all calls share; [`preset`] and [`caller`] return narrower scopes.
+//! [`shared`] keys are the same in all calls; [`preset`] and [`caller`] are narrower scopes.
 
 use crate::Fault;
 #[cfg(target_family = "wasm")]
@@ -13,6 +13,11 @@ use crate::testing::kv as host;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keys(Scope);
 
+/// Returns the keys that all calls of the gate share.
+pub const fn shared() -> Keys {
+    Keys(Scope::Gate)
+}
+
 /// Returns the keys of the running call's preset.
 pub const fn preset() -> Keys {
     Keys(Scope::Preset)
@@ -22,8 +27,6 @@ pub const fn preset() -> Keys {
 pub const fn caller() -> Keys {
     Keys(Scope::Caller)
 }
-
-const SHARED: Keys = Keys(Scope::Gate);
 
 impl Keys {
     /// Returns a value, unless it is missing or expired.
@@ -51,29 +54,4 @@ impl Keys {
     pub fn list(self, prefix: &str) -> Result<Vec<String>, Fault> {
         host::keys(self.0, prefix)
     }
-}
-
-/// Calls [`Keys::get`] on the gate's shared keys.
-pub fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
-    SHARED.get(key)
-}
-
-/// Calls [`Keys::set`] on the gate's shared keys.
-pub fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
-    SHARED.set(key, value, ttl_ms)
-}
-
-/// Calls [`Keys::add`] on the gate's shared keys.
-pub fn add(key: &str, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
-    SHARED.add(key, delta, ttl_ms)
-}
-
-/// Calls [`Keys::delete`] on the gate's shared keys.
-pub fn delete(key: &str) -> Result<bool, Fault> {
-    SHARED.delete(key)
-}
-
-/// Calls [`Keys::list`] on the gate's shared keys.
-pub fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
-    SHARED.list(prefix)
 }

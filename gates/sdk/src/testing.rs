@@ -16,7 +16,7 @@ use std::{
 
 use crate::{
     Fault, Gate, Origin, Params, Reply, bindings::gatehouse::gate::types, context::ClientInfo,
-    models::Serving,
+    models::Serving, tool::read_only,
 };
 
 /// Time limit of a call without a preset setting.
@@ -28,6 +28,7 @@ thread_local! {
 
 /// A configurable fake host.
 #[derive(Default)]
+#[must_use]
 pub struct Fake {
     exposed: BTreeMap<String, String>,
     now: Cell<u64>,
@@ -49,35 +50,30 @@ impl Fake {
     }
 
     /// Exposes tools in the caller's preset, under their own names.
-    #[must_use]
     pub fn exposes<'a>(mut self, tools: impl IntoIterator<Item = &'a str>) -> Self {
         self.exposed.extend(tools.into_iter().map(|t| (t.to_owned(), t.to_owned())));
         self
     }
 
     /// Exposes a tool in the caller's preset under another name.
-    #[must_use]
     pub fn exposes_as(mut self, tool: &str, name: &str) -> Self {
         self.exposed.insert(tool.to_owned(), name.to_owned());
         self
     }
 
     /// Sets the clock, in milliseconds.
-    #[must_use]
     pub fn now(self, ms: u64) -> Self {
         self.now.set(ms);
         self
     }
 
     /// Sets the milliseconds left for the call; 30,000 by default.
-    #[must_use]
     pub fn remaining(mut self, ms: u64) -> Self {
         self.remaining = Some(ms);
         self
     }
 
     /// Makes a storage function (`kv.set`, `artifacts.put`) return this fault.
-    #[must_use]
     pub fn fails(mut self, function: &'static str, fault: Fault) -> Self {
         self.failures.insert(function, fault);
         self
@@ -88,21 +84,18 @@ impl Fake {
     }
 
     /// Marks the call as canceled by the client.
-    #[must_use]
     pub fn cancelled(mut self) -> Self {
         self.cancelled = true;
         self
     }
 
     /// Sets the client of the call.
-    #[must_use]
     pub fn client(mut self, client: ClientInfo) -> Self {
         self.client = Some(client);
         self
     }
 
     /// Sets the result of [`crate::models::which`].
-    #[must_use]
     pub fn serving(self, llm: Option<&str>, web_search: Option<&str>, embedding: &str) -> Self {
         let serving = Serving {
             llm: llm.map(str::to_owned),
@@ -177,21 +170,8 @@ pub fn filter<P: Params>(
 
 /// Returns the origin of a read-only tool of the source `server`.
 pub fn origin(tool: &str) -> Origin {
-    let tool = types::Tool {
-        name: tool.into(),
-        title: None,
-        description: String::new(),
-        input_schema: "{\"type\":\"object\"}".into(),
-        output_schema: None,
-        intent: types::Intent::Query,
-        effect: types::Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
-    };
+    let input_schema = "{\"type\":\"object\"}".into();
+    let tool = types::Tool { input_schema, idempotent: true, ..read_only(tool) };
     Origin { name: tool.name.clone(), source: "server".into(), version: "1".into(), tool }
 }
 

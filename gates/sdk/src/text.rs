@@ -27,6 +27,18 @@ host_functions! {
     fn digest(document: &str, query: &str, budget: u32) -> DigestResult;
 }
 
+impl Fit {
+    /// Returns the name for replies, such as `good`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Names => "names",
+            Self::Good => "good",
+            Self::Weak => "weak",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

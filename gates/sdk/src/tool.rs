@@ -1,6 +1,6 @@
 //! Tool declarations: a tool's name, description, schemas and handler.
 
-use std::{borrow::Cow, marker::PhantomData};
+use std::marker::PhantomData;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -44,26 +44,20 @@ pub struct Tool<P> {
 }
 
 struct ToolRow<P> {
-    name: Cow<'static, str>,
-    title: Option<&'static str>,
+    /// The declaration without the parts that depend on parameters.
+    declared: types::Tool,
     description: Option<DescribeFn<P>>,
     input: fn() -> Value,
     shapes: Vec<ShapeFn<P>>,
     output: Option<fn() -> Value>,
-    intent: Intent,
-    effect: Effect,
     effect_from: Option<EffectFn<P>>,
-    idempotent: bool,
-    open_world: bool,
-    dry_run: Option<&'static str>,
-    additive: bool,
     forwards: Option<Value>,
     meta: Option<MetaFn<P>>,
-    icons: Vec<Icon>,
     offered: Option<OfferedFn<P>>,
 }
 
 /// Declares a tool; [`ToolBuilder::run`] completes it.
+#[must_use]
 pub struct ToolBuilder<P, A> {
     row: ToolRow<P>,
     args: PhantomData<fn(A)>,
@@ -72,91 +66,93 @@ pub struct ToolBuilder<P, A> {
 /// Declares a tool with parameters `P` and arguments `A`. By default it is a read-only query of data that the host
 /// stores.
 pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
-    name: impl Into<Cow<'static, str>>,
+    name: impl Into<String>,
 ) -> ToolBuilder<P, A> {
     let row = ToolRow {
-        name: name.into(),
-        title: None,
+        declared: read_only(name),
         description: None,
         input: schema::for_arguments::<A>,
         shapes: Vec::new(),
         output: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
         effect_from: None,
-        idempotent: false,
-        open_world: false,
-        dry_run: None,
-        additive: false,
         forwards: None,
         meta: None,
-        icons: Vec::new(),
         offered: None,
     };
     ToolBuilder { row, args: PhantomData }
 }
 
+/// Returns the declaration of a read-only query without texts and schemas.
+pub(crate) fn read_only(name: impl Into<String>) -> types::Tool {
+    types::Tool {
+        name: name.into(),
+        title: None,
+        description: String::new(),
+        input_schema: String::new(),
+        output_schema: None,
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: false,
+        open_world: false,
+        dry_run: None,
+        additive: false,
+        meta: None,
+        icons: Vec::new(),
+    }
+}
+
 impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
     /// Sets the display name.
-    #[must_use]
     pub fn title(mut self, title: &'static str) -> Self {
-        self.row.title = Some(title);
+        self.row.declared.title = Some(title.into());
         self
     }
 
     /// Sets the description: when to use the tool, its result, and which tool to try next.
-    #[must_use]
     pub fn description<S: Into<String>>(mut self, describe: impl Fn(&P) -> S + 'static) -> Self {
         self.row.description = Some(Box::new(move |p| describe(p).into()));
         self
     }
 
     /// Sets the purpose, which determines timeouts and retries.
-    #[must_use]
     pub fn intent(mut self, intent: Intent) -> Self {
-        self.row.intent = intent;
+        self.row.declared.intent = intent;
         self
     }
 
     /// Sets the strongest effect.
-    #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
-        self.row.effect = effect;
+        self.row.declared.effect = effect;
         self
     }
 
     /// Sets the effect depending on the parameters.
-    #[must_use]
     pub fn effect_from(mut self, effect: impl Fn(&P) -> Effect + 'static) -> Self {
         self.row.effect_from = Some(Box::new(effect));
         self
     }
 
     /// Declares that repeating a call has no further effect.
-    #[must_use]
     pub fn idempotent(mut self) -> Self {
-        self.row.idempotent = true;
+        self.row.declared.idempotent = true;
         self
     }
 
     /// Declares that the tool accesses systems outside the host, such as the web.
-    #[must_use]
     pub fn open_world(mut self) -> Self {
-        self.row.open_world = true;
+        self.row.declared.open_world = true;
         self
     }
 
     /// Names the boolean argument that makes a mutating call a dry run.
-    #[must_use]
     pub fn dry_run(mut self, argument: &'static str) -> Self {
-        self.row.dry_run = Some(argument);
+        self.row.declared.dry_run = Some(argument.into());
         self
     }
 
     /// Makes a request envelope call `tool` with this argument first, and this tool only if the argument's target
     /// exists. `tool` must be read-only, belong to the same gate, and take the value under the same name or as its only
     /// required argument.
-    #[must_use]
     pub fn precheck(self, argument: &'static str, tool: &'static str) -> Self {
         self.schema(move |_, schema| {
             schema["x-target"] = argument.into();
@@ -165,69 +161,59 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
     }
 
     /// Makes a request envelope do a dry run first; see [`Self::dry_run`].
-    #[must_use]
     pub fn precheck_by_dry_run(self) -> Self {
-        let own = self.row.name.clone();
-        self.schema(move |_, schema| schema["x-precheck"] = own.as_ref().into())
+        let own = self.row.declared.name.clone();
+        self.schema(move |_, schema| schema["x-precheck"] = own.as_str().into())
     }
 
     /// Declares that the tool never changes or removes existing data.
-    #[must_use]
     pub fn additive(mut self) -> Self {
-        self.row.additive = true;
+        self.row.declared.additive = true;
         self
     }
 
     /// Declares that the tool only calls other tools. Workflows use their effects instead of this tool's.
-    #[must_use]
     pub fn forwards(mut self) -> Self {
         self.row.forwards = Some(true.into());
         self
     }
 
     /// Declares that the tool [forwards](Self::forwards) calls of the caller's code. Other tools cannot call it.
-    #[must_use]
     pub fn runs_code(mut self) -> Self {
         self.row.forwards = Some("code".into());
         self
     }
 
     /// Sets `_meta`: an object with hints that some clients read.
-    #[must_use]
     pub fn meta(mut self, meta: impl Fn(&P) -> Option<Value> + 'static) -> Self {
         self.row.meta = Some(Box::new(meta));
         self
     }
 
     /// Offers the tool only with some parameters.
-    #[must_use]
     pub fn only_if(mut self, offered: impl Fn(&P) -> bool + 'static) -> Self {
         self.row.offered = Some(Box::new(offered));
         self
     }
 
     /// Adds an icon for users, at most four. See [`Icon`].
-    #[must_use]
     pub fn icon(mut self, icon: Icon) -> Self {
-        self.row.icons.push(icon);
+        self.row.declared.icons.push(icon);
         self
     }
 
     /// Declares the type of [structured data](Reply::structured) in each reply.
-    #[must_use]
     pub fn output<T: JsonSchema>(mut self) -> Self {
         self.row.output = Some(schema::for_reply::<T>);
         self
     }
 
     /// Sets an argument's default in the schema, depending on the parameters.
-    #[must_use]
     pub fn default_from(self, argument: &'static str, value: impl Fn(&P) -> Value + 'static) -> Self {
         self.schema(move |params, shape| schema::set_default(shape, argument, value(params)))
     }
 
     /// Adjusts the schema of the arguments, depending on the parameters.
-    #[must_use]
     pub fn schema(mut self, shape: impl Fn(&P, &mut Value) + 'static) -> Self {
         self.row.shapes.push(Box::new(shape));
         self
@@ -235,7 +221,7 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
 
     /// Sets the handler and completes the tool.
     pub fn run(self, handler: impl Fn(&Call<P>, A) -> Result<Reply, Fault> + 'static) -> Tool<P> {
-        let name = self.row.name.clone();
+        let name = self.row.declared.name.clone();
         let run = move |call: &Call<P>, arguments: &str| handler(call, read_arguments(&name, arguments)?);
         Tool { row: self.row, run: Box::new(run) }
     }
@@ -244,7 +230,7 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
 impl<P: Params> Tool<P> {
     /// Returns the name that the gate declares.
     pub fn name(&self) -> &str {
-        &self.row.name
+        &self.row.declared.name
     }
 
     pub(crate) fn is_offered(&self, params: &P) -> bool {
@@ -260,19 +246,12 @@ impl<P: Params> Tool<P> {
         let mut input = (row.input)();
         row.shapes.iter().for_each(|shape| shape(params, &mut input));
         types::Tool {
-            name: row.name.to_string(),
-            title: row.title.map(Into::into),
             description: row.description.as_ref().map(|d| d(params)).unwrap_or_default(),
             input_schema: input.to_string(),
             output_schema: row.output.map(|schema| schema().to_string()),
-            intent: row.intent,
-            effect: row.effect_from.as_ref().map_or(row.effect, |effect| effect(params)),
-            idempotent: row.idempotent,
-            open_world: row.open_world,
-            dry_run: row.dry_run.map(Into::into),
-            additive: row.additive,
+            effect: row.effect_from.as_ref().map_or(row.declared.effect, |effect| effect(params)),
             meta: meta.map(|meta| meta.to_string()),
-            icons: row.icons.clone(),
+            ..row.declared.clone()
         }
     }
 
@@ -281,7 +260,7 @@ impl<P: Params> Tool<P> {
         if self.row.output.is_some() && reply.structured.is_none() && !reply.is_error {
             return Err(Fault::internal(format!(
                 "tool '{}' declares an output schema but sent no structured data",
-                self.row.name
+                self.name()
             )));
         }
         Ok(reply)

@@ -3,7 +3,7 @@
 //! | feature | module | purpose |
 //! |---|---|---|
 //! | the filter | `filter` | replaces a large result with its short form |
-//! | `semantic_search` | `search` | finds stored results by their summaries |
+//! | `semantic_search` | `workspace` | finds stored results by their summaries |
 //! | `get_artifact_context` | `recall` | returns several summaries within a budget |
 //! | `search_workspace` | `workspace` | lists stored results, newest first |
 //! | `get_workspace_file` | `file` | returns any part: characters, lines, a pointer, jq |
@@ -20,7 +20,6 @@ mod params;
 mod prompt;
 mod recall;
 mod resources;
-mod search;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -30,7 +29,8 @@ use gatehouse_sdk::Gate;
 pub use params::Params;
 
 /// The filter ignores replies of these tools.
-pub(crate) const TOOLS: [&str; 5] = [search::NAME, recall::NAME, workspace::LIST, file::NAME, workspace::PIN];
+pub(crate) const TOOLS: [&str; 5] =
+    [workspace::SEARCH, recall::NAME, workspace::LIST, file::NAME, workspace::PIN];
 
 const MAX_REPLY_CHARS: u32 = 100_000;
 
@@ -45,7 +45,7 @@ pub fn gate() -> Gate<Params> {
         env!("CARGO_PKG_VERSION"),
         "Shortens large results, stores them in full, and returns any part of them.",
     )
-    .tool(search::tool())
+    .tool(workspace::search())
     .tool(recall::tool())
     .tool(workspace::list())
     .tool(file::tool())

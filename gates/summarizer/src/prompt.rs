@@ -3,7 +3,7 @@
 use gatehouse_sdk::{Content, Fault, Message, Prompt, Role, context};
 use serde_json::{Map, Value};
 
-use crate::{Params, file, recall, search, workspace};
+use crate::{Params, file, recall, workspace};
 
 const NAME: &str = "gateway-init";
 
@@ -14,7 +14,7 @@ const LINES: &[(&str, &str)] = &[
         "returns any part of a stored result: `jq` or `json_pointer` for JSON, `lines` or `offset` for text. Request \
         the part that the question needs; do not call the first tool again.",
     ),
-    (search::NAME, "finds stored results by meaning."),
+    (workspace::SEARCH, "finds stored results by meaning."),
     (workspace::LIST, "lists them, newest first."),
     (recall::NAME, "returns the summaries of several."),
     (workspace::PIN, "extends how long one is stored."),

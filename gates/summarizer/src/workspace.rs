@@ -1,14 +1,17 @@
-//! `search_workspace` lists stored results, newest first. `pin_artifact` pins one beyond its expiry, or tags it.
+//! `semantic_search` finds stored results whose summaries answer a question. `search_workspace` lists them, newest first.
+//! `pin_artifact` pins one beyond its expiry, or tags it.
 
 use gatehouse_sdk::{
-    Call, Effect, Fault, Intent, Reply, Tool,
-    artifacts::{self, Artifact, Changes, Filter},
-    context,
+    Call, Count, Effect, Fault, Intent, Reply, Tool,
+    artifacts::{self, Artifact, Changes, Filter, Fit, Hit},
+    context, to_json,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Params, filter::summary::StoredSummary, resources::artifact_id, time};
+
+pub(crate) const SEARCH: &str = "semantic_search";
 
 pub(crate) const LIST: &str = "search_workspace";
 
@@ -16,7 +19,69 @@ pub(crate) const PIN: &str = "pin_artifact";
 
 const MAX_ARTIFACTS: u32 = 50;
 
+const NO_MATCH: &str = "No stored result matches.";
+
 const MAX_SUMMARY_CHARS: usize = 120;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchArgs {
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    limit: Option<Count>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactMatch {
+    artifact_id: String,
+    summary: StoredSummary,
+    /// 0 to 1; comparable within one search only.
+    relevance_score: f64,
+    path: String,
+    tool_name: String,
+    server_id: String,
+    timestamp: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ArtifactMatches {
+    results: Vec<ArtifactMatch>,
+}
+
+pub(crate) fn search() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, SearchArgs>(SEARCH)
+        .description(|_| "Find stored results of earlier calls by meaning.")
+        .default_from("limit", |_| 5.into())
+        .idempotent()
+        .output::<ArtifactMatches>()
+        .run(run_search)
+}
+
+fn run_search(_: &Call<Params>, args: SearchArgs) -> Result<Reply, Fault> {
+    let limit = args.limit.map_or(5, |limit| limit.at_most(MAX_ARTIFACTS));
+    let hits = artifacts::search(&args.query, limit)?;
+    let results: Vec<ArtifactMatch> =
+        hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(artifact_match).collect();
+    let text = match results.is_empty() {
+        true => NO_MATCH.into(),
+        false => to_json(&results)?,
+    };
+    Reply::markdown(text).structured(&ArtifactMatches { results })
+}
+
+fn artifact_match(hit: Hit) -> ArtifactMatch {
+    let Artifact { id, summary, tool, source, created, .. } = hit.artifact;
+    ArtifactMatch {
+        path: id.clone(),
+        artifact_id: id,
+        summary: StoredSummary::read(&summary.unwrap_or_default()),
+        relevance_score: (hit.score * 1_000.0).round() / 1_000.0,
+        tool_name: tool.unwrap_or_default(),
+        server_id: source.unwrap_or_default(),
+        timestamp: time::stamp(created),
+    }
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -61,7 +126,7 @@ fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
     let found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
     let now = context::now();
     let text = match found.is_empty() {
-        true => "No stored result matches.".into(),
+        true => NO_MATCH.into(),
         false => found.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n"),
     };
     let artifacts = found.into_iter().map(|artifact| artifact_entry(artifact, now)).collect();

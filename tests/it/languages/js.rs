@@ -39,8 +39,8 @@ fn a_gate_in_javascript_keeps_its_promises() {
     author.keeps_its_promises();
     author.asks_a_person();
     author.tells_its_mistake(&[
-        "Gate 'weather' failed: TypeError: cannot read property 'y' of undefined, at convert (weather.js:7",
-        ". [UNKNOWN]\nThis is a bug in the gate.",
+        "gate 'weather' failed: TypeError: cannot read property 'y' of undefined, at convert (weather.js:7",
+        ") [UNKNOWN]\nThis is a bug in the gate.",
     ]);
     author.has_to_state_effects("weather.js", "    effect: \"read-only\",\n");
 }

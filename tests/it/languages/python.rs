@@ -37,8 +37,8 @@ fn a_gate_in_python_keeps_its_promises() {
     author.keeps_its_promises();
     author.asks_a_person();
     author.tells_its_mistake(&[
-        "Gate 'weather' failed: KeyError: 'nope', at weather.py:71 in convert, gate.py:",
-        " in call. [UNKNOWN]\nThis is a bug in the gate.",
+        "gate 'weather' failed: KeyError: 'nope', at weather.py:71 in convert, gate.py:",
+        " in call [UNKNOWN]\nThis is a bug in the gate.",
     ]);
     author.has_to_state_effects("weather.py", "        \"effect\": \"READ_ONLY\",\n");
 }

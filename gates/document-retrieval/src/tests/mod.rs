@@ -1,7 +1,7 @@
 //! Tests of the gate, with a fake host.
 
 mod describe;
-mod facts;
+mod grounding;
 mod list;
 mod model;
 mod read;

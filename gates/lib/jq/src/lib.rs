@@ -96,18 +96,11 @@ fn invalid_filter(mut errors: Vec<String>) -> Fault {
 }
 
 fn syntax_error(error: load::Error<&str>) -> String {
-    match error {
-        load::Error::Io(_) => "modules cannot be loaded".into(),
-        load::Error::Lex(errors) => {
-            describe_error(errors.first().map(|(expected, at)| (expected.as_str(), *at)))
-        }
-        load::Error::Parse(errors) => {
-            describe_error(errors.first().map(|(expected, at)| (expected.as_str(), *at)))
-        }
-    }
-}
-
-fn describe_error(first: Option<(&str, &str)>) -> String {
+    let first = match &error {
+        load::Error::Io(_) => return "modules cannot be loaded".into(),
+        load::Error::Lex(errors) => errors.first().map(|(expected, at)| (expected.as_str(), *at)),
+        load::Error::Parse(errors) => errors.first().map(|(expected, at)| (expected.as_str(), *at)),
+    };
     match first {
         Some((expected, "")) => format!("expected {expected} at the end"),
         Some((expected, at)) => format!("expected {expected} at '{}'", truncate(at)),

@@ -122,10 +122,6 @@ impl<'a> PageBody<'a> {
 }
 
 impl BodySection<'_> {
-    fn is_blank(&self) -> bool {
-        self.parts.is_empty()
-    }
-
     fn text(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             BodyPart::Prose(text) | BodyPart::Code(text) => *text,
@@ -153,7 +149,7 @@ fn without_empty_sections(sections: Vec<BodySection<'_>>) -> Vec<BodySection<'_>
         let of_overview =
             ["Overview", "Definition"].iter().any(|t| title(section.heading).eq_ignore_ascii_case(t));
         let parent = kept.last().is_some_and(|next| next.level > section.level) && !of_overview;
-        if !section.is_blank() || (parent && section.level > 0) {
+        if !section.parts.is_empty() || (parent && section.level > 0) {
             kept.push(section);
         }
     }

@@ -1,6 +1,6 @@
 //! Search replies as data. Contains the same information as the text, because a client may show either.
 
-use gatehouse_sdk::knowledge::{Fit, Hit, Neighbour, UnknownDomain};
+use gatehouse_sdk::knowledge::{Hit, Neighbour, UnknownDomain};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,22 +88,13 @@ impl HitData {
             page_type: Kind(hit.page_type),
             // The text shows two digits; more than four would be noise.
             score: (hit.score.clamp(0.0, 1.0) * 1e4).round() / 1e4,
-            fit: fit_name(hit.fit),
+            fit: hit.fit.name(),
             domains: hit.domains.clone(),
             overview: shorten(hit.overview.trim(), MAX_OVERVIEW_CHARS),
             whole: preview.as_ref().is_some_and(|preview| preview.whole),
             content_preview: preview.map(|preview| preview.text),
             related: hit.neighbours.iter().take(MAX_RELATED).map(RelatedData::new).collect(),
         }
-    }
-}
-
-fn fit_name(fit: Fit) -> &'static str {
-    match fit {
-        Fit::Names => "names",
-        Fit::Good => "good",
-        Fit::Weak => "weak",
-        Fit::Nothing => "nothing",
     }
 }
 

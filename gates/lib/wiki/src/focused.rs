@@ -4,7 +4,7 @@
 //! With `use_llm_reranker`, the language model orders the results, so these gates also request `models`. With `page`
 //! instead of `query`, the tool reads one page of any type, so that agents can read results even in presets without kg.
 
-use gatehouse_sdk::{Call, Count, Fault, Gate, Offset, Reply, Tool, tool};
+use gatehouse_sdk::{Call, Count, Fault, Gate, Offset, Reply, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ use crate::{
     ContentBudget, MAX_TOP_K, PageData, SearchView,
     data::RankedResults,
     read_page,
-    search::{PageQuery, search_and_rerank, search_plain},
+    rerank::Reranker,
+    search::{PageQuery, ranked_search},
 };
 
 /// Preset parameters.
@@ -80,12 +81,6 @@ struct PagePiece {
     next_offset: Option<usize>,
 }
 
-impl From<PageData> for PagePiece {
-    fn from(page: PageData) -> Self {
-        Self { id: page.id, title: page.title, content: page.content, next_offset: page.next_offset }
-    }
-}
-
 /// Texts and settings of a focused gate.
 pub struct FocusedGateSpec {
     pub gate: &'static str,
@@ -101,11 +96,7 @@ pub struct FocusedGateSpec {
 }
 
 pub fn focused_gate(focus: &'static FocusedGateSpec, version: &'static str) -> Gate<FocusedParams> {
-    Gate::new(focus.gate, version, focus.summary).tool(focused_tool(focus))
-}
-
-fn focused_tool(focus: &'static FocusedGateSpec) -> Tool<FocusedParams> {
-    tool::<FocusedParams, Args>(focus.view.tool)
+    let tool = tool::<FocusedParams, Args>(focus.view.tool)
         .title(focus.title)
         .description(move |params| {
             let content = if params.include_content { " content," } else { "" };
@@ -119,7 +110,8 @@ fn focused_tool(focus: &'static FocusedGateSpec) -> Tool<FocusedParams> {
         .default_from("top_k", |params| params.top_k.at_most(MAX_TOP_K).into())
         .idempotent()
         .output::<FocusedReply>()
-        .run(move |call: &Call<FocusedParams>, args: Args| run(focus, call, args))
+        .run(move |call: &Call<FocusedParams>, args: Args| run(focus, call, args));
+    Gate::new(focus.gate, version, focus.summary).tool(tool)
 }
 
 fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) -> Result<Reply, Fault> {
@@ -128,13 +120,14 @@ fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) 
     match (given(args.query), given(args.page)) {
         (Some(query), None) if args.offset.is_none_or(|offset| offset.at_most(1) == 0) => {
             let query = PageQuery { query, domains: args.domains, ..PageQuery::default() };
-            let top_k = args.top_k.unwrap_or(call.params.top_k);
-            let (text, found) = search_pages(focus, call, &query, top_k)?;
+            let (text, found) = search_pages(focus, call, &query, args.top_k)?;
             Reply::markdown(text).structured(&FocusedReply { search: Some(found), page: None })
         }
         (None, Some(id)) => {
             let (text, page) = read_page(focus.view.tool, &id, args.offset.unwrap_or(Offset::new(0)))?;
-            Reply::markdown(text).structured(&FocusedReply { search: None, page: Some(page.into()) })
+            let PageData { id, title, content, next_offset, .. } = page;
+            let page = Some(PagePiece { id, title, content, next_offset });
+            Reply::markdown(text).structured(&FocusedReply { search: None, page })
         }
         (Some(_), Some(_)) => Err(Fault::invalid("query and page cannot be combined")
             .hint("Search with query, then read a result with page.")),
@@ -151,17 +144,17 @@ fn search_pages(
     focus: &FocusedGateSpec,
     call: &Call<FocusedParams>,
     query: &PageQuery,
-    top_k: Count,
+    top_k: Option<Count>,
 ) -> Result<(String, RankedResults), Fault> {
     let FocusedParams { use_llm_reranker, include_content, content_tokens, .. } = call.params;
-    let content = if include_content {
-        ContentBudget::Whole(content_tokens.at_most(MAX_CONTENT_TOKENS))
-    } else {
-        ContentBudget::None
+    let content = match include_content {
+        true => ContentBudget::Whole(content_tokens.at_most(MAX_CONTENT_TOKENS)),
+        false => ContentBudget::None,
     };
-    if use_llm_reranker {
-        search_and_rerank(&focus.view, query, top_k, content, call.deadline_ms)
-    } else {
-        search_plain(&focus.view, query, top_k, content)
-    }
+    let reranker = use_llm_reranker.then(|| Reranker::serving(call.deadline_ms)).flatten();
+    let rank = reranker.map(|reranker| move |hits: &mut _, top_k| reranker.order(&query.query, hits, top_k));
+    ranked_search(&focus.view, query, top_k.unwrap_or(call.params.top_k), content, rank)
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,6 @@ use crate::{
     data::MAX_OVERVIEW_CHARS,
     one_line,
     quote::{fenced, quoted},
-    reader,
     search::related_line,
     shorten,
 };
@@ -181,10 +180,24 @@ fn range(used: &str, id: &str, from: usize, to: usize, all: usize) -> String {
     let mut out = format!("Characters {from} to {to} of {all}");
     if to == all {
         out += ", the end";
-    } else if let Some(pointer) = reader::pointer(used, id) {
+    } else if let Some(pointer) = pointer(used, id) {
         out += &format!(". Next: {pointer}, offset {to}");
     }
     out + "\n\n"
+}
+
+/// Tools that read a page, each with its argument for the page, by preference: kg's also shows links and sources.
+const READERS: [(&str, &str); 3] =
+    [("get_wiki_page", "page_title"), ("wiki_code_search", "page"), ("wiki_idea_search", "page")];
+
+/// Returns the exposed tool and argument to read a page with, preferably the tool just called (`used`). `None` if the
+/// caller has no reader.
+pub(crate) fn pointer(used: &str, id: &str) -> Option<String> {
+    let mut readers = READERS;
+    readers.sort_by_key(|(tool, _)| *tool != used);
+    let exposed = |(tool, argument)| Some((context::exposed_name(tool)?, argument));
+    let (tool, argument) = readers.into_iter().find_map(exposed)?;
+    Some(format!("{} with {argument} {}", code(&tool), code(&one_line(id, 300))))
 }
 
 fn lists(page: &Page) -> Result<String, Fault> {

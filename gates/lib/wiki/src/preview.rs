@@ -82,15 +82,15 @@ fn preview(hit: &Hit, query: &str, budget: u32) -> Result<PagePreview, Fault> {
         let shown = text::extract(&prose.text(false), query, budget)?;
         return Ok(PagePreview { text: shown.text, whole: false, tokens: shown.tokens_out });
     }
-    let code =
-        choose_code(&body, query, if about_code { budget - MARK_TOKENS } else { budget / 2 }, about_code)?;
-    let room = (budget - MARK_TOKENS).saturating_sub(code.tokens);
+    let room = if about_code { budget - MARK_TOKENS } else { budget / 2 };
+    let (code, tokens) = choose_code(&body, query, room, about_code)?;
+    let room = (budget - MARK_TOKENS).saturating_sub(tokens);
     let prose = if room < MIN_EXTRACT_TOKENS || prose.is_empty() {
         String::new()
     } else {
         text::extract(&prose.text(false), query, room)?.text
     };
-    let parts = if about_code { [code.text, prose] } else { [prose, code.text] };
+    let parts = if about_code { [code, prose] } else { [prose, code] };
     let parts = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty());
     let text = parts.collect::<Vec<_>>().join("\n\n");
     let tokens = text::count(&text)?;
@@ -106,14 +106,9 @@ fn fits(text: &str, budget: u32) -> Result<Option<u32>, Fault> {
     Ok(Some(text::count(text)?).filter(|tokens| *tokens <= budget))
 }
 
-struct CodeExcerpt {
-    text: String,
-    tokens: u32,
-}
-
-/// Returns the code blocks with the most query words that fit, whole and in page order. `any` permits blocks without
-/// query words.
-fn choose_code(body: &PageBody<'_>, query: &str, room: u32, any: bool) -> Result<CodeExcerpt, Fault> {
+/// Returns the code blocks with the most query words that fit, whole and in page order, and their tokens. `any` permits
+/// blocks without query words.
+fn choose_code(body: &PageBody<'_>, query: &str, room: u32, any: bool) -> Result<(String, u32), Fault> {
     let words = words(query);
     let blocks: Vec<(usize, CodeBlock<'_>)> =
         body.code().map(|code| (matches(&code, &words), code)).collect();
@@ -144,7 +139,7 @@ fn choose_code(body: &PageBody<'_>, query: &str, room: u32, any: bool) -> Result
         let blocks = if omitted == 1 { "block" } else { "blocks" };
         out += &format!("[… {omitted} {blocks} of code omitted]\n");
     }
-    Ok(CodeExcerpt { text: out, tokens: used })
+    Ok((out, used))
 }
 
 fn words(query: &str) -> BTreeSet<String> {

@@ -25,7 +25,8 @@ pub fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-pub(crate) fn head(text: &str, max: usize) -> &str {
+/// Returns the first `max` characters.
+pub fn head(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -44,7 +45,7 @@ fn is_separator(c: char) -> bool {
 
 /// Wraps the text in a fence that is longer than any run of backticks in it. Leaves the text unchanged except for
 /// newlines at its ends.
-pub(crate) fn fenced(text: &str) -> String {
+pub fn fenced(text: &str) -> String {
     let fence = "`".repeat(longest_backticks(text).max(2) + 1);
     format!("{fence}\n{}\n{fence}\n", text.trim_matches('\n'))
 }

@@ -54,11 +54,6 @@ impl Reranker {
         }
     }
 
-    /// Returns the number of pages to search for.
-    pub(crate) fn candidates(top_k: u32) -> u32 {
-        top_k * 2
-    }
-
     /// Moves the best `top_k` hits to the front and returns the model's name. `None` leaves the hits unchanged.
     pub(crate) fn order(&self, query: &str, hits: &mut Vec<Hit>, top_k: usize) -> Option<String> {
         if hits.len() < 2 {

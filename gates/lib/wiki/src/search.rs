@@ -1,22 +1,27 @@
 //! Searches pages and formats the reply. Each search tool has its own [`SearchView`].
 
 use gatehouse_sdk::{
-    Count, Fault, Reply,
-    knowledge::{self, Filters, Fit, Hit, PageType, SearchResult},
+    Count, Fault, Reply, context,
+    knowledge::{self, Filters, Fit, Hit, PageType},
 };
 
 use crate::{
     ContentBudget, Kind, code,
     data::{DomainData, HitData, MAX_RELATED, RankedResults, SearchResults},
-    no_results, one_line,
+    one_line,
+    page::pointer,
     preview::previews,
     quote::{fenced, quoted},
-    reader,
-    rerank::Reranker,
 };
 
 /// Larger `top_k` values are reduced to this.
 pub const MAX_TOP_K: u32 = 20;
+
+/// Maximum characters of the query in a heading.
+const MAX_QUERY_CHARS: usize = 200;
+
+/// Pages named in a reply without hits.
+const MAX_NEAR: usize = 3;
 
 /// Properties that differ between search tools.
 pub struct SearchView {
@@ -37,6 +42,17 @@ pub struct RelatedTool {
     pub what: &'static str,
 }
 
+impl RelatedTool {
+    /// Formats one list item for each of these tools that the caller has.
+    pub fn list(tools: &[Self]) -> String {
+        let line = |tool: &Self| {
+            let name = context::exposed_name(tool.tool)?;
+            Some(format!("- {} {}\n", code(&name), tool.what))
+        };
+        tools.iter().filter_map(line).collect()
+    }
+}
+
 /// Search arguments.
 #[derive(Default)]
 pub struct PageQuery {
@@ -47,6 +63,8 @@ pub struct PageQuery {
     pub min_score: Option<f64>,
 }
 
+type RankFn = fn(&mut Vec<Hit>, usize) -> Option<String>;
+
 /// Searches pages and formats the reply. An empty result is a reply; a failing engine is a fault.
 pub fn search(
     view: &SearchView,
@@ -54,65 +72,31 @@ pub fn search(
     top_k: Count,
     content: ContentBudget,
 ) -> Result<Reply, Fault> {
-    let (text, RankedResults { found, .. }) = search_plain(view, query, top_k, content)?;
+    let (text, RankedResults { found, .. }) = ranked_search(view, query, top_k, content, None::<RankFn>)?;
     Reply::markdown(text).structured(&found)
 }
 
-/// Searches and reranks if a language model is available. Separate from [`search`] so that gates without models do not
-/// import them.
-pub(crate) fn search_and_rerank(
+/// Searches twice as many pages as the reply shows if `rank` is set. It moves the best ones to the front and returns the
+/// model that ordered them. Generic, so that gates without models do not import them.
+pub(crate) fn ranked_search<R: FnOnce(&mut Vec<Hit>, usize) -> Option<String>>(
     view: &SearchView,
     query: &PageQuery,
     top_k: Count,
     content: ContentBudget,
-    deadline_ms: u64,
+    rank: Option<R>,
 ) -> Result<(String, RankedResults), Fault> {
-    let limit = top_k.at_most(MAX_TOP_K);
-    let Some(reranker) = Reranker::serving(deadline_ms) else {
-        return search_plain(view, query, top_k, content);
+    let top_k = top_k.at_most(MAX_TOP_K);
+    let page_types = match view.page_types {
+        [] => query.page_types.iter().map(|kind| kind.0).collect(),
+        types => types.to_vec(),
     };
-    let mut result = find(view, query, Reranker::candidates(limit))?;
-    let reranked_by = reranker.order(&query.query, &mut result.hits, limit as usize);
-    result.hits.truncate(limit as usize);
-    let (text, found) = render_results(view, query, result, content, reranked_by.as_deref())?;
-    Ok((text, RankedResults { found, reranked_by }))
-}
-
-/// Searches without reranking, in the reply format of [`search_and_rerank`].
-pub(crate) fn search_plain(
-    view: &SearchView,
-    query: &PageQuery,
-    top_k: Count,
-    content: ContentBudget,
-) -> Result<(String, RankedResults), Fault> {
-    let result = find(view, query, top_k.at_most(MAX_TOP_K))?;
-    let (text, found) = render_results(view, query, result, content, None)?;
-    Ok((text, RankedResults { found, reranked_by: None }))
-}
-
-fn find(view: &SearchView, query: &PageQuery, limit: u32) -> Result<SearchResult, Fault> {
-    let filters = Filters {
-        page_types: if view.page_types.is_empty() {
-            query.page_types.iter().map(|k| k.0).collect()
-        } else {
-            view.page_types.to_vec()
-        },
-        domains: query.domains.clone(),
-        min_score: query.min_score,
-    };
+    let filters = Filters { page_types, domains: query.domains.clone(), min_score: query.min_score };
+    let limit = if rank.is_some() { top_k * 2 } else { top_k };
     let mut result = knowledge::search(&query.query, &filters, limit)?;
     result.hits.truncate(limit as usize);
-    Ok(result)
-}
-
-/// Formats results as text and data. Pages with [`Fit::Nothing`] are not hits.
-fn render_results(
-    view: &SearchView,
-    query: &PageQuery,
-    result: SearchResult,
-    content: ContentBudget,
-    reranked_by: Option<&str>,
-) -> Result<(String, SearchResults), Fault> {
+    let reranked_by = rank.and_then(|rank| rank(&mut result.hits, top_k as usize));
+    result.hits.truncate(top_k as usize);
+    // Pages with `Fit::Nothing` are not hits.
     let (hits, near): (Vec<Hit>, Vec<Hit>) = result.hits.into_iter().partition(|hit| hit.fit != Fit::Nothing);
     let mut previews = previews(&hits, &query.query, content)?.into_iter();
     let found = SearchResults {
@@ -123,22 +107,17 @@ fn render_results(
         unknown_domains: result.unknown_domains.into_iter().map(DomainData::new).collect(),
         note: result.note,
     };
-    let text = if hits.is_empty() {
-        no_results::text(view, query, &found, &near)
-    } else {
-        text(view, &found, &hits, reranked_by)
+    let text = match hits.is_empty() {
+        true => no_results(view, query, &found, &near),
+        false => text(view, &found, &hits, reranked_by.as_deref()),
     };
-    Ok((text, found))
-}
-
-pub(crate) fn shorten_query(query: &str) -> String {
-    one_line(query, 200)
+    Ok((text, RankedResults { found, reranked_by }))
 }
 
 /// `hits` has two values that `found` lacks: the number of linked pages and the fit.
 fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Option<&str>) -> String {
-    let mut out = format!("# {}: \"{}\"\n\n", view.heading, shorten_query(&found.query));
-    out += &no_results::missing_names(found);
+    let mut out = format!("# {}: \"{}\"\n\n", view.heading, one_line(&found.query, MAX_QUERY_CHARS));
+    out += &missing_names(found);
     out += &format!("**Best fit:** {}\n", best_fit(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
     if let Some(model) = reranked_by {
@@ -150,7 +129,7 @@ fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Opt
         out += &one_hit(view, data, hit);
     }
     if let Some(note) = &found.note {
-        out += &format!("\n---\n\n{}\n", no_results::render_note(note));
+        out += &format!("\n---\n\n{}\n", render_note(note));
     }
     out
 }
@@ -181,7 +160,7 @@ fn one_hit(view: &SearchView, data: &HitData, hit: &Hit) -> String {
         out += &format!("\n### {heading}\n\n{}", fenced(preview));
     }
     let id = code(&one_line(&data.id, 300));
-    out += &match reader::pointer(view.tool, &data.id).filter(|_| !data.whole) {
+    out += &match pointer(view.tool, &data.id).filter(|_| !data.whole) {
         Some(pointer) => format!("\nFull page: {pointer}\n"),
         None => format!("\nId: {id}\n"),
     };
@@ -200,4 +179,68 @@ fn one_hit(view: &SearchView, data: &HitData, hit: &Hit) -> String {
 /// Formats a link: `- implemented_by → Implementation/X`, or `- step ← Workflow/X` if it starts at the other page.
 pub(crate) fn related_line(edge: &str, outgoing: bool, id: &str) -> String {
     format!("- {} {} {}\n", one_line(edge, 100), if outgoing { '→' } else { '←' }, one_line(id, 300))
+}
+
+/// Formats the reply to a search without hits. `near` holds the nearest pages, which do not answer the query.
+fn no_results(view: &SearchView, query: &PageQuery, found: &SearchResults, near: &[Hit]) -> String {
+    let mut out =
+        format!("No {} found for: \"{}\"\n\n", view.subject, one_line(&query.query, MAX_QUERY_CHARS));
+    // If the engine cannot count its pages, the reply does not claim that there are none.
+    if knowledge::stats().is_ok_and(|stats| stats.pages == 0) {
+        out += "The knowledge graph has no pages yet.";
+        if let Some(tool) = context::exposed_name("kg_index") {
+            out += &format!(" {} indexes a wiki directory.", code(&tool));
+        }
+        out += "\n\n";
+    }
+    out += &missing_names(found);
+    if !near.is_empty() {
+        let ids = near.iter().take(MAX_NEAR).map(|hit| code(&one_line(&hit.id, 300)));
+        let ids = ids.collect::<Vec<_>>().join(", ");
+        out += &format!("No good match. Nearest, but unrelated: {ids}\n\n");
+    }
+    if let Some(note) = &found.note {
+        out += &format!("{}\n\n", render_note(note));
+    }
+    out += "Try:\n- Broader or fewer terms\n";
+    let filters = filters(query);
+    if !filters.is_empty() {
+        out += &format!("- Drop the filters: {}\n", filters.join(", "));
+    }
+    out + "- Other words for the same thing\n" + &RelatedTool::list(view.related)
+}
+
+/// Returns the terms and domains that no page has. It limits the value of the hits, so it comes first.
+fn missing_names(found: &SearchResults) -> String {
+    let mut out = String::new();
+    if !found.unmatched_terms.is_empty() {
+        out += &format!("No page contains: {}\n", one_line(&found.unmatched_terms.join(", "), 200));
+    }
+    for DomainData { domain, nearest } in &found.unknown_domains {
+        let nearest = match nearest.as_slice() {
+            [] => String::new(),
+            near => format!("; nearest: {}", one_line(&near.join(", "), 300)),
+        };
+        out += &format!("No page has the domain '{}'{nearest}\n", one_line(domain, 100));
+    }
+    if out.is_empty() { out } else { out + "\n" }
+}
+
+fn render_note(note: &str) -> String {
+    format!("Note: {}", one_line(note, 500))
+}
+
+fn filters(query: &PageQuery) -> Vec<String> {
+    let mut set = Vec::new();
+    if !query.page_types.is_empty() {
+        let names: Vec<&str> = query.page_types.iter().map(|k| k.name()).collect();
+        set.push(format!("page_types ({})", names.join(", ")));
+    }
+    if !query.domains.is_empty() {
+        set.push(format!("domains ({})", one_line(&query.domains.join(", "), 200)));
+    }
+    if let Some(score) = query.min_score {
+        set.push(format!("min_score ({score})"));
+    }
+    set
 }

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatehouse_sdk::{
-    Content, Fault, Reply, ResourceBody,
+    Content, EmbeddedResource, Fault, Reply, ResourceBody,
     artifacts::{self, Draft},
     context,
 };
@@ -61,28 +61,19 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
         _ => Kind::Text,
     });
     let listed = |key: &str| strings(data.as_ref().and_then(|data| data.get(key)));
-    // Tools name their own files with full paths. Drop paths with `..`.
-    let files: Vec<String> =
-        listed("affected_files").into_iter().filter(|path| !patch::has_parent_component(path)).collect();
-    let mut artifact = RequestArtifact {
-        kind,
-        data: Value::Null,
-        affected_files: files.clone(),
-        affected_symbols: listed("affected_symbols"),
-        note: None,
+    let make = |kind: Kind, data: Value| {
+        // Tools name their own files with full paths. Drop paths with `..`.
+        let files = listed("affected_files").into_iter().filter(|path| !patch::has_parent_component(path));
+        let affected_symbols = listed("affected_symbols");
+        RequestArtifact { kind, data, affected_files: files.collect(), affected_symbols, note: None }
     };
+    let mut artifact = make(kind, Value::Null);
     let refuse = |why: &str| {
         let mut error = RequestError::invalid(
             format!("the tool ran, but its result is not valid {}: {why}", kind.as_str()),
-            "The result is included as TEXT. Set another artifact, or omit it.".into(),
+            "The result is included as TEXT. Set another artifact, or omit it.",
         );
-        error.result = Some(Box::new(RequestArtifact {
-            kind: Kind::Text,
-            data: text.clone().into(),
-            affected_files: files.clone(),
-            affected_symbols: listed("affected_symbols"),
-            note: None,
-        }));
+        error.result = Some(Box::new(make(Kind::Text, text.clone().into())));
         error
     };
     match kind {
@@ -144,8 +135,7 @@ fn store_if_large(mut artifact: RequestArtifact, envelope: &RequestEnvelope) -> 
 fn binary(envelope: &RequestEnvelope, mime_type: &str, bytes: &[u8]) -> Result<Value, RequestError> {
     let count = bytes.len();
     let summary = format!("{count} bytes of {mime_type} in base64");
-    let id = store_text(envelope, STANDARD.encode(bytes), "text/plain", Some(summary))
-        .map_err(RequestError::from_fault)?;
+    let id = store_text(envelope, STANDARD.encode(bytes), "text/plain", Some(summary))?;
     Ok(json!({"artifact_id": id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
 }
 
@@ -155,28 +145,16 @@ fn store_text(
     mime_type: &str,
     summary: Option<String>,
 ) -> Result<String, Fault> {
-    let draft = Draft {
-        text,
-        mime_type: mime_type.into(),
-        tool: Some(envelope.action.clone()),
-        source: None,
-        summary,
-        tags: vec!["request".into()],
-        ttl_ms: None,
-    };
-    Ok(artifacts::put(&draft)?.id)
+    let (tool, tags) = (Some(envelope.action.clone()), vec!["request".into()]);
+    Ok(artifacts::put(&Draft { tool, summary, tags, ..Draft::new(text, mime_type) })?.id)
 }
 
 fn bytes(block: &Content) -> Option<(String, &[u8])> {
     match block {
         Content::Image(media) | Content::Audio(media) => Some((media.mime_type.clone(), &media.data)),
-        Content::Embedded(resource) => match &resource.body {
-            ResourceBody::Blob(data) => {
-                let kind = resource.mime_type.clone().unwrap_or_else(|| "application/octet-stream".into());
-                Some((kind, data))
-            }
-            ResourceBody::Text(_) => None,
-        },
+        Content::Embedded(EmbeddedResource { body: ResourceBody::Blob(data), mime_type, .. }) => {
+            Some((mime_type.clone().unwrap_or_else(|| "application/octet-stream".into()), data))
+        }
         _ => None,
     }
 }

@@ -3,6 +3,8 @@
 use gatehouse_sdk::Effect;
 use serde_json::{Map, Value};
 
+use crate::reply_format;
+
 const MAX_TIMEOUT_MS: u64 = 300_000;
 
 const MAX_RETRIES: u64 = 5;
@@ -82,9 +84,8 @@ pub(super) struct RequestEnvelope {
     pub(super) isolation: Isolation,
 }
 
-pub(super) fn example() -> String {
-    r#"For example {"intent": "QUERY", "action": "search_tools", "params": {"query": "read a file"}}."#.into()
-}
+pub(super) const EXAMPLE: &str =
+    r#"For example {"intent": "QUERY", "action": "search_tools", "params": {"query": "read a file"}}."#;
 
 pub(super) fn effect_name(effect: Effect) -> &'static str {
     EFFECTS.iter().find(|(_, known)| *known == effect).map_or("EXTERNAL_EXEC", |(name, _)| name)
@@ -108,19 +109,15 @@ impl RequestEnvelope {
         let policy = POLICIES.iter().find(|policy| policy.intent == intent);
         let policy = policy.ok_or_else(|| format!("intent must be one of {}", names.join(", ")))?;
         let action = word(sent, "action")?.filter(|action| !action.is_empty()).ok_or("action is missing")?;
-        let effect =
-            word(sent, "effect")?.map(|given| parse_choice("effect", given, &EFFECTS)).transpose()?;
-        let artifact =
-            word(sent, "artifact")?.map(|given| parse_choice("artifact", given, &KINDS)).transpose()?;
+        let effect = choice(sent, "effect", &EFFECTS)?;
+        let artifact = choice(sent, "artifact", &KINDS)?;
         let constraints = object(sent, "constraints")?;
         check_keys(&constraints, &["timeout_ms", "retry_count", "isolation", "dry_run"], "constraints")?;
         let context = object(sent, "context")?;
         check_keys(&context, &["caller", "project_root"], "context")?;
         word(&context, "caller")?;
         word(&context, "project_root")?;
-        let isolation = word(&constraints, "isolation")?
-            .map(|given| parse_choice("isolation", given, &ISOLATIONS))
-            .transpose()?;
+        let isolation = choice(&constraints, "isolation", &ISOLATIONS)?;
         let dry_run = match constraints.get("dry_run") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(given)) => *given,
@@ -144,7 +141,7 @@ fn check_keys(of: &Map<String, Value>, keys: &[&str], what: &str) -> Result<(), 
     match of.keys().find(|key| !keys.contains(&key.as_str())) {
         Some(key) => Err(format!(
             "{what} has no key '{}'; its keys are {}",
-            crate::reply_format::line(key, 64),
+            reply_format::line(key, 64),
             keys.join(", ")
         )),
         None => Ok(()),
@@ -175,8 +172,9 @@ fn number(of: &Map<String, Value>, key: &str, min: u64, max: u64) -> Result<Opti
     }
 }
 
-fn parse_choice<T: Copy>(key: &str, given: &str, among: &[(&str, T)]) -> Result<T, String> {
+fn choice<T: Copy>(of: &Map<String, Value>, key: &str, among: &[(&str, T)]) -> Result<Option<T>, String> {
+    let Some(given) = word(of, key)? else { return Ok(None) };
     let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
-    let found = among.iter().find(|(name, _)| *name == given).map(|(_, value)| *value);
+    let found = among.iter().find(|(name, _)| *name == given).map(|(_, value)| Some(*value));
     found.ok_or_else(|| format!("{key} must be one of {}", names.join(", ")))
 }

@@ -1,5 +1,7 @@
 //! Parses unified diffs as `diff -u` and git write them: checks their form and lists their files.
 
+use crate::reply_format;
+
 const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
 
 /// Returns the files that a patch changes, sorted. The error is the end of a sentence about the patch.
@@ -66,7 +68,7 @@ fn path(name: &str) -> Result<Option<String>, String> {
         return Ok(None);
     }
     if is_outside(name) {
-        return Err(format!("'{}' is outside the target folder", crate::reply_format::line(name, 200)));
+        return Err(format!("'{}' is outside the target folder", reply_format::line(name, 200)));
     }
     Ok(Some(name.to_owned()))
 }

@@ -8,8 +8,11 @@ use gatehouse_sdk::{
 use serde_json::{Map, Value};
 
 use super::{NAME, RequestDeadline, RequestRoute, answer::RequestError, envelope::Isolation};
+use crate::reply_format;
 
 const MAX_LISTED: usize = 60;
+
+const FOR_AUTHOR: &str = "The tool's author has to fix this.";
 
 pub(super) struct RequestTarget {
     source: String,
@@ -27,14 +30,14 @@ pub(super) struct RequestTarget {
 impl RequestTarget {
     /// Finds a tool by its name in the preset, or as `server/tool`.
     pub(super) fn find(action: &str, isolation: Isolation) -> Result<Self, RequestError> {
-        let entries = catalog::tools().map_err(RequestError::from_fault)?;
+        let entries = catalog::tools()?;
         if let Some(entry) = entries.iter().find(|entry| entry.name == action) {
             if is_request(entry)? {
-                return Err(RequestError::invalid(
-                    "'request' cannot run itself".into(),
-                    "Set action to the tool to run.".into(),
-                ));
+                let next = "Set action to the tool to run.";
+                return Err(RequestError::invalid("'request' cannot run itself", next));
             }
+            let reason = (isolation != Isolation::Agent)
+                .then(|| "a gate has its own instance for each call anyway".into());
             return Ok(Self {
                 source: entry.source.clone(),
                 tool: entry.name.clone(),
@@ -43,12 +46,7 @@ impl RequestTarget {
                 dry_run: entry.dry_run.clone(),
                 is_server_tool: false,
                 isolation,
-                route: RequestRoute {
-                    source: Some(entry.source.clone()),
-                    isolated: false,
-                    reason: (isolation != Isolation::Agent)
-                        .then(|| "a gate has its own instance for each call anyway".into()),
-                },
+                route: RequestRoute { source: Some(entry.source.clone()), isolated: false, reason },
             });
         }
         let Some((server, tool)) = action.split_once('/') else { return Err(unknown(action, &entries)) };
@@ -56,14 +54,14 @@ impl RequestTarget {
             Isolation::Agent => (false, None),
             Isolation::Subprocess => (true, None),
             Isolation::Auto => {
-                let advice = servers::advise(server).map_err(RequestError::from_fault)?;
+                let advice = servers::advise(server)?;
                 (advice.apart, Some(advice.reason))
             }
         };
         if isolated {
-            servers::learn(server).map_err(RequestError::from_fault)?;
+            servers::learn(server)?;
         }
-        let found = servers::tool(server, tool).map_err(RequestError::from_fault)?;
+        let found = servers::tool(server, tool)?;
         Ok(Self {
             route: RequestRoute { source: Some(found.server.clone()), isolated, reason },
             source: found.server,
@@ -86,7 +84,7 @@ impl RequestTarget {
             let why = format!("'{}' does not support constraints.dry_run", self.tool);
             let next = "Omit dry_run, or use a tool that supports it. For a server's tool, presets.toml names the \
             argument: dry_run under [servers.SERVER.tools.TOOL].";
-            return Err(RequestError::invalid(why, next.into()));
+            return Err(RequestError::invalid(why, next));
         };
         params.insert(argument.clone(), true.into());
         Ok(())
@@ -101,17 +99,12 @@ impl RequestTarget {
     ) -> Result<(), RequestError> {
         let schema = self.schema()?;
         let Some(check) = schema["x-precheck"].as_str() else { return Ok(()) };
-        let entries = if self.is_server_tool {
-            Vec::new()
-        } else {
-            catalog::tools().map_err(RequestError::from_fault)?
-        };
         // Only the same gate or server knows its own data.
         let name = if self.is_server_tool {
-            Some(check)
+            Some(check.to_owned())
         } else {
-            let own = entries.iter().find(|entry| entry.source == self.source && entry.tool == check);
-            own.map(|entry| &*entry.name)
+            let own = |entry: &Entry| entry.source == self.source && entry.tool == check;
+            catalog::tools()?.into_iter().find(own).map(|entry| entry.name)
         };
         let Some(name) = name else {
             let why = format!("'{}' is checked by '{check}', which is not in this preset", self.tool);
@@ -120,48 +113,34 @@ impl RequestTarget {
         if name == self.tool {
             let mut params = params.clone();
             self.set_dry_run(&mut params)?;
-            return check_passed(
-                self.call(&Value::Object(params).to_string(), time.remaining_ms()?),
-                "the dry run failed",
-            );
+            let outcome = self.call(&Value::Object(params).to_string(), time.remaining_ms()?);
+            return check_passed(outcome, "the dry run failed");
         }
         let Some((target, value)) = schema["x-target"].as_str().and_then(|key| params.get_key_value(key))
         else {
             return Ok(());
         };
-        let action = if self.is_server_tool { format!("{}/{name}", self.source) } else { name.to_owned() };
+        let action = if self.is_server_tool { format!("{}/{name}", self.source) } else { name };
         let checker = Self::find(&action, self.isolation).map_err(|error| {
             let hint = || format!("Correct precheck under [servers.{}.tools.{}].", self.source, self.tool);
             error.for_check(&self.tool, check, self.is_server_tool.then(hint))
         })?;
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}' cannot check '{}': it is not read-only", self.tool);
-            let next = if self.is_server_tool {
-                format!(
-                    "Write effect = \"read-only\" under [servers.{}.tools.{check}] if it only reads.",
-                    self.source
-                )
-            } else {
-                "The tool's author has to fix this.".into()
-            };
+            let section = format!("[servers.{}.tools.{check}]", self.source);
+            let fix = format!("Write effect = \"read-only\" under {section} if it only reads.");
+            let next = if self.is_server_tool { fix } else { FOR_AUTHOR.into() };
             return Err(RequestError::invalid(why, next));
         }
         let Some(argument) = argument_for(&checker.schema()?, target) else {
-            let why = format!(
-                "'{check}' has neither a parameter '{target}' nor exactly one required parameter, so it cannot check \
-                '{}'",
-                self.tool
-            );
-            return Err(RequestError::invalid(why, "The tool's author has to fix this.".into()));
+            let lacks = format!("neither a parameter '{target}' nor exactly one required parameter");
+            let why = format!("'{check}' has {lacks}, so it cannot check '{}'", self.tool);
+            return Err(RequestError::invalid(why, FOR_AUTHOR));
         };
         let arguments = Value::Object(Map::from_iter([(argument, value.clone())])).to_string();
-        check_passed(
-            checker.call(&arguments, time.remaining_ms()?),
-            &format!(
-                "{target} {} did not pass '{check}'",
-                crate::reply_format::line(&value.to_string(), 300)
-            ),
-        )
+        let outcome = checker.call(&arguments, time.remaining_ms()?);
+        let value = reply_format::line(&value.to_string(), 300);
+        check_passed(outcome, &format!("{target} {value} did not pass '{check}'"))
     }
 
     fn schema(&self) -> Result<Value, RequestError> {
@@ -170,7 +149,7 @@ impl RequestTarget {
         } else {
             catalog::schema(&self.tool)
         };
-        Ok(parse_schema(&schema.map_err(RequestError::from_fault)?))
+        Ok(parse_schema(&schema?))
     }
 
     pub(super) fn call(&self, arguments: &str, timeout_ms: u64) -> Result<Reply, Fault> {
@@ -189,7 +168,7 @@ fn is_request(entry: &Entry) -> Result<bool, RequestError> {
     if entry.tool != NAME {
         return Ok(false);
     }
-    let own = catalog::schema(&entry.name).map_err(RequestError::from_fault)?;
+    let own = catalog::schema(&entry.name)?;
     Ok(parse_schema(&own)["properties"] == super::request_schema()["properties"])
 }
 
@@ -218,11 +197,11 @@ fn check_passed(outcome: Result<Reply, Fault>, failed: &str) -> Result<(), Reque
         Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::InvalidArguments) => {
             (fault.message, fault.hint)
         }
-        Err(fault) => return Err(RequestError::from_fault(fault)),
+        Err(fault) => return Err(fault.into()),
     };
     let next = hint.unwrap_or_else(|| "Name something that exists.".into());
     Err(RequestError::invalid(
-        format!("{failed}: {}", crate::reply_format::line(&why, 300)),
+        format!("{failed}: {}", reply_format::line(&why, 300)),
         format!("Nothing was changed. {next}"),
     ))
 }
@@ -235,7 +214,7 @@ fn unknown(action: &str, entries: &[Entry]) -> RequestError {
         listed.push_str(", …");
     }
     RequestError::invalid(
-        format!("unknown action '{}'", crate::reply_format::line(action, 64)),
+        format!("unknown action '{}'", reply_format::line(action, 64)),
         format!("Actions: {listed}; or server/tool for a tool of an MCP server."),
     )
 }

@@ -32,7 +32,6 @@ pub(super) fn drive<'js>(
     prelude: Object<'js>,
     script: &CompiledScript,
     source: &str,
-    unawaited: &mut u32,
 ) -> Result<Option<String>, ScriptError> {
     if let Some(input) = &run.input {
         if is_deep(input) {
@@ -45,13 +44,12 @@ pub(super) fn drive<'js>(
     let promise = driver.begin().map_err(|error| driver.failure(error))?;
     while promise.state() == PromiseState::Pending {
         if !driver.step()? {
-            let message = "the script waits for a promise that never settles";
-            return Err(ScriptError::from_message(message));
+            return Err(ScriptError::from_message("the script waits for a promise that never settles"));
         }
     }
     // Calls without `await` are still sent.
     while !run.queue.is_empty() && !run.clock.is_expired() {
-        *unawaited += driver.send()?;
+        run.queue.unawaited.set(run.queue.unawaited.get() + driver.send()?);
         driver.jobs();
     }
     let value: Value = match promise.result::<Value>() {
@@ -88,9 +86,7 @@ impl<'js> ScriptDriver<'_, 'js> {
         }
         self.run.clock.wait_until(due as u64);
         if !self.run.clock.is_expired() {
-            let fire: CaughtResult<'js, ()> =
-                self.prelude.get("fire").and_then(|fire: Function| fire.call(())).catch(self.ctx);
-            fire.map_err(|error| self.failure(error))?;
+            self.prelude_call::<_, ()>("fire", ())?;
         }
         Ok(true)
     }

@@ -7,10 +7,8 @@
 
 mod drive;
 mod failure;
-mod functions;
 mod json;
 mod prepared_engine;
-mod queue;
 mod run_state;
 mod tools;
 
@@ -20,8 +18,7 @@ use serde_json::Value;
 
 pub(crate) use failure::ScriptError;
 pub(crate) use prepared_engine::prepare;
-pub(crate) use queue::CallQueue;
-pub(crate) use run_state::{Clock, Console};
+pub(crate) use run_state::{CallQueue, Clock, Console};
 pub(crate) use tools::{PROXY, ScriptTools, entries, is_same_name, parse_json};
 
 use self::{prepared_engine::PreparedEngine, run_state::Random};
@@ -74,31 +71,22 @@ pub(crate) fn run(source: &str, input: Option<&Value>, limits: RunLimits) -> Run
         random: Random::default(),
         input: input.map(Value::to_string),
     });
-    let mut unawaited = 0;
-    let value = match CompiledScript::read(source) {
-        Ok(script) => start(&run, &script, source, &mut unawaited),
-        Err(error) => Err(error.into()),
-    };
     RunOutcome {
-        value,
+        value: start(&run, source),
         console: run.console.take(),
-        calls: run.queue.made(),
-        batches: run.queue.batches(),
-        unawaited,
+        calls: run.queue.made.get(),
+        batches: run.queue.batches.get(),
+        unawaited: run.queue.unawaited.get(),
     }
 }
 
-fn start(
-    run: &Rc<RunState>,
-    script: &CompiledScript,
-    source: &str,
-    unawaited: &mut u32,
-) -> Result<Option<String>, ScriptError> {
+fn start(run: &Rc<RunState>, source: &str) -> Result<Option<String>, ScriptError> {
+    let script = CompiledScript::read(source)?;
     let engine = PreparedEngine::take()?;
     engine.serve(run);
-    let value = engine.with(|ctx, prelude| drive::drive(ctx, run, prelude, script, source, unawaited));
-    if run.clock.was_expired() {
-        let seconds = run.clock.limit() as f64 / 1000.0;
+    let value = engine.with(|ctx, prelude| drive::drive(ctx, run, prelude, &script, source));
+    if run.clock.expired.get() {
+        let seconds = run.clock.limit as f64 / 1000.0;
         return Err(ScriptError::from_message(format!(
             "the script was stopped after {seconds} s. Do less, or raise timeout_ms."
         )));

@@ -1,9 +1,18 @@
-//! Parts of a run that the engine does not have itself: the clock, the console and random numbers.
+//! Parts of a run that the engine does not have itself: the clock, the queue of calls, the console and random numbers.
 
-use std::cell::{Cell, RefCell};
-use std::time::Duration;
 #[cfg(not(target_family = "wasm"))]
 use std::time::Instant;
+use std::{
+    cell::{Cell, RefCell},
+    time::Duration,
+};
+
+use gatehouse_sdk::{
+    Fault, Reply,
+    catalog::{self, ToolRequest},
+};
+
+use super::RunLimits;
 
 /// Milliseconds reserved for the reply.
 #[cfg(target_family = "wasm")]
@@ -15,8 +24,9 @@ pub(crate) struct Clock {
     started: Instant,
     #[cfg(target_family = "wasm")]
     remaining_at_start: u64,
-    limit: u64,
-    expired: Cell<bool>,
+    pub(super) limit: u64,
+    /// True if the script had to stop.
+    pub(super) expired: Cell<bool>,
 }
 
 impl Clock {
@@ -43,10 +53,6 @@ impl Clock {
         return self.remaining_at_start.saturating_sub(gatehouse_sdk::context::remaining());
     }
 
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit
-    }
-
     /// Returns whether the script has to stop now, and remembers it.
     pub(crate) fn is_expired(&self) -> bool {
         let expired = self.elapsed() >= self.limit;
@@ -56,14 +62,57 @@ impl Clock {
         expired
     }
 
-    pub(crate) fn was_expired(&self) -> bool {
-        self.expired.get()
-    }
-
     /// Waits until `due` milliseconds after the start, or until the limit.
     pub(crate) fn wait_until(&self, due: u64) {
         let wait = due.min(self.limit).saturating_sub(self.elapsed());
         std::thread::sleep(Duration::from_millis(wait));
+    }
+}
+
+/// Maximum calls per batch; the host rejects larger batches entirely.
+const MAX_BATCH: usize = 32;
+
+/// Concurrency from which the host limits it itself.
+const MIN_HOST_PARALLEL: u32 = 8;
+
+/// The queue and counters of tool calls.
+pub(crate) struct CallQueue {
+    waiting: RefCell<Vec<(u32, ToolRequest)>>,
+    pub(super) made: Cell<u32>,
+    pub(super) batches: Cell<u32>,
+    /// Number of calls that the script did not await.
+    pub(super) unawaited: Cell<u32>,
+    limits: RunLimits,
+}
+
+impl CallQueue {
+    pub(super) fn new(limits: RunLimits) -> Self {
+        let (made, batches, unawaited) = Default::default();
+        Self { waiting: RefCell::default(), made, batches, unawaited, limits }
+    }
+
+    pub(super) fn reached_limit(&self) -> Option<u32> {
+        (self.made.get() >= self.limits.calls).then_some(self.limits.calls)
+    }
+
+    pub(super) fn add(&self, request: ToolRequest) -> u32 {
+        let id = self.made.get() + 1;
+        self.made.set(id);
+        self.waiting.borrow_mut().push((id, request));
+        id
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+
+    /// Sends the queued calls, and returns the outcomes in order.
+    pub(super) fn send(&self) -> Vec<(u32, Result<Reply, Fault>)> {
+        let (ids, requests): (Vec<u32>, Vec<ToolRequest>) = self.waiting.take().into_iter().unzip();
+        self.batches.set(self.batches.get() + 1);
+        let parallel = self.limits.parallel.max(1);
+        let part = if parallel < MIN_HOST_PARALLEL { parallel as usize } else { MAX_BATCH };
+        ids.into_iter().zip(requests.chunks(part).flat_map(catalog::call_many)).collect()
     }
 }
 

@@ -97,11 +97,10 @@ impl ScriptTools {
     fn unknown(&self, source: &str, tool: &str, known: bool) -> Value {
         let entries = &self.table().entries;
         let mut names: Vec<&str> = match known {
-            true => entries
-                .iter()
-                .filter(|entry| is_same_name(&entry.source, source))
-                .map(|entry| &*entry.tool)
-                .collect(),
+            true => {
+                let own = entries.iter().filter(|entry| is_same_name(&entry.source, source));
+                own.map(|entry| &*entry.tool).collect()
+            }
             false => entries.iter().map(|entry| &*entry.source).collect(),
         };
         names.dedup();
@@ -152,13 +151,8 @@ fn check(entry: &Entry, arguments: &Map<String, Value>) -> Result<(), Value> {
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut wrong = Vec::new();
-    for name in
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-    {
-        if !arguments.contains_key(name) {
-            wrong.push(format!("'{name}' is missing"));
-        }
-    }
+    let missing = declare::names(schema.get("required")).filter(|name| !arguments.contains_key(*name));
+    wrong.extend(missing.map(|name| format!("'{name}' is missing")));
     for (name, value) in arguments {
         match properties.get(name) {
             None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {

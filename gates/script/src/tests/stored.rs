@@ -37,7 +37,7 @@ fn a_script_is_stored_run_and_listed_in_versions() {
         assert_eq!(fault.hint.as_deref(), Some("It has versions 1 to 2."));
         let fault = call("run_script", json!({"name": "thrice"})).unwrap_err();
         assert_eq!(fault.hint.as_deref(), Some("Your saved scripts: twice."));
-        assert!(kv::keys("").unwrap().is_empty(), "they are the caller's alone");
+        assert!(kv::shared().list("").unwrap().is_empty(), "they are the caller's alone");
         let removed = call("remove_script", json!({"name": "twice"})).unwrap();
         assert_eq!(removed, "Removed 'twice' with 2 versions.");
         assert!(kv::caller().list("").unwrap().is_empty(), "nothing of it stays");

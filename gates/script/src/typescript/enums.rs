@@ -29,9 +29,7 @@ impl TypeStripper<'_> {
     fn write_member(&mut self, member: &TSEnumMember<'_>, end: u32, name: &str) {
         let (key, bound) = match &member.id {
             TSEnumMemberName::Identifier(id) => (id.name.as_str(), is_free(id.name.as_str(), name)),
-            TSEnumMemberName::String(text) | TSEnumMemberName::ComputedString(text) => {
-                (text.value.as_str(), false)
-            }
+            TSEnumMemberName::String(text) | TSEnumMemberName::ComputedString(text) => (&*text.value, false),
             TSEnumMemberName::ComputedTemplateString(text) => {
                 (text.quasis.first().map_or("", |part| part.value.raw.as_str()), false)
             }
@@ -63,60 +61,14 @@ impl TypeStripper<'_> {
     }
 }
 
+/// Words that cannot name a variable.
+const RESERVED: &str = "\
+    await break case catch class const continue debugger default delete do else enum eval arguments export \
+    extends false finally for function if implements import in instanceof interface let new null package \
+    private protected public return static super switch this throw true try typeof undefined var void while \
+    with yield NaN Infinity";
+
 /// Returns whether initializers of later members can refer to this member by its bare name.
 fn is_free(member: &str, declaration: &str) -> bool {
-    const RESERVED: &[&str] = &[
-        "await",
-        "break",
-        "case",
-        "catch",
-        "class",
-        "const",
-        "continue",
-        "debugger",
-        "default",
-        "delete",
-        "do",
-        "else",
-        "enum",
-        "eval",
-        "arguments",
-        "export",
-        "extends",
-        "false",
-        "finally",
-        "for",
-        "function",
-        "if",
-        "implements",
-        "import",
-        "in",
-        "instanceof",
-        "interface",
-        "let",
-        "new",
-        "null",
-        "package",
-        "private",
-        "protected",
-        "public",
-        "return",
-        "static",
-        "super",
-        "switch",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typeof",
-        "undefined",
-        "var",
-        "void",
-        "while",
-        "with",
-        "yield",
-        "NaN",
-        "Infinity",
-    ];
-    member != declaration && !RESERVED.contains(&member)
+    member != declaration && !RESERVED.split_whitespace().any(|word| word == member)
 }

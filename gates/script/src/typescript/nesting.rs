@@ -7,6 +7,11 @@ const MAX_BRACKETS: usize = 200;
 /// Maximum operators, arrows and keywords between ends of statements, because each can be a level.
 const MAX_CHAIN: usize = 1_000;
 
+/// Keywords before which or in which the parser can recurse.
+const KEYWORDS: &str = "\
+    typeof void await new delete yield if else for while do with keyof readonly unique infer extends async in of \
+    instanceof as satisfies case label";
+
 /// Counts tokens that make the parser recurse, also in strings, because this does not parse strings. Real scripts are
 /// far below the limits.
 pub(super) fn check(source: &str) -> Result<(), CompileError> {
@@ -41,45 +46,15 @@ pub(super) fn check(source: &str) -> Result<(), CompileError> {
             byte if byte.is_ascii_alphabetic() => {
                 length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
                 let word = &source[at..at + length];
-                if matches!(
-                    word,
-                    "typeof"
-                        | "void"
-                        | "await"
-                        | "new"
-                        | "delete"
-                        | "yield"
-                        | "if"
-                        | "else"
-                        | "for"
-                        | "while"
-                        | "do"
-                        | "with"
-                        | "keyof"
-                        | "readonly"
-                        | "unique"
-                        | "infer"
-                        | "extends"
-                        | "async"
-                        | "in"
-                        | "of"
-                        | "instanceof"
-                        | "as"
-                        | "satisfies"
-                        | "case"
-                        | "label"
-                ) {
+                if KEYWORDS.split_whitespace().any(|keyword| keyword == word) {
                     chain += 1;
                 }
             }
             _ => {}
         }
         if brackets.len() > MAX_BRACKETS || angles > MAX_BRACKETS {
-            return Err(CompileError::at(
-                source,
-                at as u32,
-                format!("the script nests brackets deeper than {MAX_BRACKETS} levels"),
-            ));
+            let message = format!("the script nests brackets deeper than {MAX_BRACKETS} levels");
+            return Err(CompileError::at(source, at as u32, message));
         }
         if chain > MAX_CHAIN {
             let message = format!(

@@ -24,7 +24,6 @@ const TTL_MS: u64 = 3 * 60 * 60 * 1000;
 
 impl Fake {
     /// Gives the host an empty artifact store.
-    #[must_use]
     pub fn keeps_artifacts(mut self) -> Self {
         self.artifacts = Some(RefCell::default());
         self
@@ -104,11 +103,8 @@ pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
             Part::Pointer(pointer) => {
                 let value: Value = serde_json::from_str(text)
                     .map_err(|_| Fault::invalid(format!("the text of '{id}' is not JSON")))?;
-                let at = value.pointer(pointer);
-                Ok(whole(
-                    at.ok_or_else(|| Fault::not_found(format!("'{id}' has no value at '{pointer}'")))?
-                        .to_string(),
-                ))
+                let missing = || Fault::not_found(format!("'{id}' has no value at '{pointer}'"));
+                Ok(whole(value.pointer(pointer).ok_or_else(missing)?.to_string()))
             }
         }
     })
@@ -143,14 +139,8 @@ pub fn recent(filter: &Filter, limit: u32) -> Result<Vec<Artifact>, Fault> {
             filter.tags.iter().all(|tag| artifact.tags.contains(tag))
                 && words.split_whitespace().all(|w| all.contains(w))
         };
-        Ok(texts
-            .iter()
-            .rev()
-            .map(|(artifact, _)| artifact)
-            .filter(matches)
-            .take(limit as usize)
-            .cloned()
-            .collect())
+        let newest = texts.iter().rev().map(|(artifact, _)| artifact);
+        Ok(newest.filter(matches).take(limit as usize).cloned().collect())
     })
 }
 
@@ -208,16 +198,7 @@ mod tests {
     use crate::{artifacts, testing};
 
     fn draft(text: &str) -> Draft {
-        let mime_type = "text/plain".into();
-        Draft {
-            text: text.into(),
-            mime_type,
-            tool: None,
-            source: None,
-            summary: None,
-            tags: vec![],
-            ttl_ms: Some(10),
-        }
+        Draft { ttl_ms: Some(10), ..Draft::new(text, "text/plain") }
     }
 
     #[test]
@@ -226,11 +207,8 @@ mod tests {
             let (one, two) = (artifacts::put(&draft("one")).unwrap(), artifacts::put(&draft("two")).unwrap());
             testing::advance(9);
             assert_eq!(artifacts::put(&draft("one")).unwrap().id, one.id);
-            artifacts::change(
-                &two.id,
-                &Changes { summary: None, add_tags: vec!["b".into()], pinned: Some(true) },
-            )
-            .unwrap();
+            let changes = Changes { summary: None, add_tags: vec!["b".into()], pinned: Some(true) };
+            artifacts::change(&two.id, &changes).unwrap();
             testing::advance(9);
             let any = Filter { tags: vec![], words: String::new() };
             assert_eq!(artifacts::recent(&any, 9).unwrap().len(), 2);

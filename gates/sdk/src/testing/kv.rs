@@ -16,7 +16,6 @@ pub(super) type Store = RefCell<Values>;
 
 impl Fake {
     /// Gives the host a key-value store with these entries in the gate's scope.
-    #[must_use]
     pub fn keeps<'a>(mut self, entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let entries =
             entries.into_iter().map(|(key, value)| (scoped_key(Scope::Gate, key), (value.to_vec(), None)));
@@ -50,12 +49,10 @@ pub(crate) fn add(scope: Scope, key: &str, delta: i64, ttl_ms: Option<u64>) -> R
         let key = scoped_key(scope, key);
         let before =
             values.get(&key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
-        let Some(sum) = before.and_then(|number: i64| number.checked_add(delta)) else {
-            return Err(Fault::invalid(format!(
-                "cannot add to the value of '{}': it is not an integer, or the sum overflows",
-                key.1
-            )));
-        };
+        let sum = before.and_then(|number: i64| number.checked_add(delta)).ok_or_else(|| {
+            let why = "it is not an integer, or the sum overflows";
+            Fault::invalid(format!("cannot add to the value of '{}': {why}", key.1))
+        })?;
         values.insert(key, (sum.to_string().into_bytes(), expires));
         Ok(sum)
     })?
@@ -79,22 +76,23 @@ mod tests {
 
     #[test]
     fn a_value_is_stored_until_it_expires() {
+        let shared = kv::shared();
         Fake::new().now(5).keeps([("a", b"1".as_slice())]).run(|| {
-            kv::set("b", b"2", Some(10)).unwrap();
-            kv::set("gone", b"3", Some(0)).unwrap();
-            assert_eq!(kv::get("b").unwrap().as_deref(), Some(b"2".as_slice()));
-            assert_eq!(kv::get("gone").unwrap(), None);
-            assert_eq!(kv::keys("").unwrap(), ["a", "b"]);
-            assert_eq!((kv::add("n", 3, None).unwrap(), kv::add("a", -2, None).unwrap()), (3, -1));
-            kv::set("b", b"x", Some(10)).unwrap();
-            assert!(kv::add("b", 1, None).is_err());
+            shared.set("b", b"2", Some(10)).unwrap();
+            shared.set("gone", b"3", Some(0)).unwrap();
+            assert_eq!(shared.get("b").unwrap().as_deref(), Some(b"2".as_slice()));
+            assert_eq!(shared.get("gone").unwrap(), None);
+            assert_eq!(shared.list("").unwrap(), ["a", "b"]);
+            assert_eq!((shared.add("n", 3, None).unwrap(), shared.add("a", -2, None).unwrap()), (3, -1));
+            shared.set("b", b"x", Some(10)).unwrap();
+            assert!(shared.add("b", 1, None).is_err());
             crate::testing::advance(10);
-            assert_eq!(kv::get("b").unwrap(), None);
-            assert!(kv::delete("a").unwrap() && !kv::delete("a").unwrap());
+            assert_eq!(shared.get("b").unwrap(), None);
+            assert!(shared.delete("a").unwrap() && !shared.delete("a").unwrap());
             kv::caller().set("mine", b"1", None).unwrap();
             assert_eq!(kv::caller().list("").unwrap(), ["mine"]);
-            assert_eq!((kv::preset().get("mine").unwrap(), kv::get("mine").unwrap()), (None, None));
+            assert_eq!((kv::preset().get("mine").unwrap(), shared.get("mine").unwrap()), (None, None));
         });
-        assert!(Fake::new().run(|| kv::get("a")).is_err(), "a host without a store says so");
+        assert!(Fake::new().run(|| shared.get("a")).is_err(), "a host without a store says so");
     }
 }

@@ -33,10 +33,8 @@ impl ValuePath<'_> {
     fn element_path(&self, element: &str) -> String {
         match self {
             Self::Pointer(pointer) => {
-                format!(
-                    "json_pointer {}",
-                    quoted(&format!("{pointer}/{}", element.replace('~', "~0").replace('/', "~1")))
-                )
+                let element = element.replace('~', "~0").replace('/', "~1");
+                format!("json_pointer {}", quoted(&format!("{pointer}/{element}")))
             }
             Self::Jq(program) => match element.parse::<u64>() {
                 Ok(number) => format!("jq {}", quoted(&format!("({program})|.[{number}]"))),
@@ -78,55 +76,40 @@ pub(super) fn value(json: &str, offset: u64, place: &ValuePath<'_>) -> Result<Co
     match json.as_bytes().first() {
         Some(b'[') => {
             let elements: Vec<&RawValue> = serde_json::from_str(&json).map_err(broken)?;
-            let items: Vec<JsonElement> = elements
-                .iter()
-                .enumerate()
-                .map(|(at, raw)| JsonElement::new(at.to_string(), raw.get()))
-                .collect();
-            Ok(page_of_elements(&items, "elements", ["[", ",", "]"], offset, |element| {
-                place.element_path(element)
-            }))
+            let items = list_elements(elements.into_iter().map(RawValue::get));
+            Ok(page_of_elements(&items, "elements", ["[", ",", "]"], offset, place))
         }
         Some(b'{') => {
             let members: ObjectMembers = serde_json::from_str(&json).map_err(broken)?;
-            let item = |(key, raw): &(String, &RawValue)| {
-                JsonElement::new(key.clone(), &format!("{}:{}", quoted(key), raw.get()))
+            let item = |(name, raw): (String, &RawValue)| {
+                let text = format!("{}:{}", quoted(&name), raw.get());
+                JsonElement { name, text }
             };
-            let items: Vec<JsonElement> = members.0.iter().map(item).collect();
-            Ok(page_of_elements(&items, "members", ["{", ",", "}"], offset, |element| {
-                place.element_path(element)
-            }))
+            let items: Vec<JsonElement> = members.0.into_iter().map(item).collect();
+            Ok(page_of_elements(&items, "members", ["{", ",", "}"], offset, place))
         }
         Some(b'"') => {
             let text: String = serde_json::from_str(&json).map_err(broken)?;
-            Ok(ContentPage {
-                note: Some("The value is a string; this is its text.".into()),
-                ..characters(&text, offset)
-            })
+            let note = Some("The value is a string; this is its text.".into());
+            Ok(ContentPage { note, ..characters(&text, offset) })
         }
         _ => Ok(ContentPage { content: json, unit: VALUE, next: None, total: 1, note: None }),
     }
 }
 
-pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> Result<ContentPage, Fault> {
-    let items: Vec<JsonElement> =
-        values.iter().enumerate().map(|(at, value)| JsonElement::new(at.to_string(), value)).collect();
-    let collected = format!("[{program}]");
-    Ok(page_of_elements(&items, "values", ["", "\n", ""], offset, |element| {
-        ValuePath::Jq(&collected).element_path(element)
-    }))
+pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> ContentPage {
+    let items = list_elements(values.iter().map(String::as_str));
+    page_of_elements(&items, "values", ["", "\n", ""], offset, &ValuePath::Jq(&format!("[{program}]")))
 }
 
 struct JsonElement {
     name: String,
     text: String,
-    length: usize,
 }
 
-impl JsonElement {
-    fn new(name: String, text: &str) -> Self {
-        Self { name, text: text.to_owned(), length: text.chars().count() }
-    }
+fn list_elements<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<JsonElement> {
+    let element = |(at, text): (usize, &str)| JsonElement { name: at.to_string(), text: text.to_owned() };
+    texts.enumerate().map(element).collect()
 }
 
 fn page_of_elements(
@@ -134,12 +117,12 @@ fn page_of_elements(
     unit: &'static str,
     [open, between, close]: [&str; 3],
     offset: u64,
-    place: impl Fn(&str) -> String,
+    place: &ValuePath<'_>,
 ) -> ContentPage {
     let from = usize::try_from(offset).unwrap_or(usize::MAX).min(items.len());
     let mut used = open.len() + close.len();
     let fitting = items[from..].iter().take_while(|item| {
-        used += item.length + between.len();
+        used += item.text.chars().count() + between.len();
         used <= MAX_PAGE_CHARS
     });
     let mut end = from + fitting.count();
@@ -147,12 +130,9 @@ fn page_of_elements(
     let shown = &items[from..end];
     if let Some(large) = items.get(from).filter(|_| shown.is_empty()) {
         // An element larger than a page is omitted; the note shows how to read it.
-        note = Some(format!(
-            "Omitted: {} with {} characters; use {}.",
-            quoted(&large.name),
-            large.length,
-            place(&large.name)
-        ));
+        let (name, length) = (quoted(&large.name), large.text.chars().count());
+        let path = place.element_path(&large.name);
+        note = Some(format!("Omitted: {name} with {length} characters; use {path}."));
         end += 1;
     }
     let texts: Vec<&str> = shown.iter().map(|item| item.text.as_str()).collect();

@@ -6,24 +6,20 @@ use sha2::{Digest, Sha256};
 
 use super::{Request, summary::Summary};
 
-pub(crate) struct SummaryKey(String);
-
-impl SummaryKey {
-    pub(super) fn from_request(request: &Request<'_>, llm: &str) -> Self {
-        let origin = request.origin;
-        let parts = [&origin.source, &origin.version, &origin.name, llm, &request.query, request.text];
-        Self(format!("x:{}", digest(&parts)))
-    }
+pub(super) fn key(request: &Request<'_>, llm: &str) -> String {
+    let origin = request.origin;
+    let parts = [&origin.source, &origin.version, &origin.name, llm, &request.query, request.text];
+    format!("x:{}", digest(&parts))
 }
 
-pub(super) fn get(key: &SummaryKey) -> Option<Summary> {
-    serde_json::from_slice(&kv::get(&key.0).ok()??).ok()
+pub(super) fn get(key: &str) -> Option<Summary> {
+    serde_json::from_slice(&kv::shared().get(key).ok()??).ok()
 }
 
 /// Stores a summary. Errors are ignored; the next call asks the model again.
-pub(super) fn set(key: &SummaryKey, summary: &Summary, ttl_ms: u64) {
+pub(super) fn set(key: &str, summary: &Summary, ttl_ms: u64) {
     if let Ok(json) = serde_json::to_vec(summary) {
-        let _ = kv::set(&key.0, &json, Some(ttl_ms));
+        let _ = kv::shared().set(key, &json, Some(ttl_ms));
     }
 }
 

@@ -39,16 +39,9 @@ pub(super) const ADDRESS: &str = "\
     ignore disregard obey urgent urgently immediately mandatory instructed instruction instructions remember safe safely";
 
 /// Phrases that express the same.
+#[rustfmt::skip] // one line each would fill a page
 pub(super) const ADDRESSING: &[&str] = &[
-    "has to",
-    "have to",
-    "is to",
-    "are to",
-    "next step",
-    "next call",
-    "best to",
-    "time to",
-    "make sure",
+    "has to", "have to", "is to", "are to", "next step", "next call", "best to", "time to", "make sure",
     "so that the user",
 ];
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     claim_words::{ADDRESS, ADDRESSING, BEFORE_VERBS, CLAIMS, NOT_SUPERLATIVE, PLAIN, TRIED, VERBS},
     facts,
+    guards::listed,
 };
 
 /// Longer passages would join words about different things.
@@ -72,12 +73,12 @@ impl Passage {
 }
 
 fn content_words(text: &str) -> Vec<String> {
-    words(text).into_iter().filter(|word| !is_in(PLAIN, word) || is_claim(word)).collect()
+    words(text).into_iter().filter(|word| !listed(PLAIN, word) || is_claim(word)).collect()
 }
 
 fn is_instruction(sentence: &str) -> bool {
     let spaced = format!(" {} ", words(sentence).join(" "));
-    let addresses = words(sentence).iter().any(|word| is_in(ADDRESS, word))
+    let addresses = words(sentence).iter().any(|word| listed(ADDRESS, word))
         || ADDRESSING.iter().any(|phrase| spaced.contains(&format!(" {phrase} ")));
     let mut orders = false;
     split_clauses(sentence, &[": ", ", ", " and ", " then ", " or ", " but ", " so "], &mut |clause| {
@@ -87,12 +88,12 @@ fn is_instruction(sentence: &str) -> bool {
 }
 
 fn begins_with_verb(clause: &str) -> bool {
-    words(clause).iter().find(|word| !is_in(BEFORE_VERBS, word)).is_some_and(|word| is_in(VERBS, word))
+    words(clause).iter().find(|word| !listed(BEFORE_VERBS, word)).is_some_and(|word| listed(VERBS, word))
 }
 
 /// Matches `The step is to send it`, but not `it failed to send`.
 fn has_infinitive(words: &[String]) -> bool {
-    words.windows(3).any(|three| three[1] == "to" && is_in(VERBS, &three[2]) && !is_in(TRIED, &three[0]))
+    words.windows(3).any(|three| three[1] == "to" && listed(VERBS, &three[2]) && !listed(TRIED, &three[0]))
 }
 
 /// Calls `give` with the clauses of a text, which end at punctuation or joining words.
@@ -186,13 +187,9 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|one| one == word)
-}
-
 fn is_claim(word: &str) -> bool {
-    let superlative = word.len() > 5 && word.ends_with("est") && !is_in(NOT_SUPERLATIVE, word);
-    superlative || is_in(CLAIMS, word)
+    let superlative = word.len() > 5 && word.ends_with("est") && !listed(NOT_SUPERLATIVE, word);
+    superlative || listed(CLAIMS, word)
 }
 
 /// Returns whether two words are equal or forms of one word. Claims and numbers must be equal.

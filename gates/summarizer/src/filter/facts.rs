@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::guards::listed;
+
 /// Capitalized words that can begin a sentence and are not names.
 const BEGINNINGS: &str = "\
     a about across add additionally after all also although among an and another any as at average avoid \
@@ -15,10 +17,9 @@ const BEGINNINGS: &str = "\
     they this those three to total try two under unless until update upgrade use verify wait watch we when \
     where whereas which while with within without write you your";
 
-/// Number words. `one` is usually a pronoun.
-const NUMBERS: [&str; 12] =
-    ["zero", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
-const FIRST_NUMBERS: [u32; 12] = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+/// Number words from zero.
+const NUMBERS: &str = "\
+    zero one two three four five six seven eight nine ten eleven twelve";
 
 pub(crate) struct ResultFacts {
     words: HashSet<String>,
@@ -57,16 +58,16 @@ impl ResultFacts {
 
     fn contains_word(&self, word: &str, first: bool) -> bool {
         let lower = word.to_lowercase();
-        if let Some(at) = NUMBERS.iter().position(|number| *number == lower) {
-            return self.words.contains(&lower) || self.numbers.contains(&FIRST_NUMBERS[at].to_string());
+        // `one` is usually a pronoun.
+        if let Some(number) = digits(&lower).filter(|_| lower != "one") {
+            return self.words.contains(&lower) || self.numbers.contains(&number);
         }
         if word.contains(|c: char| c.is_numeric()) {
             return self.contains_number(&lower);
         }
         let inner =
             word.chars().skip(1).any(|c| c.is_uppercase() || matches!(c, '_' | '/' | '.' | ':' | '@' | '\\'));
-        let named = word.starts_with(char::is_uppercase)
-            && !(first && BEGINNINGS.split_whitespace().any(|word| word == lower));
+        let named = word.starts_with(char::is_uppercase) && !(first && listed(BEGINNINGS, &lower));
         !(named || inner || word.starts_with(['/', '~'])) || self.contains_name(&lower)
     }
 
@@ -95,12 +96,9 @@ impl ResultFacts {
     }
 }
 
+/// Returns the digits of a number word: `12` for `twelve`.
 pub(super) fn digits(word: &str) -> Option<String> {
-    if word == "one" {
-        return Some("1".into());
-    }
-    let at = NUMBERS.iter().position(|number| *number == word)?;
-    Some(FIRST_NUMBERS[at].to_string())
+    NUMBERS.split_whitespace().position(|number| number == word).map(|at| at.to_string())
 }
 
 /// Extracts the facts that two summaries of one result should share: all numbers.

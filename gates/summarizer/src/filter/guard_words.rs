@@ -22,9 +22,6 @@ pub(super) const SAME: &[&str] = &[
     "pound pounds £", "percent %", "kilometer kilometers kilometre kilometres",
 ];
 
-pub(super) const NUMBERS: &str = "\
-    zero one two three four five six seven eight nine ten eleven twelve";
-
 /// Equivalent before a name (`weather in Paris`, `for Paris`), unless they follow a participle (`made in`, `made for`).
 pub(super) const NAME_PREPOSITIONS: &str = "\
     of for in";

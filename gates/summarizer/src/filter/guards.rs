@@ -4,9 +4,11 @@
 //! only words known to be meaningless may differ: openings (`show me`, `what is`), articles, and synonyms. The other
 //! words must be the same sequence, even unlisted names. The kind of the differing word is reported for the counters.
 
-use super::guard_words::{
-    ASKING, DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, NUMBERS, SAME,
-    UNITS,
+use super::{
+    facts,
+    guard_words::{
+        ASKING, DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, SAME, UNITS,
+    },
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,20 +28,9 @@ pub(crate) enum QuestionMismatch {
 }
 
 impl QuestionMismatch {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Negation => "negation",
-            Self::Direction => "direction",
-            Self::Version => "version",
-            Self::Date => "date",
-            Self::Number => "number",
-            Self::Unit => "unit",
-            Self::Path => "path",
-            Self::Id => "id",
-            Self::Name => "name",
-            Self::Word => "word",
-            Self::Order => "order",
-        }
+    /// Returns the name of its counter, such as `negation`.
+    pub(crate) fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -124,8 +115,8 @@ fn words(question: &str) -> Vec<String> {
 fn same(word: &str, first: bool) -> String {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
     let lower = word.to_lowercase();
-    if let Some(at) = NUMBERS.split_whitespace().position(|number| number == lower) {
-        return at.to_string();
+    if let Some(number) = facts::digits(&lower) {
+        return number;
     }
     if word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || c == ',')
     {
@@ -136,7 +127,8 @@ fn same(word: &str, first: bool) -> String {
     alike.unwrap_or(plain).to_owned()
 }
 
-fn listed(words: &str, word: &str) -> bool {
+/// Returns whether a list of words has this one.
+pub(super) fn listed(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|other| other == word)
 }
 

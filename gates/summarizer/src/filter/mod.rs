@@ -81,10 +81,11 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<O
     let envelope = AnswerEnvelope::open(&mut parts);
     // A compact form is text; in an envelope it must not replace other JSON.
     let may_be_text = envelope.as_ref().is_none_or(|envelope| envelope.is_text);
-    let short = shorten_reply(call, &origin, &arguments, &parts, may_be_text).unwrap_or_else(|fault| {
+    let incoming = IncomingReply { call, origin: &origin, arguments: &arguments, parts: &parts };
+    let short = incoming.shorten(may_be_text).unwrap_or_else(|fault| {
         counters::add("failed");
         context::log(Level::Warn, &format!("result not shortened: {:?}", fault.kind), "");
-        first_page(call, &origin, &arguments, &parts)
+        incoming.first_page()
     });
     Ok(match (short, envelope) {
         (Some(short), Some(envelope)) => Some(envelope.close(short)),
@@ -92,49 +93,79 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<O
     })
 }
 
-fn shorten_reply(
-    call: &Call<Params>,
-    origin: &Origin,
-    arguments: &str,
-    parts: &ReplyParts,
-    may_be_text: bool,
-) -> Result<Option<Reply>, Fault> {
-    let called = called_tools(call);
-    let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
-    let large = parts.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
-    let may_digest = large && !names.any(|name| call.params.excludes(name));
-    let max_percent = if may_digest { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
-    // A compact form of several texts would lose their boundaries.
-    if parts.full_json.is_none()
-        && may_be_text
-        && let Some(form) = text::compact(&parts.text)?
-        && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * max_percent
-    {
-        counters::add_saved(form.tokens_in, form.tokens_out);
-        return Ok(Some(reply(vec![Content::Text(form.text)], parts)));
-    }
-    if !may_digest {
-        return Ok(None);
-    }
-    let budget = match parts.text.len() {
-        SKIP_COUNT_BYTES.. => MAX_SHORT_TOKENS,
-        _ => match text::count(&parts.text)? {
-            ..MIN_TOKENS => return Ok(None),
-            tokens => MAX_SHORT_TOKENS.min(tokens / 4),
-        },
-    };
-    let query = query(arguments);
-    let several = !called.is_empty();
-    let request = Request { call, origin, arguments, several, text: &parts.text, query, budget };
-    let summary = summary::summarize(&request)?;
-    match store_artifact(call, origin, arguments, parts, Some(&summary)) {
-        Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), parts),
-        // The short form reports that a full store lost the result.
-        Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, parts) => {
-            counters::add("not_kept");
-            short_form::render(&request, &summary, None, parts)
+#[derive(Clone, Copy)]
+struct IncomingReply<'a> {
+    call: &'a Call<Params>,
+    origin: &'a Origin,
+    arguments: &'a str,
+    parts: &'a ReplyParts,
+}
+
+impl IncomingReply<'_> {
+    fn shorten(self, may_be_text: bool) -> Result<Option<Reply>, Fault> {
+        let Self { call, origin, arguments, parts } = self;
+        let called = called_tools(call);
+        let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
+        let large = parts.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
+        let may_digest = large && !names.any(|name| call.params.excludes(name));
+        let max_percent = if may_digest { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
+        // A compact form of several texts would lose their boundaries.
+        if parts.full_json.is_none()
+            && may_be_text
+            && let Some(form) = text::compact(&parts.text)?
+            && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * max_percent
+        {
+            counters::add_saved(form.tokens_in, form.tokens_out);
+            return Ok(Some(reply(vec![Content::Text(form.text)], parts)));
         }
-        Err(fault) => Err(fault),
+        if !may_digest {
+            return Ok(None);
+        }
+        let budget = match parts.text.len() {
+            SKIP_COUNT_BYTES.. => MAX_SHORT_TOKENS,
+            _ => match text::count(&parts.text)? {
+                ..MIN_TOKENS => return Ok(None),
+                tokens => MAX_SHORT_TOKENS.min(tokens / 4),
+            },
+        };
+        let query = query(arguments);
+        let several = !called.is_empty();
+        let request = Request { call, origin, arguments, several, text: &parts.text, query, budget };
+        let summary = summary::summarize(&request)?;
+        match self.store(Some(&summary)) {
+            Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), parts),
+            // The short form reports that a full store lost the result.
+            Err(fault) if fault.kind == FaultKind::Exhausted && self.is_too_long() => {
+                counters::add("not_kept");
+                short_form::render(&request, &summary, None, parts)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Stores a reply that could not be shortened and returns its first page. `None` if it is short enough or not stored.
+    fn first_page(self) -> Option<Reply> {
+        if !self.is_too_long() {
+            return None;
+        }
+        let artifact = self.store(None).ok()?;
+        Some(short_form::first_page(self.call, &artifact, self.parts))
+    }
+
+    fn is_too_long(self) -> bool {
+        self.parts.text.chars().count() > self.call.params.return_limit_chars.at_most(u32::MAX) as usize
+    }
+
+    fn store(self, summary: Option<&Summary>) -> Result<Artifact, Fault> {
+        let (source, tool) = (self.origin.source.clone(), self.origin.name.clone());
+        artifacts::put(&Draft {
+            tool: Some(tool.clone()),
+            source: Some(source.clone()),
+            summary: summary.map(|summary| summary.to_stored(&query(self.arguments))),
+            tags: vec![source, tool, self.call.preset.clone()],
+            ttl_ms: Some(self.call.params.ttl_ms()),
+            ..Draft::new(self.parts.stored_text(), self.parts.mime_type())
+        })
     }
 }
 
@@ -142,37 +173,6 @@ fn called_tools(call: &Call<Params>) -> Vec<String> {
     let meta = call.meta.as_deref().and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
     let called = meta.and_then(|mut meta| meta.remove(CALLED_TOOLS));
     called.and_then(|called| serde_json::from_value(called).ok()).unwrap_or_default()
-}
-
-/// Stores a reply that could not be shortened and returns its first page. `None` if it is short enough or not stored.
-fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, parts: &ReplyParts) -> Option<Reply> {
-    if !too_long(call, parts) {
-        return None;
-    }
-    let artifact = store_artifact(call, origin, arguments, parts, None).ok()?;
-    Some(short_form::first_page(call, &artifact, parts))
-}
-
-fn too_long(call: &Call<Params>, parts: &ReplyParts) -> bool {
-    parts.text.chars().count() > call.params.return_limit_chars.at_most(u32::MAX) as usize
-}
-
-fn store_artifact(
-    call: &Call<Params>,
-    origin: &Origin,
-    arguments: &str,
-    parts: &ReplyParts,
-    summary: Option<&Summary>,
-) -> Result<Artifact, Fault> {
-    artifacts::put(&Draft {
-        text: parts.stored_text().to_owned(),
-        mime_type: parts.mime_type().into(),
-        tool: Some(origin.name.clone()),
-        source: Some(origin.source.clone()),
-        summary: summary.map(|summary| summary.to_stored(&query(arguments))),
-        tags: vec![origin.source.clone(), origin.name.clone(), call.preset.clone()],
-        ttl_ms: Some(call.params.ttl_ms()),
-    })
 }
 
 fn reply(mut content: Vec<Content>, parts: &ReplyParts) -> Reply {

@@ -43,7 +43,7 @@ pub(super) fn serving(params: &Params) -> Option<String> {
 
 /// Returns the model's summary. `None` if the model is unreachable or none of its sentences are supported.
 pub(super) fn summary(request: &Request<'_>) -> Option<Summary> {
-    if kv::get(PAUSE_KEY).ok().flatten().is_some() {
+    if kv::shared().get(PAUSE_KEY).ok().flatten().is_some() {
         counters::add("model.paused");
         return None;
     }
@@ -52,7 +52,7 @@ pub(super) fn summary(request: &Request<'_>) -> Option<Summary> {
         Err(fault) => {
             counters::add("model.failed");
             if matches!(fault.kind, FaultKind::Unavailable | FaultKind::TimedOut) {
-                let _ = kv::set(PAUSE_KEY, b"1", Some(PAUSE_MS));
+                let _ = kv::shared().set(PAUSE_KEY, b"1", Some(PAUSE_MS));
             }
             None
         }
@@ -65,27 +65,24 @@ fn request_summary(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
     // Half of the time is for the first answer, a quarter for the second, and the rest for the digest.
     let time = request.call.deadline_ms.min(2 * MAX_TIME_MS);
     let first = ask(&prompt, time / 2)?;
-    let summary = match ModelSummary::read(&first) {
-        Ok(summary) => summary,
+    let mut findings = match parse_findings(&first) {
+        Ok(findings) => findings,
         Err(reason) => {
             counters::add("model.corrected");
             let again = format!("{prompt}\nYour answer was rejected: {reason}. Answer again:\n");
-            match ModelSummary::read(&ask(&again, time / 4)?) {
-                Ok(summary) => summary,
-                Err(_) => {
-                    counters::add("model.refused");
-                    return Ok(None);
-                }
-            }
+            let Ok(findings) = parse_findings(&ask(&again, time / 4)?) else {
+                counters::add("model.refused");
+                return Ok(None);
+            };
+            findings
         }
     };
-    let before = summary.findings.len();
-    let findings: Vec<String> =
-        summary.findings.into_iter().filter(|finding| check.supports(finding)).collect();
+    let before = findings.len();
+    findings.retain(|finding| check.supports(finding));
     if findings.len() < before {
         counters::add("model.untrue");
     }
-    Ok((!findings.is_empty()).then(|| Summary::from_model(findings, first.model)))
+    Ok((!findings.is_empty()).then(|| Summary::new(findings, first.model)))
 }
 
 pub(super) struct SentenceCheck {
@@ -146,20 +143,14 @@ fn prompt(request: &Request<'_>, digest: Option<&str>) -> String {
     )
 }
 
-struct ModelSummary {
-    findings: Vec<String>,
-}
-
-impl ModelSummary {
-    /// Parses an answer. The error for the model never quotes its text.
-    fn read(answer: &Completion) -> Result<Self, &'static str> {
-        if answer.cut_short.is_some() {
-            return Err("it was cut short");
-        }
-        let object = answer.object("keyFindings").ok_or("expected a JSON object with a keyFindings array")?;
-        let findings = sentences(&object["keyFindings"])?;
-        if findings.is_empty() { Err("keyFindings is empty") } else { Ok(Self { findings }) }
+/// Parses an answer. The error for the model never quotes its text.
+fn parse_findings(answer: &Completion) -> Result<Vec<String>, &'static str> {
+    if answer.cut_short.is_some() {
+        return Err("it was cut short");
     }
+    let object = answer.object("keyFindings").ok_or("expected a JSON object with a keyFindings array")?;
+    let findings = sentences(&object["keyFindings"])?;
+    if findings.is_empty() { Err("keyFindings is empty") } else { Ok(findings) }
 }
 
 fn sentences(list: &Value) -> Result<Vec<String>, &'static str> {

@@ -108,11 +108,9 @@ fn block(content: &Content) -> Value {
             }
             json!({"type": "resource", "resource": inner})
         }
-        Content::Image(media) => {
-            json!({"type": "image", "mimeType": media.mime_type, "size": media.data.len()})
-        }
-        Content::Audio(media) => {
-            json!({"type": "audio", "mimeType": media.mime_type, "size": media.data.len()})
+        Content::Image(media) | Content::Audio(media) => {
+            let kind = if matches!(content, Content::Image(_)) { "image" } else { "audio" };
+            json!({"type": kind, "mimeType": media.mime_type, "size": media.data.len()})
         }
         Content::Link(link) => json!({"type": "resource_link", "uri": link.uri, "name": link.name}),
         Content::Other(json) => serde_json::from_str(json).unwrap_or_else(|_| json.as_str().into()),

@@ -43,46 +43,38 @@ struct SemanticEntry {
     summary: Summary,
 }
 
-/// Question of a call, and the key for similar calls.
-struct SummaryQuestion {
-    question: String,
-    key: String,
-}
-
 pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
-    let asked = question_for(request, llm)?;
-    if kv::get(&switched_off_key(request)).ok()?.is_some() {
+    let (asked, key) = question_for(request, llm)?;
+    if kv::shared().get(&switched_off_key(request)).ok()?.is_some() {
         counters::add("refused.switched_off");
         return None;
     }
-    let entries = entries(&asked.key);
+    let entries = entries(&key);
     if entries.is_empty() {
         counters::add("miss.semantic");
         return None;
     }
-    let (embedding, question, result) = vectors(&asked.question, request.text)?;
+    let (embedding, question, result) = vectors(&asked, request.text)?;
     for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
         let similarity = cosine(&question, &entry.question_vector);
-        let refusal = if let Some(guard) = guards::mismatch(&asked.question, &entry.question) {
+        let refusal = if let Some(guard) = guards::mismatch(&asked, &entry.question) {
             Some(guard.name())
         } else if similarity < request.call.params.cache_similarity {
-            Some("similarity")
+            Some("similarity".into())
         } else if cosine(&result, &entry.result_vector) <= MIN_RESULT_COSINE {
-            Some("result")
+            Some("result".into())
         } else if !SentenceCheck::new(request)
             .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.supports(s)))
         {
-            Some("facts")
+            Some("facts".into())
         } else {
             None
         };
         match refusal {
             Some(guard) => counters::add(&format!("refused.{guard}")),
             None => {
-                return Some(spot_check(
-                    request,
-                    Summary { cached: Some(CacheHit::Semantic(similarity)), ..entry.summary },
-                ));
+                let hit = Summary { cached: Some(CacheHit::Semantic(similarity)), ..entry.summary };
+                return Some(spot_check(request, hit));
             }
         }
     }
@@ -91,29 +83,21 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
 }
 
 pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
-    let Some(asked) = question_for(request, llm) else { return };
-    let Some((embedding, question_vector, result_vector)) = vectors(&asked.question, request.text) else {
-        return;
-    };
-    let mut entries = entries(&asked.key);
-    let question = asked.question;
+    let Some((question, key)) = question_for(request, llm) else { return };
+    let Some((embedding, question_vector, result_vector)) = vectors(&question, request.text) else { return };
+    let mut entries = entries(&key);
     entries.retain(|entry| entry.question != question);
-    entries.push(SemanticEntry {
-        question,
-        embedding,
-        question_vector,
-        result_vector,
-        summary: summary.clone(),
-    });
+    let summary = summary.clone();
+    entries.push(SemanticEntry { question, embedding, question_vector, result_vector, summary });
     let newest = entries.len().saturating_sub(MAX_ENTRIES);
     if let Ok(json) = serde_json::to_vec(&entries[newest..]) {
-        let _ = kv::set(&asked.key, &json, Some(request.call.params.ttl_ms()));
+        let _ = kv::shared().set(&key, &json, Some(request.call.params.ttl_ms()));
     }
 }
 
-/// Returns the question. `None` if no summary can be reused: the tool has effects, the call has no free-text question,
+/// Returns the question and the key for similar calls. `None` if no summary can be reused: the tool has effects, the call has no free-text question,
 /// or the result is too long to compare.
-fn question_for(request: &Request<'_>, llm: &str) -> Option<SummaryQuestion> {
+fn question_for(request: &Request<'_>, llm: &str) -> Option<(String, String)> {
     let origin = request.origin;
     let params = &request.call.params;
     if origin.tool.effect != Effect::ReadOnly || params.cache_similarity >= 1.0 {
@@ -128,7 +112,7 @@ fn question_for(request: &Request<'_>, llm: &str) -> Option<SummaryQuestion> {
     let shape = shape(request.text)?;
     let caller = request.call.caller.as_deref().unwrap_or_default();
     let parts = [caller, &origin.source, &origin.version, &origin.name, llm, name, &others, &shape];
-    Some(SummaryQuestion { question, key: format!("s:{}", cache::digest(&parts)) })
+    Some((question, format!("s:{}", cache::digest(&parts))))
 }
 
 /// Returns the shape of a result: its JSON paths without list indices, one per line. `None` if the result is too long.
@@ -163,7 +147,7 @@ fn collect_paths(value: &Value, path: &mut String, into: &mut BTreeSet<String>) 
 }
 
 fn entries(key: &str) -> Vec<SemanticEntry> {
-    let stored = kv::get(key).ok().flatten();
+    let stored = kv::shared().get(key).ok().flatten();
     stored.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
 }
 
@@ -200,7 +184,7 @@ fn spot_check(request: &Request<'_>, hit: Summary) -> Summary {
     let origin = request.origin;
     let message = format!("summaries of '{}' are no longer reused for other questions", origin.name);
     context::log(Level::Warn, &message, "");
-    let _ = kv::set(&switched_off_key(request), b"1", None);
+    let _ = kv::shared().set(&switched_off_key(request), b"1", None);
     fresh
 }
 

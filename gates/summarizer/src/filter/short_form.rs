@@ -1,7 +1,7 @@
 //! Renders the short form: one line of compact JSON with the findings, then the digest, then a link to the full result.
 
 use gatehouse_sdk::{Call, Content, Fault, Reply, ResourceLink, artifacts::Artifact, context, text};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::{
     Request, counters, reply,
@@ -34,27 +34,27 @@ pub(super) fn render(
 
 fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, tokens: u32) -> String {
     let origin = request.origin;
-    let mut metadata = Map::new();
-    metadata.insert("toolName".into(), origin.name.as_str().into());
-    metadata.insert("serverId".into(), origin.source.as_str().into());
     let created = artifact.map_or_else(context::now, |artifact| artifact.created);
-    metadata.insert("timestamp".into(), time::stamp(created).into());
-    metadata
-        .insert("artifactId".into(), artifact.map_or(Value::Null, |artifact| artifact.id.as_str().into()));
-    metadata.insert("method".into(), summary.method.as_str().into());
+    let mut metadata = json!({
+        "toolName": origin.name,
+        "serverId": origin.source,
+        "timestamp": time::stamp(created),
+        "artifactId": artifact.map(|artifact| &artifact.id),
+        "method": summary.method,
+    });
     match summary.cached {
         None => {}
-        Some(CacheHit::Exact) => drop(metadata.insert("cache".into(), "exact".into())),
+        Some(CacheHit::Exact) => metadata["cache"] = "exact".into(),
         Some(CacheHit::Semantic(similarity)) => {
-            metadata.insert("cache".into(), "semantic".into());
-            metadata.insert("similarity".into(), json!((similarity * 1_000.0).round() / 1_000.0));
+            metadata["cache"] = "semantic".into();
+            metadata["similarity"] = json!((similarity * 1_000.0).round() / 1_000.0);
         }
     }
     let mut head = json!({ "keyFindings": summary.findings });
     if !summary.unverified.is_empty() {
         head["unverified"] = json!(summary.unverified);
     }
-    head["metadata"] = metadata.into();
+    head["metadata"] = metadata;
     let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);
     head["note"] = match artifact {
         Some(artifact) => format!("{shortened}; {}", read_hint(&artifact.id)).into(),

@@ -94,7 +94,7 @@ pub(crate) enum CacheHit {
 }
 
 impl Summary {
-    pub(crate) fn from_model(unverified: Vec<String>, method: String) -> Self {
+    pub(crate) fn new(unverified: Vec<String>, method: String) -> Self {
         Self { findings: Vec::new(), unverified, method, body: String::new(), tokens_in: 0, cached: None }
     }
 
@@ -124,49 +124,41 @@ impl Summary {
 }
 
 pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
-    let Some(llm) = model::serving(&request.call.params) else { return local_digest(request) };
-    let exact = (!request.several).then(|| cache::SummaryKey::from_request(request, &llm));
-    let earlier = exact.as_ref().and_then(|exact| {
-        let same = cache::get(exact).map(|found| Summary { cached: Some(CacheHit::Exact), ..found });
-        same.or_else(|| semantic::find(request, &llm))
-    });
-    let mut summary = match earlier {
-        Some(earlier) => earlier,
-        None => match model::summary(request) {
-            Some(written) => written,
-            None => return local_digest(request),
-        },
-    };
-    match summary.cached {
-        None => counters::add("written"),
-        Some(CacheHit::Exact) => counters::add("hit.exact"),
-        Some(CacheHit::Semantic(_)) => counters::add("hit.semantic"),
-    }
-    if let (None, Some(exact)) = (summary.cached, &exact) {
-        cache::set(exact, &summary, request.call.params.ttl_ms());
-        semantic::remember(request, &llm, &summary);
-    }
+    let llm = model::serving(&request.call.params);
+    let written = llm.and_then(|llm| summary_of_model(request, &llm));
+    let mut summary = written.unwrap_or_else(|| Summary::new(Vec::new(), EXTRACTIVE.into()));
+    let local = summary.unverified.is_empty();
     let unverified: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
-    let left = request.budget.saturating_sub(FRAME_TOKENS + text::count(&unverified)?).max(MIN_DIGEST_TOKENS);
+    let used = FRAME_TOKENS + if local { 0 } else { text::count(&unverified)? };
+    let left = request.budget.saturating_sub(used).max(MIN_DIGEST_TOKENS);
     let digest = text::digest(request.text, &request.query, left)?;
+    if local {
+        counters::add("local");
+    }
     summary.tokens_in = digest.tokens_in;
     summary.body = body(&digest);
     summary.findings = digest.findings;
     Ok(summary)
 }
 
-fn local_digest(request: &Request<'_>) -> Result<Summary, Fault> {
-    let budget = request.budget.saturating_sub(FRAME_TOKENS).max(MIN_DIGEST_TOKENS);
-    let digest = text::digest(request.text, &request.query, budget)?;
-    counters::add("local");
-    Ok(Summary {
-        body: body(&digest),
-        findings: digest.findings,
-        unverified: Vec::new(),
-        method: EXTRACTIVE.into(),
-        tokens_in: digest.tokens_in,
-        cached: None,
-    })
+/// Returns a stored summary or a new one by the model, which is then stored.
+fn summary_of_model(request: &Request<'_>, llm: &str) -> Option<Summary> {
+    let key = (!request.several).then(|| cache::key(request, llm));
+    let earlier = key.as_ref().and_then(|key| {
+        let same = cache::get(key).map(|found| Summary { cached: Some(CacheHit::Exact), ..found });
+        same.or_else(|| semantic::find(request, llm))
+    });
+    let summary = earlier.or_else(|| model::summary(request))?;
+    counters::add(match summary.cached {
+        None => "written",
+        Some(CacheHit::Exact) => "hit.exact",
+        Some(CacheHit::Semantic(_)) => "hit.semantic",
+    });
+    if let (None, Some(key)) = (summary.cached, &key) {
+        cache::set(key, &summary, request.call.params.ttl_ms());
+        semantic::remember(request, llm, &summary);
+    }
+    Some(summary)
 }
 
 /// Returns the digest without its findings, which the short form lists separately.

@@ -49,7 +49,7 @@ fn a_paraphrased_question_reuses_the_summary() {
             (&again["cache"], &again["similarity"], asked.get()),
             (&json!("semantic"), &json!(1.0), 1)
         );
-        assert_eq!(kv::get("n:hit.semantic").unwrap().as_deref(), Some(b"1".as_slice()));
+        assert_eq!(kv::shared().get("n:hit.semantic").unwrap().as_deref(), Some(b"1".as_slice()));
     });
 }
 
@@ -92,7 +92,7 @@ fn other_differences_prevent_reuse() {
             let metadata_of_reply = of_tool(origin, &arguments, &result, &json!({}));
             assert_eq!((metadata_of_reply.get("cache"), asked.get()), (None, 2), "{why} {arguments}");
             if !why.is_empty() {
-                let counted = kv::get(&format!("n:refused.{why}")).unwrap();
+                let counted = kv::shared().get(&format!("n:refused.{why}")).unwrap();
                 assert_eq!(counted.as_deref(), Some(b"1".as_slice()), "{why}");
             }
         });
@@ -135,9 +135,12 @@ fn a_false_hit_disables_reuse_for_the_tool() {
             hits += 1;
         }
         assert!(hits < 60, "none of {hits} hits was checked");
-        assert_eq!((count.get(), kv::get("n:checked.false").unwrap().as_deref()), (2, Some(b"1".as_slice())));
+        assert_eq!(
+            (count.get(), kv::shared().get("n:checked.false").unwrap().as_deref()),
+            (2, Some(b"1".as_slice()))
+        );
         metadata(&json!({"query": "please show the late orders"}), &first);
         assert_eq!(count.get(), 3);
-        assert!(kv::get("n:refused.switched_off").unwrap().is_some());
+        assert!(kv::shared().get("n:refused.switched_off").unwrap().is_some());
     });
 }

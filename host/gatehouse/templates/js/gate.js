@@ -55,7 +55,7 @@ function guarded(work) {
       if (typeof (error?.payload ?? error)?.kind === "string") throw error;
       const frame = String(error?.stack ?? "").trim().split("\n")[0].replace("(/", "(").trim();
       const what = [String(error).replace(/\.$/, "").slice(0, 500), frame].filter(Boolean).join(", ");
-      throw fault("internal", `Gate '{{name}}' failed: ${what}.`, "This is a bug in the gate.");
+      throw fault("internal", `gate '{{name}}' failed: ${what}`, "This is a bug in the gate.");
     }
   };
 }

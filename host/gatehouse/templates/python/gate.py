@@ -37,7 +37,7 @@ def faults(export):
                 code = frame.tb_frame.f_code
                 places.insert(0, f"{os.path.basename(code.co_filename)}:{frame.tb_lineno} in {code.co_name}")
                 frame = frame.tb_next
-            message = f"Gate '{{name}}' failed: {what}, at {', '.join(places[:MAX_FRAMES])}."
+            message = f"gate '{{name}}' failed: {what}, at {', '.join(places[:MAX_FRAMES])}"
             raise Err(Fault(FaultKind.INTERNAL, message, "This is a bug in the gate.", False)) from None
 
     return guarded

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 
 use crate::params::longest_fitting;
 
-pub(crate) struct CheckedText {
+pub(crate) struct SupportedText {
     pub(crate) text: String,
     pub(crate) dropped: usize,
 }
 
 /// Removes statements that the document does not support.
-pub(crate) fn check_text(text: &str, document: &str) -> CheckedText {
+pub(crate) fn drop_unsupported(text: &str, document: &str) -> SupportedText {
     let known = DocumentTerms::new(document);
     let mut supported = String::new();
     let mut dropped = 0;
@@ -31,7 +31,7 @@ pub(crate) fn check_text(text: &str, document: &str) -> CheckedText {
             }
         }
     }
-    CheckedText { text: supported.trim_end().to_owned(), dropped }
+    SupportedText { text: supported.trim_end().to_owned(), dropped }
 }
 
 /// Returns the longest prefix of whole statements that `fits` accepts.

@@ -1,6 +1,6 @@
 //! Tests of the check of a model's text against the document.
 
-use crate::facts::{check_text, keep_supported};
+use crate::grounding::{drop_unsupported, keep_supported};
 
 const DOCUMENT: &str = "PEST++ runs 1,024 models (3.5 GB each) on a GPU. Set `NOPTMAX = 30` in control_file.pst.\n\
                         The Kalman filter of Smith's team is 32-bit.\n```\nrun  --now\n```\n";
@@ -16,7 +16,7 @@ fn supported_statements_stay() {
         "## What to set",
         "```\nrun --now\n```\n",
     ] {
-        assert_eq!(check_text(good, DOCUMENT).dropped, 0, "{good}");
+        assert_eq!(drop_unsupported(good, DOCUMENT).dropped, 0, "{good}");
     }
 }
 
@@ -31,10 +31,10 @@ fn unsupported_statements_are_dropped() {
         "```\nrun --never\n```\n",
         "## Version 2",
     ] {
-        let checked = check_text(bad, DOCUMENT);
+        let checked = drop_unsupported(bad, DOCUMENT);
         assert_eq!((checked.dropped, checked.text.as_str()), (1, ""), "{bad}");
     }
-    let mixed = check_text("It runs models. It was made in 1988. It is 32-bit.\nLine two.\n", DOCUMENT);
+    let mixed = drop_unsupported("It runs models. It was made in 1988. It is 32-bit.\nLine two.\n", DOCUMENT);
     assert_eq!((mixed.text.as_str(), mixed.dropped), ("It runs models. It is 32-bit.\nLine two.", 1));
 }
 
