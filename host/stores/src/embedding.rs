@@ -6,10 +6,7 @@
 mod pass;
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -20,7 +17,6 @@ use gatehouse_core::{
         Embedder,
         embed::{EmbeddingPurpose, EmbeddingVector},
     },
-    search::embedded::EMBEDDED_TEXT_VERSION,
 };
 use tokio::time::timeout;
 
@@ -100,11 +96,7 @@ impl EmbeddingTask {
         store: Arc<dyn VectorStore>,
         texts: Arc<dyn TextSource>,
     ) -> Self {
-        let worker = embedder.map(|embedder| {
-            // The embedded text determines a vector as much as the model does.
-            let name = format!("{} recipe {EMBEDDED_TEXT_VERSION}", embedder.model());
-            Worker::new(EmbeddingJob { embedder, name, store, texts, dimension: AtomicUsize::new(0) })
-        });
+        let worker = embedder.map(|embedder| Worker::new(EmbeddingJob::new(embedder, store, texts)));
         Self { worker }
     }
 
@@ -134,7 +126,7 @@ impl EmbeddingTask {
         }
         match query(worker, text).await {
             Ok(values) => {
-                let model = worker.job().name.clone();
+                let model = worker.job().searched_model().await.to_owned();
                 (values.map(|values| QueryVector { model, values }), None)
             }
             Err(fault) => {

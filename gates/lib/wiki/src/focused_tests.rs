@@ -81,7 +81,7 @@ impl FocusedGateTests {
             let reply = host.run(|| self.call(json!({"query": "why"}), params)).unwrap();
             let text = reply.text();
             let head = format!(
-                "# {}: \"why\"\n\n**Best fit:** good\nFound **5** relevant pages:\n\n---\n\n## [1] Cache_Invalidation\n",
+                "# {}: \"why\"\n\n**Verdict:** fits\nFound **5** relevant pages:\n\n---\n\n## [1] Cache_Invalidation\n",
                 self.heading
             );
             assert!(text.starts_with(&head), "{text}");

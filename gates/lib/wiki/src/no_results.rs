@@ -28,7 +28,7 @@ pub(crate) fn text(view: &SearchView, query: &PageQuery, found: &SearchResults, 
     if !near.is_empty() {
         let ids = near.iter().take(MAX_NEAR).map(|hit| code(&one_line(&hit.id, 300)));
         let ids = ids.collect::<Vec<_>>().join(", ");
-        out += &format!("No good match. Nearest, but unrelated: {ids}\n\n");
+        out += &format!("Nothing fits. Nearest: {ids}\n\n");
     }
     if let Some(note) = &found.note {
         out += &format!("{}\n\n", render_note(note));

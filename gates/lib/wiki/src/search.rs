@@ -139,7 +139,7 @@ pub(crate) fn shorten_query(query: &str) -> String {
 fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Option<&str>) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, shorten_query(&found.query));
     out += &no_results::missing_names(found);
-    out += &format!("**Best fit:** {}\n", best_fit(hits));
+    out += &format!("**Verdict:** {}\n", verdict(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
     if let Some(model) = reranked_by {
         out +=
@@ -155,15 +155,15 @@ fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Opt
     out
 }
 
-/// Scores are comparable only within one search, so replies describe the fit in words.
-fn best_fit(hits: &[Hit]) -> &'static str {
+/// Scores are comparable only within one search, so replies begin with a verdict.
+fn verdict(hits: &[Hit]) -> &'static str {
     let has = |fit| hits.iter().any(|hit| hit.fit == fit);
     if has(Fit::Names) {
-        "names the query"
+        "fits by name"
     } else if has(Fit::Good) {
-        "good"
+        "fits"
     } else {
-        "weak; may not answer the query"
+        "may fit"
     }
 }
 

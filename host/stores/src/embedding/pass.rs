@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -15,8 +15,9 @@ use gatehouse_core::{
         Embedder,
         embed::{EmbeddingPurpose, EmbeddingVector},
     },
+    search::embedded::EMBEDDED_TEXT_VERSION,
 };
-use tokio::time::timeout;
+use tokio::{sync::OnceCell, time::timeout};
 
 use super::{NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
 use crate::worker::{PassOutcome, WorkerJob};
@@ -35,6 +36,12 @@ pub(super) struct EmbeddingJob {
     pub(super) texts: Arc<dyn TextSource>,
     /// Dimension of the vectors. 0 if unknown.
     pub(super) dimension: AtomicUsize,
+    /// Name of the model's earlier edition, as in [`Embedder::earlier_edition`].
+    earlier: Option<String>,
+    /// True if all items had a vector of the earlier edition, and some none of this one, when first asked.
+    earlier_is_complete: OnceCell<bool>,
+    /// True once a pass has given every item a vector.
+    complete: AtomicBool,
 }
 
 #[async_trait]
@@ -47,6 +54,8 @@ impl WorkerJob for EmbeddingJob {
     }
 
     async fn pass(&self) -> Result<PassOutcome, Fault> {
+        // Decides which vectors searches use before the first new one is stored.
+        self.searched_model().await;
         let (mut after, mut first) = (None, Ok(PassOutcome::Complete));
         loop {
             let batch = self.store.waiting(&self.model(), after.as_ref(), BATCH_SIZE).await?;
@@ -60,11 +69,57 @@ impl WorkerJob for EmbeddingJob {
                 first = first.and(Err(fault));
             }
         }
+        if first.is_ok() {
+            self.complete.store(true, Ordering::Relaxed);
+        }
         first
     }
 }
 
 impl EmbeddingJob {
+    pub(super) fn new(
+        embedder: Arc<dyn Embedder>,
+        store: Arc<dyn VectorStore>,
+        texts: Arc<dyn TextSource>,
+    ) -> Self {
+        // The embedded text determines a vector as much as the model does.
+        let stored_name = |model: &str| format!("{model} recipe {EMBEDDED_TEXT_VERSION}");
+        Self {
+            name: stored_name(embedder.model()),
+            earlier: embedder.earlier_edition().map(stored_name),
+            embedder,
+            store,
+            texts,
+            dimension: AtomicUsize::new(0),
+            earlier_is_complete: OnceCell::new(),
+            complete: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the model whose vectors a search uses: the earlier edition while it alone has all vectors.
+    pub(super) async fn searched_model(&self) -> &str {
+        match &self.earlier {
+            Some(earlier)
+                if !self.complete.load(Ordering::Relaxed) && self.searches_earlier(earlier).await =>
+            {
+                earlier
+            }
+            _ => &self.name,
+        }
+    }
+
+    async fn searches_earlier(&self, earlier: &str) -> bool {
+        let is_waiting = async |name: &str| {
+            let model = VectorModel { name: name.to_owned(), dimension: None };
+            self.store.waiting(&model, None, 1).await.map(|items| !items.is_empty())
+        };
+        let asked = self.earlier_is_complete.get_or_try_init(|| async {
+            Ok::<_, Fault>(is_waiting(&self.name).await? && !is_waiting(earlier).await?)
+        });
+        // The search that follows reports the fault of a store that cannot be read.
+        asked.await.is_ok_and(|earlier| *earlier)
+    }
+
     pub(super) fn model(&self) -> VectorModel {
         let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
         VectorModel { name: self.name.clone(), dimension }
