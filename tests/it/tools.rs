@@ -94,7 +94,7 @@ fn search_reads_as_documented() {
     let result = client.call("search_knowledge", json!({"query": "circuit breaker", "top_k": 3}));
     let text = text_of(&result);
     assert!(
-        text.starts_with("# Search Results for: \"circuit breaker\"\n\n**Best fit:** ")
+        text.starts_with("# Search Results for: \"circuit breaker\"\n\n**Verdict:** ")
             && text.contains("\nFound **3** relevant pages:\n"),
         "{text}"
     );

@@ -221,7 +221,7 @@ fn no_results(
     );
     let nearest: Vec<String> = result.hits.iter().map(|hit| code(&one_line(&hit.path, 300))).collect();
     if !nearest.is_empty() {
-        content += &format!("- The nearest documents, which do not fit: {}\n", nearest.join(", "));
+        content += &format!("- The nearest documents (none fits): {}\n", nearest.join(", "));
     }
     content += "- Terms from the guide below, or fewer and broader terms\n- The other search_type\n";
     let others: Vec<String> = all

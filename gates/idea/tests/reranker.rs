@@ -83,7 +83,7 @@ fn the_model_orders_twice_as_many_pages_as_are_shown() {
     assert_eq!(order(&reply), expected);
     assert_eq!(data(&reply)["reranked_by"], "test/model-1");
     let text = reply.text();
-    let head = "# Idea Search: \"why\"\n\n**Best fit:** good\nFound **3** relevant pages:\n\n\
+    let head = "# Idea Search: \"why\"\n\n**Verdict:** fits\nFound **3** relevant pages:\n\n\
                 Ordered by `test/model-1`; each score averages the engine's score and this rank.\n\n---\n\n## [1] P6\n";
     assert!(text.starts_with(head), "{text}");
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use gatehouse_sdk::{
     Call, Count, Fault, Reply, Tool,
-    servers::{self, MetricsFilter, ToolHit, ToolSearch},
+    servers::{self, Fit, MetricsFilter, ToolHit, ToolSearch},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::{
     metrics,
     params::SearchMode,
     reply_format,
-    search::{Twin, TwinGroup, group_twins, with_server, with_twins},
+    search::{Twin, TwinGroup, Verdict, group_twins, rank, with_server, with_twins},
 };
 
 const MAX_RECOMMENDATIONS: u32 = 20;
@@ -103,17 +103,19 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     // Without a readable ledger, the reply has only the recommendations.
     let first = candidates.first().map(|best| alternatives::related(&best.hit.server, &best.hit.name));
     let related = first.and_then(Result::ok).unwrap_or_default();
-    let mut lines: Vec<String> = candidates
-        .iter()
-        .map(|candidate| {
-            let tool = with_server(&candidate.hit.server, &candidate.hit.signature);
-            let line = format!("{tool} [{}]", reason(candidate));
-            with_twins(line, &candidate.twins)
-        })
-        .collect();
-    if lines.is_empty() {
-        lines.push("No tool fits.".into());
-    }
+    // A tool that the model chose fits, whatever the search says.
+    let fit = |candidate: &RecommendCandidate| {
+        if candidate.reason.is_some() { Fit::Good } else { candidate.hit.fit }
+    };
+    let verdict = Verdict::new(candidates.iter().map(fit));
+    let mut lines = vec![verdict.heading(candidates.is_empty()).to_owned()];
+    lines.extend(candidates.iter().map(|candidate| {
+        let mut line = with_server(&candidate.hit.server, &candidate.hit.signature);
+        if let Some(remark) = remark(candidate) {
+            line += &format!(" [{remark}]");
+        }
+        verdict.mark(with_twins(line, &candidate.twins), fit(candidate))
+    }));
     lines.extend(related.iter().map(alternatives::related_line));
     if search_mode == "hybrid_fallback" {
         lines.push("No language model could choose; ordered by fit and record (hybrid_fallback).".into());
@@ -146,21 +148,31 @@ fn with_records(call: &Call<Params>, hits: Vec<ToolHit>) -> Vec<RecommendCandida
         .collect()
 }
 
-/// Sorts by a score that is half similarity alone. A tool without calls counts as candidate with a success rate of 50 %.
+/// Sorts by fit, then by a score that is half similarity alone. A tool without calls counts as one with a success rate
+/// of 50 %.
 fn sort_by_record(candidates: &mut [RecommendCandidate]) {
     let score =
         |tool: &RecommendCandidate| tool.hit.score * (1.0 + tool.record.map_or(0.5, |(_, rate)| rate)) / 2.0;
-    candidates.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    candidates
+        .sort_by(|a, b| rank(b.hit.fit).cmp(&rank(a.hit.fit)).then_with(|| score(b).total_cmp(&score(a))));
+}
+
+/// Returns what the line of a tool says in brackets: the model's reason, or how its calls went.
+fn remark(candidate: &RecommendCandidate) -> Option<String> {
+    let record = |(calls, rate): (u64, f64)| format!("{:.0} % of {calls} calls succeeded", rate * 100.0);
+    candidate.reason.clone().or_else(|| candidate.record.map(record))
 }
 
 fn reason(candidate: &RecommendCandidate) -> String {
-    if let Some(reason) = &candidate.reason {
-        return reason.clone();
-    }
-    let fit = format!("{:.0} % match", candidate.hit.score * 100.0);
-    match candidate.record {
-        Some((calls, rate)) => format!("{fit}; {:.0} % of {calls} calls succeeded", rate * 100.0),
-        None => fit,
+    let fit = match candidate.hit.fit {
+        Fit::Names | Fit::Good => "fits",
+        Fit::Weak => "may fit",
+        Fit::Nothing => "does not fit",
+    };
+    match remark(candidate) {
+        Some(remark) if candidate.reason.is_some() => remark,
+        Some(remark) => format!("{fit}; {remark}"),
+        None => fit.into(),
     }
 }
 

@@ -32,10 +32,10 @@ struct SearchHit {
     server: String,
     tool: String,
     description: String,
-    /// 0 to 1.
+    /// 0 to 1, relative to the best.
     similarity: f64,
-    /// False if it is only the nearest.
-    fits: bool,
+    /// names, good, weak or nothing.
+    fit: &'static str,
     signature: String,
     /// Absent if the tool no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ impl From<TwinGroup> for CategorizedHit {
     }
 }
 
-/// Formats one line per hit, and then notes. The category `other` is omitted because it says nothing.
+/// Formats the verdict, one line per hit, and then notes. The category `other` is omitted because it says nothing.
 fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&String>) -> String {
     let line = |CategorizedHit { hit, twins, category }: &CategorizedHit| {
         let line = with_server(&hit.server, &hit.signature);
@@ -104,11 +104,9 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
         };
         with_twins(line, twins)
     };
-    let mut lines: Vec<String> = hits.iter().map(line).collect();
-    if hits.iter().all(|found| found.hit.fit == Fit::Weak) {
-        let note = if lines.is_empty() { "No tool fits." } else { "No tool fits well. The nearest:" };
-        lines.insert(0, note.into());
-    }
+    let verdict = Verdict::new(hits.iter().map(|found| found.hit.fit));
+    let mut lines = vec![verdict.heading(hits.is_empty()).to_owned()];
+    lines.extend(hits.iter().map(|found| verdict.mark(line(found), found.hit.fit)));
     if hits.is_empty() {
         lines.extend(reply_format::hint(LIST, |list| format!("{list} lists the servers.")));
     }
@@ -117,6 +115,48 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
     }
     lines.extend(note.cloned());
     lines.join("\n")
+}
+
+/// The best fit of the hits, which begins a reply.
+#[derive(Clone, Copy)]
+pub(crate) struct Verdict(Option<Fit>);
+
+impl Verdict {
+    pub(crate) fn new(fits: impl Iterator<Item = Fit>) -> Self {
+        Self(fits.map(without_name).max_by_key(|fit| rank(*fit)))
+    }
+
+    pub(crate) fn heading(self, is_empty: bool) -> &'static str {
+        match self.0 {
+            Some(Fit::Names | Fit::Good) => "Fits:",
+            Some(Fit::Weak) => "May fit:",
+            _ if is_empty => "Nothing fits.",
+            _ => "Nothing fits. Nearest:",
+        }
+    }
+
+    /// Marks the line of a hit that fits less than the heading says.
+    pub(crate) fn mark(self, line: String, fit: Fit) -> String {
+        let fit = without_name(fit);
+        match fit {
+            _ if Some(fit) == self.0 => line,
+            Fit::Weak => format!("{line} [may fit]"),
+            _ => format!("{line} [does not fit]"),
+        }
+    }
+}
+
+fn without_name(fit: Fit) -> Fit {
+    if fit == Fit::Names { Fit::Good } else { fit }
+}
+
+/// Orders fits: a higher number fits better.
+pub(crate) fn rank(fit: Fit) -> u8 {
+    match fit {
+        Fit::Names | Fit::Good => 2,
+        Fit::Weak => 1,
+        Fit::Nothing => 0,
+    }
 }
 
 /// Formats a tool, as in `git: status(path: string) Shows the state.`
@@ -136,7 +176,7 @@ fn hit(CategorizedHit { hit, twins, category }: CategorizedHit) -> SearchHit {
         tool: name,
         description: brief,
         similarity: reply_format::two_places(score),
-        fits: fit != Fit::Weak,
+        fit: fit.name(),
         signature,
         category,
         twins,

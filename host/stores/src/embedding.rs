@@ -2,11 +2,13 @@
 //!
 //! Each store has one task. It sleeps until a caller reports work, embeds waiting items in batches and stores each
 //! batch, so finished batches survive a crash. After a failure it retries with a pause that doubles.
+//!
+//! Longer than 300 lines because the task and the vectors that a search uses meanwhile depend on each other.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -20,7 +22,7 @@ use gatehouse_core::{
     },
     search::embedded::EMBEDDED_TEXT_VERSION,
 };
-use tokio::time::timeout;
+use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
     engine::{EmbeddingHealth, QueryVector, StoreHealth},
@@ -91,11 +93,7 @@ impl EmbeddingTask {
         store: Arc<dyn VectorStore>,
         texts: Arc<dyn TextSource>,
     ) -> Self {
-        let worker = embedder.map(|embedder| {
-            // The embedded text determines a vector as much as the model does.
-            let name = format!("{} recipe {EMBEDDED_TEXT_VERSION}", embedder.model());
-            Worker::new(EmbeddingJob { embedder, name, store, texts, dimension: AtomicUsize::new(0) })
-        });
+        let worker = embedder.map(|embedder| Worker::new(EmbeddingJob::new(embedder, store, texts)));
         Self { worker }
     }
 
@@ -128,7 +126,7 @@ impl EmbeddingTask {
         }
         match query(worker, text).await {
             Ok(values) => {
-                let model = worker.job().name.clone();
+                let model = worker.job().searched_model().await.to_owned();
                 (values.map(|values| QueryVector { model, values }), None)
             }
             Err(fault) => {
@@ -188,6 +186,12 @@ struct EmbeddingJob {
     texts: Arc<dyn TextSource>,
     /// Dimension of the vectors. 0 if unknown.
     dimension: AtomicUsize,
+    /// Name of the model's earlier edition, as in [`Embedder::earlier_edition`].
+    earlier: Option<String>,
+    /// True if all items had a vector of the earlier edition, and some none of this one, when first asked.
+    earlier_is_complete: OnceCell<bool>,
+    /// True once a pass has given every item a vector.
+    complete: AtomicBool,
 }
 
 #[async_trait]
@@ -200,6 +204,8 @@ impl WorkerJob for EmbeddingJob {
     }
 
     async fn pass(&self) -> Result<PassOutcome, Fault> {
+        // Decides which vectors searches use before the first new one is stored.
+        self.searched_model().await;
         let (mut after, mut first) = (String::new(), Ok(PassOutcome::Complete));
         loop {
             let batch = self.store.waiting(&self.model(), &after, BATCH_SIZE).await?;
@@ -213,11 +219,53 @@ impl WorkerJob for EmbeddingJob {
                 first = first.and(Err(fault));
             }
         }
+        if first.is_ok() {
+            self.complete.store(true, Ordering::Relaxed);
+        }
         first
     }
 }
 
 impl EmbeddingJob {
+    fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn VectorStore>, texts: Arc<dyn TextSource>) -> Self {
+        // The embedded text determines a vector as much as the model does.
+        let stored_name = |model: &str| format!("{model} recipe {EMBEDDED_TEXT_VERSION}");
+        Self {
+            name: stored_name(embedder.model()),
+            earlier: embedder.earlier_edition().map(stored_name),
+            embedder,
+            store,
+            texts,
+            dimension: AtomicUsize::new(0),
+            earlier_is_complete: OnceCell::new(),
+            complete: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the model whose vectors a search uses: the earlier edition while it alone has all vectors.
+    async fn searched_model(&self) -> &str {
+        match &self.earlier {
+            Some(earlier)
+                if !self.complete.load(Ordering::Relaxed) && self.searches_earlier(earlier).await =>
+            {
+                earlier
+            }
+            _ => &self.name,
+        }
+    }
+
+    async fn searches_earlier(&self, earlier: &str) -> bool {
+        let is_waiting = async |name: &str| {
+            let model = VectorModel { name: name.to_owned(), dimension: None };
+            self.store.waiting(&model, "", 1).await.map(|items| !items.is_empty())
+        };
+        let asked = self.earlier_is_complete.get_or_try_init(|| async {
+            Ok::<_, Fault>(is_waiting(&self.name).await? && !is_waiting(earlier).await?)
+        });
+        // The search that follows reports the fault of a store that cannot be read.
+        asked.await.is_ok_and(|earlier| *earlier)
+    }
+
     fn model(&self) -> VectorModel {
         let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
         VectorModel { name: self.name.clone(), dimension }

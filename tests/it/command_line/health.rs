@@ -27,7 +27,7 @@ fn status_shows_what_is_configured_and_how_it_is() {
     );
     assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 13}));
     assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
-    let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256"});
+    let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256.2"});
     assert_eq!(told["models"], models);
     let text = run(&place, 0, &["status"]).stdout();
     assert!(text.contains("preset     full (default): 13 tools"), "{text}");

@@ -78,12 +78,12 @@ fn how_well_the_best_hit_fits_is_said_in_words_and_unknown_words_come_first() {
     let place = sample();
     let mut client = Client::start(&place, "full");
     let text = client.text("search_knowledge", json!({"query": "Circuit_Breaking"}));
-    assert!(text.contains("\n\n**Best fit:** names the query\nFound **"), "{text}");
+    assert!(text.contains("\n\n**Verdict:** fits by name\nFound **"), "{text}");
     let text = client.text("search_knowledge", json!({"query": "circuit breaking frobnicate"}));
     let (missed, hits) = (text.find("No page contains: frobnicate"), text.find("## [1] "));
-    assert!(missed.is_some() && missed < hits && missed < text.find("**Best fit:** "), "{text}");
+    assert!(missed.is_some() && missed < hits && missed < text.find("**Verdict:** "), "{text}");
     let text = client.text("search_knowledge", json!({"query": "recipe for sourdough bread with rye"}));
-    assert!(text.starts_with("No pages found for: ") || text.contains("**Best fit:** weak"), "{text}");
+    assert!(text.starts_with("No pages found for: ") || text.contains("**Verdict:** may fit"), "{text}");
 }
 
 #[test]

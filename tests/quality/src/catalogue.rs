@@ -11,8 +11,8 @@ use gatehouse_core::{
     search::{
         RowSet, dense,
         tools::{
-            ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegment, ToolSegments, embedded_tool,
-            query_parts,
+            MatchEvidence, ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegment, ToolSegments,
+            embedded_tool, query_parts,
         },
     },
 };
@@ -20,17 +20,14 @@ use gatehouse_text::LocalEmbedder;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    sets::{Question, Tool},
-    tools::held_out,
-};
+use crate::sets::{Question, Tool};
 
 const DEFAULT: usize = 10;
 
 /// A question that no tool answers.
 #[derive(Deserialize)]
 pub(crate) struct Asking {
-    q: String,
+    pub(crate) q: String,
 }
 
 pub(crate) struct Catalogue {
@@ -85,33 +82,34 @@ impl Catalogue {
     }
 
     fn search(&self, question: &str, limit: usize) -> ToolMatches {
-        self.asked(question, |tools, texts| {
+        self.ask(question, true, |tools, texts| {
             tools.search(&ToolSearch { queries: texts, allowed: &self.all, limit, min_score: 0.0 })
         })
     }
 
-    /// Returns the best ten before the cutoff.
-    fn uncut(&self, question: &str) -> Vec<String> {
-        let all = self.asked(question, |tools, texts| {
-            tools.rank(&ToolSearch { queries: texts, allowed: &self.all, limit: DEFAULT, min_score: 0.0 })
-        });
-        self.told(&all.tools[..all.tools.len().min(DEFAULT)])
+    /// Returns the evidence for the five nearest tools, by text of the question.
+    pub(crate) fn evidence(&self, question: &str, with_vectors: bool) -> Vec<Vec<MatchEvidence>> {
+        let allowed = &self.all;
+        self.ask(question, with_vectors, |tools, texts| {
+            tools.evidence(&ToolSearch { queries: texts, allowed, limit: DEFAULT, min_score: 0.0 }, 5)
+        })
     }
 
     fn told(&self, found: &[ToolMatch]) -> Vec<String> {
         self.once(&found.iter().map(|tool| self.ids[tool.tool].clone()).collect::<Vec<_>>())
     }
 
-    fn asked(
+    fn ask<T>(
         &self,
         question: &str,
-        search: impl Fn(&ToolSegments<'_>, &[ToolQuery<'_>]) -> ToolMatches,
-    ) -> ToolMatches {
+        with_vectors: bool,
+        search: impl Fn(&ToolSegments<'_>, &[ToolQuery<'_>]) -> T,
+    ) -> T {
         let tools = ToolSegments::new(self.segments.iter().collect());
         let texts: Vec<ToolQuery<'_>> = query_parts(question)
             .into_iter()
             .map(|text| {
-                let vector = LocalEmbedder.vector(text);
+                let vector = LocalEmbedder.question_vector(text).filter(|_| with_vectors);
                 let near = |tool: &Option<Vec<f32>>| dense::cosine(vector.as_ref()?, tool.as_ref()?);
                 ToolQuery { text, cosines: self.vectors.iter().map(near).collect() }
             })
@@ -119,29 +117,37 @@ impl Catalogue {
         search(&tools, &texts)
     }
 
-    /// Counts how often the search reports that no tool fits, for unrelated questions and for answerable ones, and the
-    /// median hits per reply. Uses the held-out halves.
-    pub(crate) fn fits(&self, set: &str, questions: &[Question], elsewhere: &[Asking]) -> Value {
-        let others: Vec<ToolMatches> =
-            elsewhere.iter().skip(1).step_by(2).map(|asking| self.search(&asking.q, DEFAULT)).collect();
-        let nothing = |found: &&ToolMatches| found.tools.iter().all(|tool| tool.fit == MatchQuality::Weak);
-        let (mut own, mut own_nothing, mut empty, mut lost, mut hits) = (0, 0, 0, 0, Vec::new());
-        for question in questions.iter().filter(|question| held_out(question)) {
+    /// Counts the verdicts on unrelated questions and on answerable ones, and the median hits per reply.
+    pub(crate) fn fits<'a>(
+        &self,
+        set: &str,
+        questions: impl Iterator<Item = &'a Question>,
+        elsewhere: impl Iterator<Item = &'a Asking>,
+    ) -> Value {
+        let fits = |found: &ToolMatches| {
+            found.tools.iter().any(|tool| matches!(tool.fit, MatchQuality::Names | MatchQuality::Good))
+        };
+        let nothing = |found: &ToolMatches| found.tools.iter().all(|tool| tool.fit == MatchQuality::Nothing);
+        let (mut unrelated, mut unrelated_fits, mut unrelated_nothing) = (0, 0, 0);
+        for asking in elsewhere {
+            let found = self.search(&asking.q, DEFAULT);
+            unrelated += 1;
+            unrelated_fits += usize::from(fits(&found));
+            unrelated_nothing += usize::from(nothing(&found));
+        }
+        let (mut own, mut own_fits, mut own_nothing, mut hits) = (0, 0, 0, Vec::new());
+        for question in questions {
             let found = self.search(&question.q, DEFAULT);
             own += 1;
-            own_nothing += usize::from(nothing(&&found));
-            empty += usize::from(found.tools.is_empty());
+            own_fits += usize::from(fits(&found));
+            own_nothing += usize::from(nothing(&found));
             hits.push(found.tools.len());
-            let right = self.once(&question.rel);
-            let has = |ids: &[String]| ids.iter().any(|id| right.contains(id));
-            lost += usize::from(has(&self.uncut(&question.q)) && !has(&self.told(&found.tools)));
         }
         hits.sort_unstable();
         json!({
-            "document": format!("tools: {set}"), "elsewhere": others.len(),
-            "elsewhere_nothing": others.iter().filter(nothing).count(),
-            "elsewhere_empty": others.iter().filter(|found| found.tools.is_empty()).count(),
-            "own": own, "own_nothing": own_nothing, "own_empty": empty, "own_lost": lost, "hits": hits.get(hits.len() / 2),
+            "document": format!("tools: {set}"), "elsewhere": unrelated, "elsewhere_fits": unrelated_fits,
+            "elsewhere_nothing": unrelated_nothing, "own": own, "own_fits": own_fits, "own_nothing": own_nothing,
+            "hits": hits.get(hits.len() / 2),
         })
     }
 }

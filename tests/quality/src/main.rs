@@ -5,6 +5,7 @@
 //! not part of the repository; missing sets are reported as skipped. Other modes:
 //!
 //! - `--tools` before these options: tool search only
+//! - `--verdict` before these options: the weights of the tool search's verdict
 //! - `--times FOLDER`, `--digests FOLDER`, `--tool-times`: time of extracts, digests and tool searches
 //! - `--results FOLDER`: facts that summaries of the results retain
 //! - `--tokens FILE`: token counts of texts
@@ -14,12 +15,14 @@ mod catalogue;
 mod digests;
 mod documents;
 mod knowledge;
+mod languages;
 mod recall;
 mod results;
 mod sets;
 mod times;
 mod tool_times;
 mod tools;
+mod verdict;
 
 use std::path::PathBuf;
 
@@ -58,8 +61,14 @@ async fn main() -> Result<()> {
     }
     if arguments.next_if_eq("--tools").is_some() {
         let mut results = Results::default();
-        tools::run(&parse(arguments)?, &mut results)?;
+        let places = parse(arguments)?;
+        tools::run(&places, &mut results)?;
+        languages::run(&places, &mut results)?;
         println!("{}", serde_json::to_string_pretty(&measured(results))?);
+        return Ok(());
+    }
+    if arguments.next_if_eq("--verdict").is_some() {
+        println!("{}", serde_json::to_string_pretty(&verdict::run(&parse(arguments)?)?)?);
         return Ok(());
     }
     if arguments.next_if_eq("--digests").is_some() {
@@ -84,6 +93,7 @@ async fn main() -> Result<()> {
     let mut results = Results::default();
     knowledge::run(&places, &mut results).await?;
     tools::run(&places, &mut results)?;
+    languages::run(&places, &mut results)?;
     documents::run(&places.queries, &places.documents, &mut results)?;
     println!("{}", serde_json::to_string_pretty(&measured(results))?);
     Ok(())

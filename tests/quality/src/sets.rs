@@ -42,6 +42,10 @@ pub(crate) fn lines<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>> {
 }
 
 pub(crate) fn tools(file: &Path) -> Result<ToolSet> {
+    json(file)
+}
+
+pub(crate) fn json<T: DeserializeOwned>(file: &Path) -> Result<T> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a set of tools", file.display()))
+    serde_json::from_str(&text).with_context(|| format!("{} is not a set of questions", file.display()))
 }

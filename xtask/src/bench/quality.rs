@@ -200,17 +200,25 @@ fn policies(measured: &Value) -> Vec<[String; 8]> {
     lines
 }
 
-/// Rows for the questions that get no answer from a document or match no tool, and for those whose answer the tool list
-/// cuts off.
-fn fits(measured: &Value) -> Vec<[String; 4]> {
-    let head = ["document", "unrelated questions unanswered", "own questions unanswered", "answer cut off"];
+/// Rows for the verdicts on a document's or catalog's own questions and on unrelated ones.
+fn fits(measured: &Value) -> Vec<[String; 5]> {
+    let head = ["document", "unrelated: nothing fits", "own: nothing fits", "unrelated: fits", "own: fits"];
     let mut lines = vec![head.map(str::to_owned)];
     for row in measured["fits"].as_array().into_iter().flatten() {
         let name = row["document"].as_str().unwrap_or_default().to_owned();
-        let of = |count: &str, all: &str| format!("{} of {}", row[count], row[all]);
-        let cut =
-            row["own_lost"].as_u64().map_or_else(String::new, |lost| format!("{lost} of {}", row["own"]));
-        lines.push([name, of("elsewhere_nothing", "elsewhere"), of("own_nothing", "own"), cut]);
+        let of = |count: &str, all: &str| match &row[count] {
+            Value::Null => String::new(),
+            count => format!("{count} of {}", row[all]),
+        };
+        let [unrelated_nothing, own_nothing] =
+            [of("elsewhere_nothing", "elsewhere"), of("own_nothing", "own")];
+        lines.push([
+            name,
+            unrelated_nothing,
+            own_nothing,
+            of("elsewhere_fits", "elsewhere"),
+            of("own_fits", "own"),
+        ]);
     }
     lines
 }

@@ -108,7 +108,7 @@ fn an_empty_result_has_the_guide_and_suggestions() {
             text.starts_with("No document of `manual` answers: \"how to calibrate\"\n\nTry:\n"),
             "{text}"
         );
-        assert_eq!(text.contains("which do not fit: `far.md`"), near, "{text}");
+        assert_eq!(text.contains("(none fits): `far.md`"), near, "{text}");
         assert!(text.contains("- Another repository: `other`\n") && text.contains("Look for calibration."));
         assert!(text.contains("In no document: calibrate.") && text.contains("3 documents have no vectors"));
         let data = data(TOOL, &reply);

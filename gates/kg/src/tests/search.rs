@@ -19,7 +19,7 @@ fn reply_reads_as_specified() {
     let expected = "\
 # Search Results for: \"when to drop a cache\"
 
-**Best fit:** good
+**Verdict:** fits
 Found **2** relevant pages:
 
 ---
@@ -159,18 +159,18 @@ fn the_fit_and_missing_terms_come_first() {
         |fits| found(fits).run(|| call(TOOL, json!({"query": "q", "domains": ["Cachng", "x"]}))).unwrap();
     let missed = "No page contains: frobnicate\nNo page has the domain 'Cachng'; nearest: Caching\n\n";
     for (fits, words) in [
-        (&[Fit::Good, Fit::Names][..], "names the query"),
-        (&[Fit::Good, Fit::Weak], "good"),
-        (&[Fit::Weak], "weak; may not answer the query"),
+        (&[Fit::Good, Fit::Names][..], "fits by name"),
+        (&[Fit::Good, Fit::Weak], "fits"),
+        (&[Fit::Weak], "may fit"),
     ] {
-        let head = format!("# Search Results for: \"q\"\n\n{missed}**Best fit:** {words}\nFound **");
+        let head = format!("# Search Results for: \"q\"\n\n{missed}**Verdict:** {words}\nFound **");
         let reply = ask(fits);
         assert!(reply.text().starts_with(&head), "{}", reply.text());
         assert_eq!(data(TOOL, &reply)["unknown_domains"][0]["nearest"][0], "Caching");
     }
     let reply = ask(&[Fit::Nothing, Fit::Nothing]);
     let head = format!(
-        "No pages found for: \"q\"\n\n{missed}No good match. Nearest, but unrelated: \
+        "No pages found for: \"q\"\n\n{missed}Nothing fits. Nearest: \
          `Principle/Acme_Cache_Invalidation`, `Principle/Acme_Cache_Invalidation`\n\nTry:\n"
     );
     assert!(reply.text().starts_with(&head), "{}", reply.text());

@@ -118,7 +118,7 @@ pub(crate) fn ranked_search<R: FnOnce(&mut Vec<Hit>, usize) -> Option<String>>(
 fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Option<&str>) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, one_line(&found.query, MAX_QUERY_CHARS));
     out += &missing_names(found);
-    out += &format!("**Best fit:** {}\n", best_fit(hits));
+    out += &format!("**Verdict:** {}\n", verdict(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
     if let Some(model) = reranked_by {
         out +=
@@ -134,15 +134,15 @@ fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Opt
     out
 }
 
-/// Scores are comparable only within one search, so replies describe the fit in words.
-fn best_fit(hits: &[Hit]) -> &'static str {
+/// Scores are comparable only within one search, so replies begin with a verdict.
+fn verdict(hits: &[Hit]) -> &'static str {
     let has = |fit| hits.iter().any(|hit| hit.fit == fit);
     if has(Fit::Names) {
-        "names the query"
+        "fits by name"
     } else if has(Fit::Good) {
-        "good"
+        "fits"
     } else {
-        "weak; may not answer the query"
+        "may fit"
     }
 }
 
@@ -197,7 +197,7 @@ fn no_results(view: &SearchView, query: &PageQuery, found: &SearchResults, near:
     if !near.is_empty() {
         let ids = near.iter().take(MAX_NEAR).map(|hit| code(&one_line(&hit.id, 300)));
         let ids = ids.collect::<Vec<_>>().join(", ");
-        out += &format!("No good match. Nearest, but unrelated: {ids}\n\n");
+        out += &format!("Nothing fits. Nearest: {ids}\n\n");
     }
     if let Some(note) = &found.note {
         out += &format!("{}\n\n", render_note(note));

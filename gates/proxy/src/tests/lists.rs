@@ -90,11 +90,11 @@ fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
     let (text, data) = answer(answers, "search_tools", json!({"query": "x"}));
     assert_eq!(
         text,
-        "git: status(path: string) Shows the state. [code]\ngit: gone(path: string) Shows the state.\n\
+        "Fits:\ngit: status(path: string) Shows the state. [code]\ngit: gone(path: string) Shows the state.\n\
          No tool has: zorp.\nNot asked yet: web."
     );
     let expected = json!({"server": "git", "tool": "status", "description": "Shows the state.",
-                          "similarity": 0.88, "fits": true, "signature": "status(path: string)", "category": "code"});
+                          "similarity": 0.88, "fit": "good", "signature": "status(path: string)", "category": "code"});
     assert_eq!(data["results"][0], expected);
     let twins = host().server_search(|_| {
         let other = ToolHit { brief: "Does it.".into(), ..hit("web", "other", 0.9) };
@@ -102,7 +102,9 @@ fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
     });
     let (text, data) = answer(twins, "search_tools", json!({"query": "x"}));
     assert!(
-        text.starts_with("git: status(path: string) Shows the state. [code] [same on web: get-status]\n"),
+        text.starts_with(
+            "Fits:\ngit: status(path: string) Shows the state. [code] [same on web: get-status]\n"
+        ),
         "{text}"
     );
     assert_eq!(data["results"][0]["twins"], json!([{"server": "web", "tool": "get-status"}]));
@@ -113,15 +115,30 @@ fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
     });
     let arguments = json!({"query": "x", "top_k": 1000, "min_similarity": 0.5, "server": "git"});
     let (text, _) = answer(nothing, "search_tools", arguments);
-    assert_eq!(text, "No tool fits.\nlist_mcp_servers lists the servers.");
-    let weak = host().server_search(|_| {
-        let mut hit = hit("git", "status", 0.9);
-        hit.fit = Fit::Weak;
-        Ok(found(vec![hit]))
-    });
-    let (text, data) = answer(weak, "search_tools", json!({"query": "red wine"}));
-    assert_eq!(text, "No tool fits well. The nearest:\ngit: status(path: string) Shows the state. [code]");
-    assert_eq!(data["results"][0]["fits"], false);
+    assert_eq!(text, "Nothing fits.\nlist_mcp_servers lists the servers.");
+    let fits = |fits: &[Fit]| {
+        let hits: Vec<ToolHit> = (fits.iter().zip(["status", "gone", "other"]))
+            .map(|(fit, name)| ToolHit { fit: *fit, ..hit("git", name, 0.9) })
+            .collect();
+        let (text, data) = answer(
+            host().server_search(move |_| Ok(found(hits.clone()))),
+            "search_tools",
+            json!({"query": "x"}),
+        );
+        let ends = text
+            .lines()
+            .map(|line| line.rsplit_once("the state.").map_or(line, |(_, end)| end).trim().to_owned());
+        (ends.collect::<Vec<_>>(), data["results"][0]["fit"].clone())
+    };
+    let (lines, fit) = fits(&[Fit::Names, Fit::Good, Fit::Nothing]);
+    assert_eq!(
+        (lines, fit),
+        (["Fits:", "", "", "[does not fit]"].map(str::to_owned).to_vec(), json!("names"))
+    );
+    let (lines, fit) = fits(&[Fit::Weak, Fit::Nothing]);
+    assert_eq!((lines, fit), (["May fit:", "", "[does not fit]"].map(str::to_owned).to_vec(), json!("weak")));
+    let (lines, fit) = fits(&[Fit::Nothing]);
+    assert_eq!((lines, fit), (["Nothing fits. Nearest:", ""].map(str::to_owned).to_vec(), json!("nothing")));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn success_rates_count_only_in_hybrid_mode() {
     assert_eq!((tools(&data), &data["search_mode"]), (vec!["log", "look", "status"], &json!("hybrid")));
     assert_eq!(
         data["recommendations"][0],
-        json!({"server": "git", "tool": "log", "reason": "80 % match; 100 % of 10 calls succeeded",
+        json!({"server": "git", "tool": "log", "reason": "fits; 100 % of 10 calls succeeded",
                "similarity": 0.8, "success_rate": 1.0})
     );
     assert!(
@@ -49,6 +49,27 @@ fn success_rates_count_only_in_hybrid_mode() {
         "{text}"
     );
     assert_eq!(data["related"][0]["tool"], "diff");
+}
+
+#[test]
+fn unrelated_tools_are_not_recommended_as_fitting() {
+    let nothing = host().server_search(|_| {
+        let mut near = hit("git", "log", 1.0);
+        near.fit = Fit::Nothing;
+        Ok(found(vec![near]))
+    });
+    let (text, data) = recommended(nothing, "semantic");
+    assert!(text.starts_with("Nothing fits. Nearest:\ngit: log("), "{text}");
+    assert_eq!(data["recommendations"][0]["reason"], "does not fit");
+    assert_eq!(recommended(host().server_search(|_| Ok(found(vec![]))), "semantic").0, "Nothing fits.");
+    let proven_but_unfit = with_hits().server_search(|_| {
+        let mut log = hit("git", "log", 0.9);
+        log.fit = Fit::Weak;
+        Ok(found(vec![log, hit("git", "status", 0.5)]))
+    });
+    let (text, data) = recommended(proven_but_unfit, "hybrid");
+    assert_eq!(tools(&data), ["status", "log"]);
+    assert!(text.contains("calls succeeded] [may fit]"), "{text}");
 }
 
 #[test]
@@ -92,5 +113,5 @@ fn an_unreadable_ledger_hides_only_success_rates() {
         .server_related(|_, _, _| Err(Fault::unavailable("no ledger")));
     let (text, data) = recommended(closed, "hybrid");
     assert_eq!(tools(&data), ["status", "log", "look"]);
-    assert!(text.starts_with("git: status(path: string) Shows the state. [90 % match]"), "{text}");
+    assert!(text.starts_with("Fits:\ngit: status(path: string) Shows the state.\n"), "{text}");
 }

@@ -18,10 +18,16 @@ pub type EmbeddingVector = Option<Vec<f32>>;
 
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Returns `provider/model`, such as `local/ghse-256`.
+    /// Returns `provider/model`, such as `local/ghse-256.2`.
     ///
     /// Vectors of different models are not comparable, so a store records this name and the dimension with them.
     fn model(&self) -> &str;
+
+    /// Returns the name of an earlier edition of the model whose vectors are close enough to compare with. A store
+    /// searches them until all items have new ones.
+    fn earlier_edition(&self) -> Option<&str> {
+        None
+    }
 
     /// Embeds each text, in order. All vectors have the same dimension.
     ///

@@ -48,6 +48,11 @@ pub fn has_other(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|c| script_kind(c) != ScriptKind::Latin)
 }
 
+/// Returns whether the text has a script that is written without spaces.
+pub fn has_spaceless(text: &str) -> bool {
+    !text.is_ascii() && text.chars().any(|c| script_kind(c) == ScriptKind::Bigrams)
+}
+
 /// Returns the n-grams of the text in lower case, separated by spaces, for an index that splits at ASCII spaces only.
 pub fn grams(text: &str) -> String {
     let mut pieces = String::new();

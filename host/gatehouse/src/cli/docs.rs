@@ -191,7 +191,7 @@ async fn search(library: &DocumentLibrary, arguments: SearchDocsArgs) -> Result<
     }
     match result.hits.first() {
         None => out::line(format!("Nothing found for \"{query}\".")),
-        Some(hit) if hit.fit == MatchQuality::Nothing => out::line("No good match; nearest documents:"),
+        Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; nearest documents:"),
         Some(_) => {}
     }
     for (index, hit) in result.hits.iter().enumerate() {

@@ -216,7 +216,7 @@ async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result
         out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
     }
     if result.hits.first().is_some_and(|hit| hit.fit == MatchQuality::Nothing) {
-        out::line("No good match; nearest pages:");
+        out::line("Nothing fits; nearest pages:");
     }
     if result.hits.is_empty() {
         out::line(format!("Nothing found for \"{}\".", arguments.query));

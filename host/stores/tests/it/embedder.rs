@@ -33,6 +33,7 @@ pub(crate) enum Vice {
 
 pub(crate) struct TestEmbedder {
     model: &'static str,
+    earlier: Option<&'static str>,
     dimension: AtomicUsize,
     vice: Mutex<Vice>,
     documents: AtomicUsize,
@@ -42,8 +43,14 @@ pub(crate) struct TestEmbedder {
 
 impl TestEmbedder {
     pub(crate) fn new(model: &'static str, dimension: usize) -> Arc<Self> {
+        Self::edition(model, None, dimension)
+    }
+
+    /// A model whose vectors are comparable with those of an earlier edition.
+    pub(crate) fn edition(model: &'static str, earlier: Option<&'static str>, dimension: usize) -> Arc<Self> {
         Arc::new(Self {
             model,
+            earlier,
             dimension: AtomicUsize::new(dimension),
             vice: Mutex::new(Vice::None),
             documents: AtomicUsize::new(0),
@@ -87,6 +94,10 @@ impl TestEmbedder {
 impl Embedder for TestEmbedder {
     fn model(&self) -> &str {
         self.model
+    }
+
+    fn earlier_edition(&self) -> Option<&str> {
+        self.earlier
     }
 
     async fn embed(

@@ -106,6 +106,11 @@ impl<'a> WordPieceVocabulary<'a> {
         None
     }
 
+    /// Returns the text of a token, without the mark of a continuation.
+    pub(super) fn piece(&self, token: u16) -> &str {
+        split(self.line(token)).1
+    }
+
     fn line(&self, number: u16) -> &str {
         let number = usize::from(number);
         let place = |at: usize| self.starts.get(at).map_or(0, |&start| start as usize);

@@ -86,7 +86,7 @@ fn the_best_pages_are_whole_within_the_budget() {
         let host = fixture::host(long()).exposes([TOOL]);
         let reply = host.run(|| call(json!({"query": "why"}), params)).unwrap();
         let text = reply.text();
-        let head = "# Some Search: \"why\"\n\n**Best fit:** good\nFound **5** relevant pages:\n\n---\n\n\
+        let head = "# Some Search: \"why\"\n\n**Verdict:** fits\nFound **5** relevant pages:\n\n---\n\n\
                     ## [1] Cache_Invalidation\n";
         assert!(text.starts_with(head), "{text}");
         let data = conformance::structured(&gate(), TOOL, &reply);

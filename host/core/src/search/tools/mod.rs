@@ -7,6 +7,7 @@
 //! quality](crate::page::MatchQuality) is absolute. Repetition and long descriptions have limited weight, because
 //! servers may write descriptions to rank higher.
 
+mod evidence;
 mod parts;
 mod rank;
 mod segment;
@@ -15,6 +16,7 @@ mod tests;
 pub mod twins;
 mod words;
 
+pub use evidence::{MEASURES, MatchEvidence, VerdictWeights};
 pub use parts::query_parts;
 pub use rank::{ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegments};
 pub use segment::{IndexedTool, ToolSegment, embedded_tool};

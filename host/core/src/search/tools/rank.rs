@@ -1,6 +1,7 @@
 //! Scores and ranks tools, and cuts off the list.
 
 use super::{
+    evidence::{MatchEvidence, verdict},
     segment::{IndexedTool, ToolSegment},
     words::{ToolLengths, WordScores},
 };
@@ -10,6 +11,7 @@ use crate::{
         NameMatch, NameQuery, RankedCandidate, RowSet,
         fuse::{share, sort_ranked},
     },
+    tool::ToolId,
 };
 
 /// Weight of words; the rest is the vector score. Tuned on half of the questions of three catalogs; docs/benchmarks.md
@@ -20,23 +22,10 @@ const WORD_WEIGHT: f64 = 0.45;
 /// over medium ones. Tuned like [`WORD_WEIGHT`].
 const PART_WEIGHT: f64 = 0.5;
 
-/// Weight of the word share, relative to the cosine and if there is no cosine.
-const WORD_SHARE_WEIGHT: f64 = 0.5;
-const WORD_SHARE_WEIGHT_ALONE: f64 = 2.0;
+/// Number of tools that are always listed.
+const MIN_LISTED: usize = 5;
 
-/// Minimum fit of a good match. With more tools, the nearest is closer to any question, so the bound rises with each
-/// doubling above [`GOOD_FIT_TOOL_COUNT`]. Tuned so that 19 of 20 unrelated questions find no good match in catalogs of
-/// 199 to 3,205 tools.
-const MIN_GOOD_FIT: f64 = 0.46;
-const GOOD_FIT_TOOL_COUNT: f64 = 500.0;
-const GOOD_FIT_PER_DOUBLING: f64 = 0.055;
-
-const MIN_WEAK_FIT: f64 = 0.3;
-
-/// Maximum number of results without a good match.
-const MAX_NEAREST: usize = 5;
-
-/// Results below this share of the best score are dropped.
+/// Further results below this share of the best score are dropped.
 const MIN_SCORE_SHARE: f64 = 0.5;
 
 /// Tools of all servers. A tool's number is its index.
@@ -73,18 +62,20 @@ pub struct ToolMatch {
     pub tool: usize,
     /// 0 to 1, comparable within one search.
     pub score: f64,
-    /// [`ToolSegments::search`] never returns [`MatchQuality::Nothing`].
+    /// [`MatchQuality::Nothing`] if it is only one of the nearest.
     pub fit: MatchQuality,
     /// True if the question is the name or its prefix.
     pub named: bool,
 }
 
-#[derive(Clone, Copy, Default)]
-struct ToolScores {
-    /// Relative to the best tool, 0 to 1.
-    share: f64,
-    /// Absolute fit, 0 to 2.
-    fit: f64,
+/// Scores of all tools for one text of the search.
+struct TextScores<'a> {
+    query: &'a ToolQuery<'a>,
+    words: WordScores,
+    tool_count: f64,
+    best_cosine: f64,
+    mean_cosine: f64,
+    cosine_deviation: f64,
 }
 
 impl<'a> ToolSegments<'a> {
@@ -110,93 +101,155 @@ impl<'a> ToolSegments<'a> {
     }
 
     /// Searches the tools in time linear in tools and postings.
+    ///
+    /// Lists the five nearest tools however little they fit. Further tools have at least half of the best score and may
+    /// fit the question.
     pub fn search(&self, search: &ToolSearch<'_>) -> ToolMatches {
-        let mut found = self.rank(search);
-        let nothing_good =
-            found.tools.iter().all(|tool| matches!(tool.fit, MatchQuality::Weak | MatchQuality::Nothing));
-        let limit = if nothing_good { search.limit.min(MAX_NEAREST) } else { search.limit };
-        let unnamed = found.tools.iter().find(|tool| !tool.named);
-        let min_score = search.min_score.max(unnamed.map_or(0.0, |best| best.score * MIN_SCORE_SHARE));
-        found.tools.retain(|tool| tool.fit != MatchQuality::Nothing && tool.score >= min_score);
-        found.tools.truncate(limit);
-        found
+        let texts = self.texts(search);
+        let Some(question) = texts.first() else { return ToolMatches::default() };
+        let name = NameQuery::new(question.query.text);
+        let tools: Vec<&IndexedTool> = self.iter().collect();
+        let ranked = self.rank(&texts, search.allowed, &tools, &name);
+        let best = ranked.iter().find(|tool| tool.name == NameMatch::No).map_or(0.0, |tool| tool.score);
+        let mut matches = Vec::new();
+        for (place, ranked) in ranked.into_iter().take(search.limit).enumerate() {
+            let (_, tool) = ranked.key;
+            let fit = match ranked.name {
+                NameMatch::Exact => MatchQuality::Names,
+                // The word score does not recognize that `readFile` is a prefix of `read_file_range`.
+                NameMatch::Prefix => MatchQuality::Good,
+                NameMatch::No => verdict(self.probability(&texts, tools[tool], tool)),
+            };
+            let listed = place < MIN_LISTED
+                || (ranked.score >= best * MIN_SCORE_SHARE && fit != MatchQuality::Nothing);
+            if listed && ranked.score > 0.0 && ranked.score >= search.min_score {
+                let named = ranked.name != NameMatch::No;
+                matches.push(ToolMatch { tool, score: ranked.score, fit, named });
+            }
+        }
+        ToolMatches { tools: matches, unmatched_terms: question.words.unmatched.clone() }
     }
 
-    /// Ranks every allowed tool, best first. [`search`](Self::search) filters this list.
-    pub fn rank(&self, search: &ToolSearch<'_>) -> ToolMatches {
-        let Some((question, parts)) = search.queries.split_first() else { return ToolMatches::default() };
+    /// Returns the evidence for the best tools, by text of the search. For measurements.
+    pub fn evidence(&self, search: &ToolSearch<'_>, depth: usize) -> Vec<Vec<MatchEvidence>> {
+        let texts = self.texts(search);
+        let Some(question) = texts.first() else { return Vec::new() };
+        let tools: Vec<&IndexedTool> = self.iter().collect();
+        let ranked = self.rank(&texts, search.allowed, &tools, &NameQuery::new(question.query.text));
+        let of_tool = |tool: usize| texts.iter().map(|text| text.evidence(self, tools[tool], tool)).collect();
+        ranked.into_iter().take(depth).map(|ranked| of_tool(ranked.key.1)).collect()
+    }
+
+    /// Returns the scores of the question, then those of its parts.
+    fn texts<'q>(&self, search: &ToolSearch<'q>) -> Vec<TextScores<'q>> {
         let tools: Vec<&IndexedTool> = self.iter().collect();
         let lengths = ToolLengths::new(&tools, search.allowed);
-        let (mut scores, unmatched_terms) = self.scores(question, search.allowed, &lengths);
-        let mut best_part = vec![ToolScores::default(); self.count];
-        for part in parts {
-            for (best, scores) in best_part.iter_mut().zip(self.scores(part, search.allowed, &lengths).0) {
-                best.share = best.share.max(scores.share);
-                best.fit = best.fit.max(scores.fit);
-            }
-        }
-        if !parts.is_empty() {
-            for (tool, part) in scores.iter_mut().zip(&best_part) {
-                tool.share = (tool.share + PART_WEIGHT * part.share * part.share) / (1.0 + PART_WEIGHT);
-                tool.fit = tool.fit.max(part.fit);
-            }
-        }
-        let name = NameQuery::new(question.text);
-        let good = min_good_fit(lengths.count);
-        let allowed = (0..self.count).filter(|number| search.allowed.contains(*number));
-        let candidates = allowed.map(|number| {
-            let name = name.matches_key(&tools[number].key);
-            let key = (&tools[number].id, number, fit(name, scores[number].fit, good));
-            RankedCandidate { key, score: scores[number].share, name, cosine: None }
-        });
-        let ranked = sort_ranked(candidates.collect()).into_iter();
-        let tools = ranked.map(|ranked| {
-            let ((_, tool, fit), named) = (ranked.key, ranked.name != NameMatch::No);
-            ToolMatch { tool, score: ranked.score, fit, named }
-        });
-        ToolMatches { tools: tools.collect(), unmatched_terms }
+        let queries = search.queries.iter();
+        queries.map(|query| TextScores::new(self, query, search.allowed, &lengths)).collect()
     }
 
-    /// Returns the scores of each tool by number, and the unmatched words.
-    fn scores(
+    /// Ranks every allowed tool, best first.
+    fn rank<'t>(
         &self,
-        query: &ToolQuery<'_>,
+        texts: &[TextScores<'_>],
+        allowed: &RowSet,
+        tools: &'t [&IndexedTool],
+        name: &NameQuery,
+    ) -> Vec<RankedCandidate<(&'t ToolId, usize)>> {
+        let score = |tool: usize| {
+            let (question, parts) = (texts[0].share(tool), &texts[1..]);
+            if parts.is_empty() {
+                return question;
+            }
+            let best_part = parts.iter().map(|part| part.share(tool)).fold(0.0, f64::max);
+            (question + PART_WEIGHT * best_part * best_part) / (1.0 + PART_WEIGHT)
+        };
+        let allowed = (0..self.count).filter(|tool| allowed.contains(*tool));
+        let candidates = allowed.map(|tool| {
+            let name = name.matches_key(&tools[tool].key);
+            RankedCandidate { key: (&tools[tool].id, tool), score: score(tool), name, cosine: None }
+        });
+        sort_ranked(candidates.collect())
+    }
+
+    /// Returns the probability that a tool serves the whole question or one of its parts.
+    fn probability(&self, texts: &[TextScores<'_>], indexed: &IndexedTool, tool: usize) -> f64 {
+        texts.iter().map(|text| text.evidence(self, indexed, tool).probability()).fold(0.0, f64::max)
+    }
+
+    /// Returns the segment of a tool and its number there.
+    fn locate(&self, mut tool: usize) -> Option<(&'a ToolSegment, usize)> {
+        for segment in &self.segments {
+            match tool.checked_sub(segment.tools().len()) {
+                Some(after) => tool = after,
+                None => return Some((segment, tool)),
+            }
+        }
+        None
+    }
+}
+
+impl<'a> TextScores<'a> {
+    fn new(
+        tools: &ToolSegments<'_>,
+        query: &'a ToolQuery<'a>,
         allowed: &RowSet,
         lengths: &ToolLengths,
-    ) -> (Vec<ToolScores>, Vec<String>) {
-        let words = WordScores::new(self, query.text, allowed, lengths);
-        let cosine = |tool: usize| {
-            let known = query.cosines.get(tool).copied().flatten().filter(|cosine| cosine.is_finite());
-            known.map(|cosine| f64::from(cosine).clamp(0.0, 1.0))
+    ) -> Self {
+        let words = WordScores::new(tools, query.text, allowed, lengths);
+        let mut scores = Self {
+            query,
+            words,
+            tool_count: lengths.count,
+            best_cosine: 0.0,
+            mean_cosine: 0.0,
+            cosine_deviation: 0.0,
         };
-        let allowed_tools = (0..self.count).filter(|tool| allowed.contains(*tool));
-        let nearest = allowed_tools.filter_map(cosine).fold(0.0, f64::max);
-        let tool_scores = |tool: usize| {
-            let relative = share(words.scores[tool], words.best);
-            let word_share = share(words.scores[tool], words.max_possible);
-            match cosine(tool) {
-                Some(cosine) if nearest > 0.0 => ToolScores {
-                    share: WORD_WEIGHT * relative + (1.0 - WORD_WEIGHT) * cosine / nearest,
-                    fit: cosine + WORD_SHARE_WEIGHT * word_share,
-                },
-                _ => ToolScores { share: relative, fit: WORD_SHARE_WEIGHT_ALONE * word_share },
-            }
-        };
-        ((0..self.count).map(tool_scores).collect(), words.unmatched)
+        let allowed_tools = (0..tools.len()).filter(|tool| allowed.contains(*tool));
+        let cosines: Vec<f64> = allowed_tools.filter_map(|tool| scores.cosine(tool)).collect();
+        if !cosines.is_empty() {
+            let count = cosines.len() as f64;
+            scores.mean_cosine = cosines.iter().sum::<f64>() / count;
+            let squares: f64 = cosines.iter().map(|cosine| (cosine - scores.mean_cosine).powi(2)).sum();
+            scores.cosine_deviation = (squares / count).sqrt();
+            scores.best_cosine = cosines.iter().copied().fold(0.0, f64::max);
+        }
+        scores
     }
-}
 
-fn min_good_fit(tools: f64) -> f64 {
-    MIN_GOOD_FIT + GOOD_FIT_PER_DOUBLING * (tools / GOOD_FIT_TOOL_COUNT).max(1.0).log2()
-}
+    fn cosine(&self, tool: usize) -> Option<f64> {
+        let known = self.query.cosines.get(tool).copied().flatten().filter(|cosine| cosine.is_finite());
+        known.map(|cosine| f64::from(cosine).clamp(0.0, 1.0))
+    }
 
-fn fit(name: NameMatch, fit: f64, good: f64) -> MatchQuality {
-    match name {
-        NameMatch::Exact => MatchQuality::Names,
-        // The word score does not recognize that `readFile` is a prefix of `read_file_range`.
-        NameMatch::Prefix => MatchQuality::Good,
-        NameMatch::No if fit >= good => MatchQuality::Good,
-        NameMatch::No if fit >= MIN_WEAK_FIT => MatchQuality::Weak,
-        NameMatch::No => MatchQuality::Nothing,
+    /// Returns the score of a tool relative to the best, 0 to 1.
+    fn share(&self, tool: usize) -> f64 {
+        let words = share(self.words.scores[tool], self.words.best);
+        match self.cosine(tool) {
+            Some(cosine) if self.best_cosine > 0.0 => {
+                WORD_WEIGHT * words + (1.0 - WORD_WEIGHT) * cosine / self.best_cosine
+            }
+            _ => words,
+        }
+    }
+
+    fn evidence(&self, tools: &ToolSegments<'_>, indexed: &IndexedTool, tool: usize) -> MatchEvidence {
+        let cosine = self.cosine(tool);
+        let deviation = cosine.map_or(0.0, |cosine| cosine - self.mean_cosine);
+        let held = tools.locate(tool).map_or(0.0, |(segment, tool)| self.words.held(segment, tool));
+        MatchEvidence {
+            cosine,
+            cosine_deviation: if self.cosine_deviation > 0.0 {
+                deviation / self.cosine_deviation
+            } else {
+                0.0
+            },
+            words_held: held,
+            name_cover: self.words.name_cover(&indexed.spec.name),
+            words_known: self.words.known(),
+            tool_count: self.tool_count,
+            word_count: self.words.word_count(),
+            spaceless: self.words.is_spaceless(),
+        }
     }
 }

@@ -70,6 +70,11 @@ impl ToolSegment {
         self.terms.get(term).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns whether the tool with this number has a term.
+    pub(super) fn has_term(&self, term: &str, tool: usize) -> bool {
+        self.postings(term).binary_search_by_key(&tool, |posting| posting.tool as usize).is_ok()
+    }
+
     fn add(&mut self, server: &SourceId, spec: &Arc<ToolSpec>) {
         let tool = u32::try_from(self.tools.len()).unwrap_or(u32::MAX);
         let mut length = 0.0;

@@ -4,9 +4,12 @@ use std::collections::HashSet;
 
 use super::{
     rank::ToolSegments,
-    segment::{IndexedTool, Posting},
+    segment::{IndexedTool, Posting, ToolSegment},
 };
-use crate::search::{RowSet, for_each_term, terms::truncate_word};
+use crate::{
+    names::split_identifier,
+    search::{RowSet, for_each_term, script, terms::truncate_word},
+};
 
 /// The usual BM25 parameters (Robertson and Zaragoza 2009), which SQLite uses too.
 const K1: f64 = 1.2;
@@ -15,11 +18,10 @@ const B: f64 = 0.75;
 const MAX_TERMS: usize = 64;
 
 pub(super) struct WordScores {
+    words: Vec<QueryWord>,
     /// By tool number; 0 for tools that are not allowed.
     pub(super) scores: Vec<f64>,
     pub(super) best: f64,
-    /// Score of a tool that contains every term often. Words that no tool contains weigh most.
-    pub(super) max_possible: f64,
     pub(super) unmatched: Vec<String>,
 }
 
@@ -46,26 +48,66 @@ impl WordScores {
         lengths: &ToolLengths,
     ) -> Self {
         let mut scores = vec![0.0; lengths.relative.len()];
-        let (mut max_possible, mut unmatched) = (0.0, Vec::new());
-        for word in words(question) {
+        let mut unmatched = Vec::new();
+        let mut words = words(question);
+        for word in &mut words {
             let mut matched = word.terms.is_empty();
-            for term in &word.terms {
-                let found: Vec<(usize, f64)> = postings(tools, term, allowed).collect();
-                matched |= !found.is_empty();
+            for term in &mut word.terms {
+                let found: Vec<(usize, f64)> = postings(tools, &term.text, allowed).collect();
+                term.known = !found.is_empty();
+                matched |= term.known;
                 let containing = found.len() as f64;
                 let rare = (1.0 + (lengths.count - containing + 0.5) / (containing + 0.5)).ln();
-                max_possible += rare * (K1 + 1.0);
                 for (tool, weight) in found {
                     let long = 1.0 - B + B * lengths.relative[tool];
                     scores[tool] += rare * weight * (K1 + 1.0) / (weight + K1 * long);
                 }
             }
             if !matched {
-                unmatched.push(word.written);
+                unmatched.push(word.written.clone());
             }
         }
         let best = scores.iter().copied().fold(0.0, f64::max);
-        Self { scores, best, max_possible, unmatched }
+        Self { words, scores, best, unmatched }
+    }
+
+    /// Returns the number of words in the question. Scripts without spaces count a word for each two characters.
+    pub(super) fn word_count(&self) -> f64 {
+        self.words.iter().map(QueryWord::size).sum()
+    }
+
+    /// Returns whether most of the question is in a script without spaces.
+    pub(super) fn is_spaceless(&self) -> bool {
+        let spaceless = self.words.iter().filter(|word| word.kind == WordKind::Bigrams);
+        2.0 * spaceless.map(QueryWord::size).sum::<f64>() > self.word_count()
+    }
+
+    /// Returns the share of the question's words that any tool has.
+    pub(super) fn known(&self) -> f64 {
+        self.share(|term| term.known)
+    }
+
+    /// Returns the share of the question's words that a tool of this segment has. `tool` is its number there.
+    pub(super) fn held(&self, segment: &ToolSegment, tool: usize) -> f64 {
+        self.share(|term| term.known && segment.has_term(&term.text, tool))
+    }
+
+    /// Returns the share of the question's words that are covered by the terms that `has` accepts.
+    fn share(&self, has: impl Fn(&QueryTerm) -> bool) -> f64 {
+        let held: f64 = self.words.iter().map(|word| word.size() * word.covered(&has)).sum();
+        if held > 0.0 { held / self.word_count() } else { 0.0 }
+    }
+
+    /// Returns the share of a name's words that the question has.
+    pub(super) fn name_cover(&self, name: &str) -> f64 {
+        let (mut all, mut held) = (0.0, 0.0);
+        for_each_term(&split_identifier(name), |part| {
+            all += 1.0;
+            held += f64::from(u8::from(
+                self.words.iter().any(|word| word.terms.iter().any(|term| term.text == part)),
+            ));
+        });
+        if held > 0.0 { held / all } else { 0.0 }
     }
 }
 
@@ -89,7 +131,44 @@ fn postings<'a>(
 struct QueryWord {
     written: String,
     /// Terms that earlier words do not have.
-    terms: Vec<String>,
+    terms: Vec<QueryTerm>,
+    kind: WordKind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum WordKind {
+    /// Indexed as it is, and in its parts.
+    Whole,
+    /// Indexed as trigrams. A word with half of them is another form of it.
+    Trigrams,
+    /// Several words without spaces, indexed as bigrams. About half of the bigrams are words.
+    Bigrams,
+}
+
+struct QueryTerm {
+    text: String,
+    /// True if any allowed tool has it.
+    known: bool,
+}
+
+impl QueryWord {
+    fn size(&self) -> f64 {
+        match self.kind {
+            _ if self.terms.is_empty() => 0.0,
+            WordKind::Bigrams => (self.terms.len() as f64 / 2.0).max(1.0),
+            WordKind::Whole | WordKind::Trigrams => 1.0,
+        }
+    }
+
+    /// Returns the share of the word that the accepted terms cover.
+    fn covered(&self, has: &impl Fn(&QueryTerm) -> bool) -> f64 {
+        let accepted = self.terms.iter().filter(|term| has(term)).count();
+        match self.kind {
+            WordKind::Whole => f64::from(u8::from(accepted > 0)),
+            WordKind::Trigrams => f64::from(u8::from(accepted > 0 && 2 * accepted >= self.terms.len())),
+            WordKind::Bigrams => (accepted as f64 / self.size()).min(1.0),
+        }
+    }
 }
 
 fn words(question: &str) -> Vec<QueryWord> {
@@ -99,10 +178,15 @@ fn words(question: &str) -> Vec<QueryWord> {
         let mut terms = Vec::new();
         for_each_term(written, |term| {
             if seen.len() < MAX_TERMS && seen.insert(term.to_owned()) {
-                terms.push(term.to_owned());
+                terms.push(QueryTerm { text: term.to_owned(), known: false });
             }
         });
-        words.push(QueryWord { written: truncate_word(written), terms });
+        let kind = match written {
+            _ if script::has_spaceless(written) => WordKind::Bigrams,
+            _ if script::has_other(written) => WordKind::Trigrams,
+            _ => WordKind::Whole,
+        };
+        words.push(QueryWord { written: truncate_word(written), terms, kind });
         if seen.len() == MAX_TERMS {
             break;
         }

@@ -61,7 +61,8 @@ pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Opti
     // With so few tools a single word means little: most of the query has to match.
     let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
     let about_them = found.unmatched_terms.len() * 3 <= words;
-    let hits = found.tools.into_iter().filter(|found| about_them && found.fit != MatchQuality::Weak);
+    let fits = |fit| matches!(fit, MatchQuality::Names | MatchQuality::Good);
+    let hits = found.tools.into_iter().filter(|found| about_them && fits(found.fit));
     let hits = hits.filter_map(|found| {
         let entry = entries.get(found.tool)?;
         let (id, spec) = (entry.id.clone(), Arc::clone(&entry.spec));

@@ -54,6 +54,7 @@ macro_rules! behaviours {
                 only_a_change_of_what_is_embedded_is_embedded_again,
                 what_another_process_stores_and_removes_is_seen,
                 another_model_or_dimension_is_embedded_anew_and_going_back_costs_nothing,
+                vectors_of_the_earlier_edition_serve_until_all_are_replaced,
                 two_hosts_may_index_one_database_at_once,
                 the_task_ends_with_the_graph,
             }

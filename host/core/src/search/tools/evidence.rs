@@ -1,0 +1,170 @@
+//! Evidence that a tool serves a question, and the verdict that a learned model draws from it.
+//!
+//! The model is a logistic regression, with weights of its own for questions without a vector. `bench-quality --verdict`
+//! makes them from public sets of questions and tools, self-made ones in other languages, and unrelated questions.
+//! docs/benchmarks.md has the cross-validated results.
+
+use crate::page::MatchQuality;
+
+/// Number of measures in [`MatchEvidence`].
+pub const MEASURES: usize = 7;
+
+/// Measures of what a question and a tool have in common, comparable between catalogs. The last ones describe the catalog
+/// and the question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MatchEvidence {
+    /// Cosine of their vectors, 0 to 1. `None` if one of them has no vector.
+    pub cosine: Option<f64>,
+    /// Standard deviations of `cosine` above the mean of the catalog.
+    pub cosine_deviation: f64,
+    /// Share of the question's words that the tool has.
+    pub words_held: f64,
+    /// Share of the words in the tool's name that the question has.
+    pub name_cover: f64,
+    /// Share of the question's words that any tool has.
+    pub words_known: f64,
+    pub tool_count: f64,
+    pub word_count: f64,
+    /// True if most of the question is in a script without spaces, of which only pairs of characters are compared.
+    pub spaceless: bool,
+}
+
+/// Weights of the measures in the order of [`MatchEvidence::measures`], and the constant term.
+pub struct VerdictWeights {
+    pub measures: [f64; MEASURES],
+    pub constant: f64,
+}
+
+const WITH_VECTORS: VerdictWeights =
+    VerdictWeights { measures: [17.414, -0.454, 3.318, 0.271, 4.348, -0.932, 2.281], constant: -5.313 };
+
+const WITHOUT_VECTORS: VerdictWeights =
+    VerdictWeights { measures: [0.0, 0.0, 6.138, 2.667, 5.929, -1.092, 2.961], constant: -5.167 };
+
+const SPACELESS: VerdictWeights =
+    VerdictWeights { measures: [0.0, 0.0, 1.041, 8.928, 8.692, 2.203, 4.371], constant: -22.271 };
+
+/// Minimum probability of a tool that fits, and of one that may fit.
+const MIN_GOOD: f64 = 0.5;
+const MIN_WEAK: f64 = 0.2;
+
+impl MatchEvidence {
+    pub fn measures(&self) -> [f64; MEASURES] {
+        [
+            self.cosine.unwrap_or(0.0),
+            self.cosine_deviation,
+            self.words_held,
+            self.name_cover,
+            self.words_known,
+            self.tool_count.max(1.0).ln(),
+            self.word_count.max(1.0).ln(),
+        ]
+    }
+
+    /// Returns how probable it is that the tool serves the question, 0 to 1. One in twenty unrelated questions has a tool
+    /// with 0.5 or more.
+    pub fn probability(&self) -> f64 {
+        let weights = match self.cosine {
+            Some(_) => &WITH_VECTORS,
+            None if self.spaceless => &SPACELESS,
+            None => &WITHOUT_VECTORS,
+        };
+        weights.probability(self)
+    }
+
+    pub fn verdict(&self) -> MatchQuality {
+        verdict(self.probability())
+    }
+}
+
+/// Returns the verdict on a [probability](MatchEvidence::probability).
+pub(super) fn verdict(probability: f64) -> MatchQuality {
+    match probability {
+        probability if probability >= MIN_GOOD => MatchQuality::Good,
+        probability if probability >= MIN_WEAK => MatchQuality::Weak,
+        _ => MatchQuality::Nothing,
+    }
+}
+
+impl VerdictWeights {
+    pub fn probability(&self, evidence: &MatchEvidence) -> f64 {
+        let sum: f64 =
+            evidence.measures().iter().zip(&self.measures).map(|(value, weight)| value * weight).sum();
+        1.0 / (1.0 + (-(sum + self.constant)).exp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    /// Evidence for the best tool of a question, as `bench-quality --verdict` measured it.
+    #[derive(Deserialize)]
+    struct StoredQuestion {
+        q: String,
+        evidence: StoredEvidence,
+        verdict: MatchQuality,
+    }
+
+    #[derive(Deserialize)]
+    struct StoredEvidence {
+        cosine: Option<f64>,
+        cosine_deviation: f64,
+        words_held: f64,
+        name_cover: f64,
+        words_known: f64,
+        tool_count: f64,
+        word_count: f64,
+        spaceless: bool,
+    }
+
+    #[test]
+    fn verdicts_of_the_stored_questions_are_the_same() {
+        let stored: Vec<StoredQuestion> =
+            serde_json::from_str(include_str!("../../../tests/data/verdicts.json"))
+                .expect("the stored questions");
+        assert_eq!(stored.len(), 50);
+        for StoredQuestion { q, evidence, verdict: expected } in stored {
+            let evidence = MatchEvidence {
+                cosine: evidence.cosine,
+                cosine_deviation: evidence.cosine_deviation,
+                words_held: evidence.words_held,
+                name_cover: evidence.name_cover,
+                words_known: evidence.words_known,
+                tool_count: evidence.tool_count,
+                word_count: evidence.word_count,
+                spaceless: evidence.spaceless,
+            };
+            assert_eq!(evidence.verdict(), expected, "{q}");
+        }
+    }
+
+    #[test]
+    fn more_evidence_never_fits_less() {
+        let little = MatchEvidence {
+            cosine: Some(0.2),
+            cosine_deviation: 1.0,
+            words_held: 0.2,
+            name_cover: 0.0,
+            words_known: 0.5,
+            tool_count: 100.0,
+            word_count: 5.0,
+            spaceless: false,
+        };
+        for (cosine, spaceless) in [(Some(0.2), false), (None, false), (None, true)] {
+            let little = MatchEvidence { cosine, spaceless, ..little };
+            let more = [
+                MatchEvidence { cosine: cosine.map(|_| 0.6), words_held: 0.3, ..little },
+                MatchEvidence { words_held: 1.0, ..little },
+                MatchEvidence { name_cover: 1.0, ..little },
+                MatchEvidence { words_known: 1.0, ..little },
+                MatchEvidence { tool_count: 10.0, ..little },
+            ];
+            for more in more {
+                assert!(more.probability() > little.probability(), "{more:?}");
+            }
+        }
+    }
+}

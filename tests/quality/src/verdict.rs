@@ -1,0 +1,282 @@
+//! Makes the weights of the tool search's verdict: a logistic regression over the evidence for the best tool of each
+//! question, and its results on catalogs and unrelated questions that it has not seen.
+//!
+//! Catalogs and both classes of questions weigh the same. A question's evidence is that of the tool and the part of
+//! the question that the model itself finds most convincing, as in a search.
+
+use std::collections::HashSet;
+
+use anyhow::{Context as _, Result, bail};
+use gatehouse_core::search::tools::{MEASURES, MatchEvidence, VerdictWeights};
+use serde_json::{Value, json};
+
+use crate::{
+    Places,
+    catalogue::{Asking, Catalogue},
+    languages::{self, LanguageSet, SPACED, SPACELESS},
+    sets::{self, Question, Tool, ToolSet},
+    tools::SETS,
+};
+
+const MAX_OWN: usize = 500;
+
+/// Sizes of the catalogs: each set as a whole, and parts of it as small as the tools of one server.
+const SIZES: [usize; 3] = [usize::MAX, 150, 25];
+
+/// Number of groups of unrelated questions; the model of each group has not seen its questions.
+const FOLDS: usize = 5;
+
+/// Share of the unrelated questions, averaged over the whole sets, of which the search may say that a tool fits. The
+/// constant term is chosen so that this share has a probability of half or more.
+const MAX_WRONG: f64 = 0.06;
+
+/// Strength of the penalty on weights of standardized measures.
+const RIDGE: f64 = 0.001;
+
+/// Rounds in which each question's evidence is chosen by the model of the round before.
+const ROUNDS: usize = 4;
+
+/// All evidence for one question: by tool and part of the question.
+type Evidence = Vec<MatchEvidence>;
+
+/// Number of own and of unrelated questions of each set that [`stored`] returns.
+const STORED: [usize; 3] = [9, 8, 8];
+
+struct Examples {
+    set: &'static str,
+    tools: usize,
+    own: Vec<Evidence>,
+    unrelated: Vec<Evidence>,
+}
+
+pub(crate) fn run(places: &Places) -> Result<Value> {
+    let mut unrelated: Vec<Asking> = sets::lines(&places.queries.join("off-topic.jsonl"))?;
+    unrelated.extend(sets::lines::<Asking>(&places.queries.join("tools-nothing.jsonl"))?);
+    let public = |with_vectors| -> Result<Vec<Examples>> {
+        let mut all = Vec::new();
+        for set in SETS {
+            let file = places.data.as_ref().map(|data| data.join(format!("tool-search/{set}.json")));
+            let Some(file) = file.filter(|file| file.is_file()) else { bail!("the set {set} is missing") };
+            let tools = sets::tools(&file)?;
+            for size in SIZES {
+                all.extend(examples(set, part(&tools, size), &unrelated, with_vectors));
+            }
+        }
+        Ok(all)
+    };
+    let in_languages = |languages: &[&'static str]| -> Result<Vec<Examples>> {
+        let mut all = Vec::new();
+        for language in languages {
+            let LanguageSet { docs, queries, off_topic } = languages::read(places, language)?;
+            let unrelated: Vec<Asking> = off_topic.into_iter().map(|q| Asking { q }).collect();
+            all.extend(examples(language, ToolSet { docs, queries }, &unrelated, false));
+        }
+        Ok(all)
+    };
+    let mut by_words = public(false)?;
+    by_words.extend(in_languages(&SPACED)?);
+    let reports = [
+        report("with vectors", &public(true)?),
+        report("without vectors", &by_words),
+        report("spaceless", &in_languages(&SPACELESS)?),
+    ];
+    Ok(json!({"models": reports, "stored": stored(places, &unrelated)?}))
+}
+
+/// Returns 50 questions with the evidence for their best tool and the verdict, for a test of `gatehouse-core`.
+fn stored(places: &Places, unrelated: &[Asking]) -> Result<Vec<Value>> {
+    let mut rows = Vec::new();
+    for (set, count) in SETS.iter().zip(STORED) {
+        let file = places.data.as_ref().map(|data| data.join(format!("tool-search/{set}.json")));
+        let tools = sets::tools(&file.context("--data is missing")?)?;
+        let catalogue = Catalogue::of(&tools.docs);
+        let step = tools.queries.len() / count;
+        let own = tools.queries.iter().step_by(step).take(count).map(|question| &question.q);
+        let others = unrelated.iter().skip(rows.len()).take(count).map(|asking| &asking.q);
+        for (number, q) in own.chain(others).enumerate() {
+            let evidence = catalogue.evidence(q, number % 4 != 3).into_iter().flatten();
+            let best = evidence.max_by(|a, b| a.probability().total_cmp(&b.probability()));
+            let Some(best) = best else { continue };
+            rows.push(json!({"q": q, "verdict": best.verdict(), "evidence": {
+                "cosine": best.cosine, "cosine_deviation": best.cosine_deviation, "words_held": best.words_held,
+                "name_cover": best.name_cover, "words_known": best.words_known, "tool_count": best.tool_count,
+                "word_count": best.word_count, "spaceless": best.spaceless}}));
+        }
+    }
+    Ok(rows)
+}
+
+/// Returns evenly spaced tools and the questions that they answer.
+fn part(set: &ToolSet, size: usize) -> ToolSet {
+    let step = set.docs.len().div_ceil(size).max(1);
+    let docs: Vec<Tool> = set.docs.iter().step_by(step).cloned().collect();
+    let ids: HashSet<&str> = docs.iter().map(|tool| tool.id.as_str()).collect();
+    let answered = |question: &&Question| question.rel.iter().any(|id| ids.contains(id.as_str()));
+    let queries: Vec<Question> = set.queries.iter().filter(answered).cloned().collect();
+    ToolSet { queries, docs: docs.clone() }
+}
+
+fn examples(set: &'static str, tools: ToolSet, unrelated: &[Asking], with_vectors: bool) -> Option<Examples> {
+    let catalogue = Catalogue::of(&tools.docs);
+    let evidence =
+        |question: &str| catalogue.evidence(question, with_vectors).into_iter().flatten().collect();
+    let step = tools.queries.len().div_ceil(MAX_OWN).max(1);
+    let own: Vec<Evidence> =
+        tools.queries.iter().step_by(step).map(|question| evidence(&question.q)).collect();
+    let unrelated = unrelated.iter().map(|asking| evidence(&asking.q)).collect();
+    (!own.is_empty()).then_some(Examples { set, tools: tools.docs.len(), own, unrelated })
+}
+
+/// Probabilities that models without the set and the question gave to one catalog's questions.
+struct Unseen<'a> {
+    examples: &'a Examples,
+    own: Vec<f64>,
+    unrelated: Vec<f64>,
+}
+
+fn report(model: &str, all: &[Examples]) -> Value {
+    let unseen: Vec<Unseen<'_>> = all.iter().map(|examples| unseen(all, examples)).collect();
+    // The first catalog of a set is the whole.
+    let mut seen = HashSet::new();
+    let whole: Vec<&Unseen<'_>> = unseen.iter().filter(|one| seen.insert(one.examples.set)).collect();
+    let mean = |share: &dyn Fn(&Unseen<'_>) -> f64| {
+        whole.iter().map(|one| share(one)).sum::<f64>() / whole.len() as f64
+    };
+    let bounds = (1..1000).map(|bound| f64::from(bound) / 1000.0);
+    let bound = bounds.into_iter().find(|bound| mean(&|one| share(&one.unrelated, *bound)) <= MAX_WRONG);
+    let bound = bound.unwrap_or(1.0);
+    let rows = unseen.iter().map(|one| {
+        json!({"set": one.examples.set, "tools": one.examples.tools, "own": one.own.len(),
+            "own_fits": share(&one.own, bound), "unrelated_fits": share(&one.unrelated, bound),
+            "own_may_fit": share(&one.own, weak(bound)), "unrelated_may_fit": share(&one.unrelated, weak(bound))})
+    });
+    let weights = trained(&all.iter().collect::<Vec<_>>(), |_| true);
+    json!({"model": model, "weights": weights.measures,
+        "constant": weights.constant - log_odds(bound), "own_fits": mean(&|one| share(&one.own, bound)),
+        "unrelated_fits": mean(&|one| share(&one.unrelated, bound)), "cross_validated": rows.collect::<Vec<_>>()})
+}
+
+fn unseen<'a>(all: &'a [Examples], examples: &'a Examples) -> Unseen<'a> {
+    let others: Vec<&Examples> = all.iter().filter(|one| one.set != examples.set).collect();
+    let (mut own, mut unrelated) = (Vec::new(), Vec::new());
+    for fold in 0..FOLDS {
+        let model = trained(&others, |number| number % FOLDS != fold);
+        own.extend(examples.own.iter().skip(fold).step_by(FOLDS).map(|one| best(&model, one)));
+        unrelated.extend(examples.unrelated.iter().skip(fold).step_by(FOLDS).map(|one| best(&model, one)));
+    }
+    Unseen { examples, own, unrelated }
+}
+
+fn share(probabilities: &[f64], bound: f64) -> f64 {
+    probabilities.iter().filter(|one| **one >= bound).count() as f64 / probabilities.len().max(1) as f64
+}
+
+fn log_odds(probability: f64) -> f64 {
+    (probability / (1.0 - probability)).ln()
+}
+
+/// Returns the bound of "may fit", which the search has at a fifth if that of "fits" is a half.
+fn weak(bound: f64) -> f64 {
+    1.0 / (1.0 + (-(log_odds(bound) + log_odds(0.2))).exp())
+}
+
+fn best(model: &VerdictWeights, evidence: &Evidence) -> f64 {
+    evidence.iter().map(|one| model.probability(one)).fold(0.0, f64::max)
+}
+
+/// Returns the weights for these catalogs and the unrelated questions that `uses` accepts by number.
+fn trained(catalogs: &[&Examples], uses: impl Fn(usize) -> bool) -> VerdictWeights {
+    let mut model: Option<VerdictWeights> = None;
+    for _ in 0..ROUNDS {
+        let chosen = |evidence: &Evidence| {
+            let probability = |one: &MatchEvidence| {
+                model
+                    .as_ref()
+                    .map_or(one.words_held + one.cosine.unwrap_or(0.0), |model| model.probability(one))
+            };
+            let best = evidence.iter().max_by(|a, b| probability(a).total_cmp(&probability(b)));
+            best.map_or([0.0; MEASURES], MatchEvidence::measures)
+        };
+        let mut rows = Vec::new();
+        for catalog in catalogs {
+            let unrelated: Vec<&Evidence> = catalog
+                .unrelated
+                .iter()
+                .enumerate()
+                .filter(|(number, _)| uses(*number))
+                .map(|(_, one)| one)
+                .collect();
+            rows.extend(catalog.own.iter().map(|one| (chosen(one), 1.0, 1.0 / catalog.own.len() as f64)));
+            rows.extend(unrelated.iter().map(|one| (chosen(one), 0.0, 1.0 / unrelated.len() as f64)));
+        }
+        model = Some(fitted(&rows));
+    }
+    model.unwrap_or(VerdictWeights { measures: [0.0; MEASURES], constant: 0.0 })
+}
+
+/// Fits a logistic regression to rows of measures, class and weight by Newton's method (Hastie, Tibshirani and Friedman
+/// 2009, section 4.4.1).
+fn fitted(rows: &[([f64; MEASURES], f64, f64)]) -> VerdictWeights {
+    const SIZE: usize = MEASURES + 1;
+    let total: f64 = rows.iter().map(|row| row.2).sum();
+    let mean = |at: usize| rows.iter().map(|row| row.2 * row.0[at]).sum::<f64>() / total;
+    let means: [f64; MEASURES] = std::array::from_fn(mean);
+    let spreads: [f64; MEASURES] = std::array::from_fn(|at| {
+        let square = rows.iter().map(|row| row.2 * (row.0[at] - means[at]).powi(2)).sum::<f64>() / total;
+        square.sqrt().max(1e-9)
+    });
+    let mut weights = [0.0; SIZE];
+    for _ in 0..30 {
+        let mut gradient = [0.0; SIZE];
+        let mut curvature = [[0.0; SIZE]; SIZE];
+        for (measures, class, share) in rows {
+            let values: [f64; SIZE] = std::array::from_fn(|at| match at {
+                MEASURES => 1.0,
+                at => (measures[at] - means[at]) / spreads[at],
+            });
+            let sum: f64 = values.iter().zip(&weights).map(|(value, weight)| value * weight).sum();
+            let probability = 1.0 / (1.0 + (-sum).exp());
+            for a in 0..SIZE {
+                gradient[a] += share / total * (class - probability) * values[a];
+                for b in 0..SIZE {
+                    curvature[a][b] +=
+                        share / total * probability * (1.0 - probability) * values[a] * values[b];
+                }
+            }
+        }
+        for at in 0..MEASURES {
+            gradient[at] -= RIDGE * weights[at];
+            curvature[at][at] += RIDGE;
+        }
+        curvature[MEASURES][MEASURES] += 1e-9;
+        let step = solved(curvature, gradient);
+        weights.iter_mut().zip(step).for_each(|(weight, step)| *weight += step);
+    }
+    let measures: [f64; MEASURES] = std::array::from_fn(|at| weights[at] / spreads[at]);
+    let shift: f64 = measures.iter().zip(&means).map(|(weight, mean)| weight * mean).sum();
+    VerdictWeights { measures, constant: weights[MEASURES] - shift }
+}
+
+/// Solves a system of linear equations by elimination with pivots.
+fn solved<const N: usize>(mut matrix: [[f64; N]; N], mut right: [f64; N]) -> [f64; N] {
+    for column in 0..N {
+        let pivot = (column..N).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()));
+        let pivot = pivot.unwrap_or(column);
+        matrix.swap(column, pivot);
+        right.swap(column, pivot);
+        let source = matrix[column];
+        if source[column] == 0.0 {
+            continue;
+        }
+        for row in 0..N {
+            if row != column {
+                let factor = matrix[row][column] / source[column];
+                for at in column..N {
+                    matrix[row][at] -= factor * source[at];
+                }
+                right[row] -= factor * right[column];
+            }
+        }
+    }
+    std::array::from_fn(|at| if matrix[at][at] == 0.0 { 0.0 } else { right[at] / matrix[at][at] })
+}
