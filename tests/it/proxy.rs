@@ -30,7 +30,7 @@ fn without_servers_every_tool_says_so() {
     let mut client = Client::start(&place, "proxy");
     assert_eq!(client.text("list_mcp_servers", json!({})), "There are no servers.");
     let found = client.text("search_tools", json!({"query": "read a file"}));
-    assert!(found.starts_with("No tool fits."), "{found}");
+    assert!(found.starts_with("Nothing fits."), "{found}");
     let call = json!({"server": "git", "tool": "status"});
     let failed = client.call("call_tool", call);
     assert_eq!(failed["isError"], true, "{failed}");

@@ -139,7 +139,7 @@ struct QueryWord {
 enum WordKind {
     /// Indexed as it is, and in its parts.
     Whole,
-    /// Indexed as trigrams. A word with half of them is another form of it.
+    /// Indexed as trigrams. A word with two thirds of them is another form of it.
     Trigrams,
     /// Several words without spaces, indexed as bigrams. About half of the bigrams are words.
     Bigrams,
@@ -165,7 +165,7 @@ impl QueryWord {
         let accepted = self.terms.iter().filter(|term| has(term)).count();
         match self.kind {
             WordKind::Whole => f64::from(u8::from(accepted > 0)),
-            WordKind::Trigrams => f64::from(u8::from(accepted > 0 && 2 * accepted >= self.terms.len())),
+            WordKind::Trigrams => f64::from(u8::from(accepted > 0 && 3 * accepted >= 2 * self.terms.len())),
             WordKind::Bigrams => (accepted as f64 / self.size()).min(1.0),
         }
     }
