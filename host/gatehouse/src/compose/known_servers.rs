@@ -7,6 +7,7 @@ use gatehouse_core::{
     Catalog, CompiledPreset, Fault, Source,
     capability::Capability,
     ports::{ServerRegistry as _, servers::ServerListing},
+    source::OmittedItems,
     tool::SourceId,
 };
 
@@ -47,6 +48,14 @@ impl Composition {
             servers.insert(name, KnownServer { config, listing });
         }
         Ok(servers)
+    }
+
+    /// Returns what was left out of the last listing of servers. Starts none.
+    pub(crate) async fn omitted_items(&self) -> Result<BTreeMap<String, OmittedItems>, Fault> {
+        let listed = self.known_servers().await?.into_iter();
+        let omitted =
+            listed.filter_map(|(name, server)| Some((name, server.listing?.listing.omitted.clone())));
+        Ok(omitted.filter(|(_, omitted)| !omitted.is_empty()).collect())
     }
 
     /// Returns the tool with which clients of a preset call server tools, else the gate that calls them for its own

@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
+use gatehouse_core::{
+    ports::servers::{ServerDefinition, ServerTransport},
+    source::OmittedItems,
+};
 use serde_json::{Value, json};
 
-use super::CommandError;
+use super::{CommandError, status::print_omitted};
 use crate::{
-    config::{Config, Env, ServerConfig, added::FileServerStore},
+    compose::Composition,
+    config::{Env, ServerConfig, added::FileServerStore},
     out,
 };
 
-pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandError> {
-    let config = Arc::new(config);
-    let added = FileServerStore::new(Arc::clone(&config), env.clone()).snapshot();
+pub(super) async fn list(composition: &Composition, env: &Env, json: bool) -> Result<(), CommandError> {
+    let config = &composition.config;
+    let left_out = composition.omitted_items().await?;
+    let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
     let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
-    let servers: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
+    let servers: Vec<Value> =
+        all.map(|((name, server), from)| one(name, server, from, left_out.get(name))).collect();
     added.problems.iter().for_each(out::error);
     if json {
         out::json(&servers);
@@ -52,10 +58,11 @@ pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandE
         ]);
     }
     out::table(&rows);
+    print_omitted(&left_out);
     Ok(())
 }
 
-fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
+fn one(name: &str, server: &ServerConfig, from: &str, left_out: Option<&OmittedItems>) -> Value {
     let definition = &server.definition;
     json!({
         "name": name,
@@ -68,6 +75,7 @@ fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
         "on_change": definition.on_change,
         "timeout_ms": definition.timeout.as_millis() as u64,
         "missing": definition.missing,
+        "left_out": left_out,
     })
 }
 

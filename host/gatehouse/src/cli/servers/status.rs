@@ -1,6 +1,9 @@
 //! `gatehouse servers status` and `refresh`.
 
-use gatehouse_core::ports::{ServerRegistry as _, servers::RefreshReport};
+use gatehouse_core::{
+    ports::{ServerRegistry as _, servers::RefreshReport},
+    source::OmittedItems,
+};
 use serde_json::{Map, Value, json};
 
 use super::{CommandError, login};
@@ -13,24 +16,34 @@ use crate::{
 
 /// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
 /// all hosts share.
-pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
+pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> Result<(), CommandError> {
+    let left_out = composition.omitted_items().await?;
     let hosts = presence::running(&composition.config.state);
     let logins = login::all(&composition.config, env).await;
     if json {
         let to_json = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
-        return out::json(&json!({
+        out::json(&json!({
             "configured": composition.stores.servers.status(),
             "hosts": hosts.iter().map(to_json).collect::<Vec<_>>(),
+            "left_out": left_out,
             "logins": logins.iter().map(|login| (login.server.clone(), login.to_json())).collect::<Map<_, _>>(),
         }));
+        return Ok(());
     }
     if hosts.is_empty() {
         out::note("No host uses this data directory, so no server is connected.");
     }
     states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
+    print_omitted(&left_out);
     for login in &logins {
         out::line(format!("login to '{}': {}", login.server, login.describe()));
     }
+    Ok(())
+}
+
+/// Prints a line for each server whose last listing is incomplete.
+pub(super) fn print_omitted<'a>(omitted: impl IntoIterator<Item = (&'a String, &'a OmittedItems)>) {
+    omitted.into_iter().for_each(|(server, omitted)| out::line(format!("server '{server}': {omitted}")));
 }
 
 /// Returns a table of servers by host, or of the configured servers if no host runs.
@@ -62,13 +75,14 @@ pub(super) async fn refresh(
     if json {
         out::json(&report);
     } else {
-        let RefreshReport { added, updated, removed, unchanged, embeddings, failed } = &report;
+        let RefreshReport { added, updated, removed, unchanged, embeddings, failed, omitted } = &report;
         out::line(format!(
             "{added} tools added, {updated} updated, {removed} removed, {unchanged} unchanged"
         ));
         if *embeddings > 0 {
             out::line(format!("{embeddings} vectors pending"));
         }
+        print_omitted(omitted.iter().map(|(server, omitted)| (server, omitted)));
         failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
     }
     match report.failed.len() {
