@@ -4,7 +4,7 @@ pub mod gather;
 mod listing_checks;
 pub mod server_tools;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,43 @@ pub struct Listing {
     /// Removed hidden characters by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
+    /// What a server lists and clients do not get.
+    #[serde(default, skip_serializing_if = "OmittedItems::is_empty")]
+    pub omitted: OmittedItems,
+}
+
+/// Tools and prompts of a server that were left out of its listing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OmittedItems {
+    pub count: usize,
+    /// Each names its items.
+    pub reasons: Vec<String>,
+}
+
+/// Maximum stored reasons, because a server can list thousands of invalid tools.
+const MAX_OMISSION_REASONS: usize = 8;
+
+impl OmittedItems {
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds `count` items with one reason.
+    pub fn add(&mut self, count: usize, reason: impl Into<String>) {
+        self.count += count;
+        match self.reasons.len() {
+            0..MAX_OMISSION_REASONS => self.reasons.push(reason.into()),
+            MAX_OMISSION_REASONS => self.reasons.push("and others".into()),
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Display for OmittedItems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noun = if self.count == 1 { "item" } else { "items" };
+        write!(f, "left out {} {noun}: {}", self.count, self.reasons.join("; "))
+    }
 }
 
 /// A source that must start before it can be listed.

@@ -1,11 +1,22 @@
 //! Parsers of untrusted bytes, as functions of any input, for the tests here and for cargo-fuzz.
 
+use std::io::Cursor;
+
+use rmcp::transport::Transport;
+
+use crate::{registry::manifest::component, serve::LineTransport};
+
 pub fn lines(input: &[u8]) {
-    crate::serve::fuzz_lines(input);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let mut lines = LineTransport::new((Cursor::new(input.to_vec()), tokio::io::sink()));
+    runtime.block_on(async {
+        while lines.receive().await.is_some() {}
+        lines.close().await.expect("a sink takes everything");
+    });
 }
 
 pub fn manifest(input: &[u8]) {
-    crate::registry::fuzz_manifest(input);
+    let _ = component(input, None);
 }
 
 #[cfg(test)]

@@ -9,5 +9,18 @@ pub mod downstream;
 pub mod fuzz;
 pub mod login;
 pub mod outbound;
+mod peer_requests;
 pub mod registry;
 pub mod serve;
+
+/// Bytes from which a message is parsed and hashed outside the async runtime. Smaller ones take less than a millisecond.
+const MIN_LARGE_MESSAGE: usize = 64 << 10;
+
+/// Returns the media type of a message in lower case, without parameters.
+fn media_type(headers: &http::HeaderMap) -> String {
+    let value = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// Capacity in bytes of the buffer for the next line.
+const MAX_RETAINED_LINE: usize = 64 << 10;

@@ -37,7 +37,7 @@ fn twenty_thousand_tools_are_cut_and_said() {
     assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 512);
     assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
     assert_eq!(client.text("s__echo", json!({"text": "and here"})), "and here");
-    client.log_with("lists too many tools");
+    client.log_with("and all after it, because a server has at most 512 tools");
 }
 
 #[test]

@@ -66,6 +66,9 @@ pub struct ToolId {
 /// Maximum characters of an exposed name; common clients refuse longer ones.
 pub const MAX_NAME_CHARS: usize = 64;
 
+/// Maximum characters of a server's own name for a tool or prompt: the limit of the MCP specification.
+pub const MAX_SERVER_NAME_CHARS: usize = 128;
+
 /// A name that clients see: 1 to 64 characters of `A-Z a-z 0-9 _ - .`, the set of the MCP specification.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExposedName(Arc<str>);
@@ -73,22 +76,28 @@ pub struct ExposedName(Arc<str>);
 /// Reason a text is not a valid tool name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    #[error("'{0}' has {1} characters; a tool name has 1 to {MAX_NAME_CHARS}")]
-    Length(String, usize),
-    #[error("'{0}' contains {1:?}; a tool name has only A-Z a-z 0-9 _ - .")]
+    #[error("'{0}' has {1} characters; a name has 1 to {2}")]
+    Length(String, usize, usize),
+    #[error("'{0}' contains {1:?}; a name has only A-Z a-z 0-9 _ - .")]
     Character(String, char),
 }
 
 impl ExposedName {
     pub fn new(name: &str) -> Result<Self, NameError> {
+        Self::check(name, MAX_NAME_CHARS)?;
+        Ok(Self(name.into()))
+    }
+
+    /// Checks a name of at most `max` characters.
+    pub(crate) fn check(name: &str, max: usize) -> Result<(), NameError> {
         let shown = || crate::names::quoted(name, MAX_NAME_CHARS);
         let length = name.chars().count();
-        if length == 0 || length > MAX_NAME_CHARS {
-            return Err(NameError::Length(shown(), length));
+        if length == 0 || length > max {
+            return Err(NameError::Length(shown(), length, max));
         }
         match name.chars().find(|c| !Self::is_allowed(*c)) {
             Some(bad) => Err(NameError::Character(shown(), bad)),
-            None => Ok(Self(name.into())),
+            None => Ok(()),
         }
     }
 
@@ -188,6 +197,12 @@ mod tests {
         assert_eq!((one.len(), other.len()), (MAX_NAME_CHARS, MAX_NAME_CHARS));
         assert_ne!(one, other);
         assert_eq!(one, exposed(&format!("{long}1")), "the same at each start");
+        // `github__` has 8 characters.
+        for length in [1, 56, 57, 64, 65, MAX_SERVER_NAME_CHARS] {
+            let name = "y".repeat(length);
+            assert_eq!(exposed(&name).len(), (8 + length).min(MAX_NAME_CHARS), "{length}");
+            assert_eq!(exposed(&name) == format!("github__{name}"), length <= 56, "{length}");
+        }
         assert!(exposed("list files/all").starts_with("github__list_files_all_"));
         assert_ne!(exposed("list files"), exposed("list/files"));
         assert!(SourceId::Gate("kg".into()).exposed_name("list files").is_err());

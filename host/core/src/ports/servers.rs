@@ -12,7 +12,7 @@ use crate::{
     http::Secret,
     outcome::Fault,
     ports::tool_index::ChangePolicy,
-    source::{Listing, Source},
+    source::{Listing, OmittedItems, Source},
     tool::{ToolId, ToolSpec},
     tool_policy::ToolPolicy,
 };
@@ -146,6 +146,9 @@ pub struct RefreshReport {
     pub unchanged: u32,
     pub embeddings: u32,
     pub failed: Vec<(String, String)>,
+    /// Servers that are listed in part.
+    #[serde(default, rename = "left_out")]
+    pub omitted: Vec<(String, OmittedItems)>,
 }
 
 #[async_trait]

@@ -12,7 +12,7 @@ use crate::{
     prompt::MAX_PROMPTS,
     resource::MAX_TEMPLATES,
     schema::{Schema, SchemaSize},
-    tool::ExposedName,
+    tool::{ExposedName, MAX_NAME_CHARS, MAX_SERVER_NAME_CHARS},
 };
 
 /// Maximum tools of one source. More would overflow any client's context.
@@ -57,9 +57,19 @@ impl Listing {
         self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
     }
 
-    /// Checks names, duplicates, sizes and schemas. Can take seconds, so call it on a thread for
+    /// Checks names, duplicates, sizes and schemas of a gate. Can take seconds, so call it on a thread for
     /// [checks](crate::checks).
     pub fn check(&self) -> Result<(), InvalidValue> {
+        self.check_parts(MAX_NAME_CHARS)
+    }
+
+    /// Like [`Self::check`], for a server. Its names may be longer, because [clients see them
+    /// shortened](crate::SourceId::exposed_name).
+    pub fn check_server(&self) -> Result<(), InvalidValue> {
+        self.check_parts(MAX_SERVER_NAME_CHARS)
+    }
+
+    fn check_parts(&self, max_name_chars: usize) -> Result<(), InvalidValue> {
         if self.tools.len() > MAX_TOOLS {
             return Err(format!("lists {} tools; the limit is {MAX_TOOLS}", self.tools.len()).into());
         }
@@ -70,7 +80,7 @@ impl Listing {
         add_size(&mut sizes, check_schema("params-schema", &self.params_schema)?)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
-            ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
+            ExposedName::check(&tool.name, max_name_chars).map_err(|why| format!("tool name {why}"))?;
             let bad = |why: InvalidValue| format!("tool '{}': {why}", tool.name);
             if !seen.insert(&*tool.name) {
                 return Err(bad("is listed twice".into()).into());
@@ -93,7 +103,7 @@ impl Listing {
             }
         }
         self.check_templates()?;
-        self.check_prompts()
+        self.check_prompts(max_name_chars)
     }
 
     fn check_templates(&self) -> Result<(), InvalidValue> {
@@ -113,13 +123,13 @@ impl Listing {
         Ok(())
     }
 
-    fn check_prompts(&self) -> Result<(), InvalidValue> {
+    fn check_prompts(&self, max_name_chars: usize) -> Result<(), InvalidValue> {
         if self.prompts.len() > MAX_PROMPTS {
             return Err(format!("lists {} prompts; the limit is {MAX_PROMPTS}", self.prompts.len()).into());
         }
         let mut seen = HashSet::new();
         for prompt in &self.prompts {
-            ExposedName::new(&prompt.name).map_err(|why| format!("prompt name {why}"))?;
+            ExposedName::check(&prompt.name, max_name_chars).map_err(|why| format!("prompt name {why}"))?;
             let bad = |why: InvalidValue| format!("prompt '{}' {why}", prompt.name);
             if !seen.insert(&*prompt.name) {
                 return Err(bad("is listed twice".into()).into());

@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::ports::Clock;
+use gatehouse_core::{ports::Clock, source::OmittedItems};
 use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
@@ -88,7 +88,14 @@ struct StatusReport<'a> {
     counts: BTreeMap<String, GateCounts>,
     models: ModelsStatus<'a>,
     lacks: Vec<String>,
+    left_out: StatusPart<OmittedByServer>,
     hosts: Vec<RunningHost>,
+}
+
+/// What was left out of the last listing of servers.
+#[derive(Serialize)]
+struct OmittedByServer {
+    servers: BTreeMap<String, OmittedItems>,
 }
 
 #[derive(Serialize)]
@@ -180,6 +187,7 @@ impl<'a> StatusReport<'a> {
             max_bytes: config.artifacts.cap,
             meaning: health.embedding.map(Into::into),
         });
+        let left_out = composition.omitted_items().await.map(|servers| OmittedByServer { servers });
         let mut counts = composition.counts().await;
         let now = SystemClock.now_ms();
         let savings = counts
@@ -208,6 +216,7 @@ impl<'a> StatusReport<'a> {
                 embedding: models.embedder.model(),
             },
             lacks: composition.unmet_grants().await,
+            left_out: left_out.map_err(|fault| fault.in_one_line()).into(),
             hosts: presence::running(&config.state),
         }
     }
@@ -235,11 +244,22 @@ impl fmt::Display for StatusReport<'_> {
         let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("none"));
         write!(f, "\nmodels     language: {llm}; web search: {web}; embeddings: {embedding}")?;
         self.lacks.iter().try_for_each(|lack| write!(f, "\n           {lack}"))?;
+        if self.left_out.works().is_none_or(|left_out| !left_out.servers.is_empty()) {
+            self.left_out.write_line(f, "\nservers  ")?;
+        }
         for (name, preset) in &self.presets {
             let mark = if self.default_preset == *name { " (default)" } else { "" };
             write!(f, "\npreset     {name}{mark}: {preset}")?;
         }
         self.hosts.iter().try_for_each(|host| write!(f, "\n{host}"))
+    }
+}
+
+impl fmt::Display for OmittedByServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> =
+            self.servers.iter().map(|(server, omitted)| format!("{server}: {omitted}")).collect();
+        f.write_str(&lines.join("\n           "))
     }
 }
 

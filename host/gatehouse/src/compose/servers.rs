@@ -15,6 +15,7 @@ use gatehouse_core::{
         Clock, ServerRegistry as _, ToolIndex,
         servers::{ServerDefinition, ServerListing},
     },
+    source::OmittedItems,
     tool::SourceId,
 };
 use gatehouse_files::{Durability, make_private, write_private};
@@ -155,6 +156,14 @@ impl Composition {
             servers.insert(name, KnownServer { config, listing });
         }
         Ok(servers)
+    }
+
+    /// Returns what was left out of the last listing of servers. Starts none.
+    pub(crate) async fn omitted_items(&self) -> Result<BTreeMap<String, OmittedItems>, Fault> {
+        let listed = self.known_servers().await?.into_iter();
+        let omitted =
+            listed.filter_map(|(name, server)| Some((name, server.listing?.listing.omitted.clone())));
+        Ok(omitted.filter(|(_, omitted)| !omitted.is_empty()).collect())
     }
 
     /// Returns the tool with which clients of a preset call server tools, else the gate that calls them for its own

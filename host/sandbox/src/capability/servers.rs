@@ -138,8 +138,12 @@ impl<'a> ServerAccess<'a> {
     pub(crate) async fn servers(&self) -> Result<Vec<ServerWithTools>, Fault> {
         let Some(servers) = &self.ports.servers else { return Ok(Vec::new()) };
         let mut all = Vec::new();
-        for status in self.statuses() {
+        for mut status in self.statuses() {
             let known = servers.known(&status.name).await?;
+            let omitted = known.as_ref().map(|listed| &listed.listing.omitted);
+            if let Some(omitted) = omitted.filter(|omitted| !omitted.is_empty()) {
+                status.last_error.get_or_insert_with(|| omitted.to_string());
+            }
             let tool_count = known.map(|listed| self.catalog.server_tools.entries(&listed).len() as u32);
             all.push(ServerWithTools { status, tool_count });
         }

@@ -21,7 +21,11 @@ use rmcp::{
         FormElicitationCapability, Implementation, InputRequest, InputRequests, InputResponses, RequestId,
         SamplingCapability, UrlElicitationCapability,
     },
-    service::{InboundStreamOrigin, RequestContext},
+    service::{
+        ClientInitializeError, ClientLifecycleMode, InboundStreamOrigin, RequestContext, RunningService,
+        serve_client_with_lifecycle,
+    },
+    transport::Transport,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -55,8 +59,16 @@ impl HostClient {
         }
     }
 
-    pub(super) fn wrap_transport<T>(&self, transport: T, changed: &ListChanged) -> GuardedTransport<T> {
-        GuardedTransport::new(transport, &self.inbound, &self.watchers, &self.subscriptions, changed)
+    /// Starts the protocol on a transport.
+    pub(super) async fn serve<T: Transport<RoleClient> + 'static>(
+        self,
+        transport: T,
+        changed: &ListChanged,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<RunningService<RoleClient, Self>, ClientInitializeError> {
+        let Self { inbound, watchers, subscriptions, .. } = &self;
+        let transport = GuardedTransport::new(transport, inbound, watchers, subscriptions, changed);
+        serve_client_with_lifecycle(self, transport, lifecycle).await
     }
 }
 

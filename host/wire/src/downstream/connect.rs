@@ -14,9 +14,8 @@ use gatehouse_core::{
 use gatehouse_net::{Client as HttpClient, HttpClients, Url};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
-    RoleClient,
     model::{ErrorCode, ProtocolVersion},
-    service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle},
+    service::{ClientInitializeError, ClientLifecycleMode},
     transport::{
         WorkerTransport,
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
@@ -52,28 +51,42 @@ impl RealConnector {
         Self { program, base, inherited, slots: StartSlots::default(), http, logins }
     }
 
+    /// Connects over HTTP, with the transport of MCP 2024-11-05 if the definition says so.
     async fn over_http(
         &self,
-        server: &Arc<str>,
-        url: &str,
-        headers: &[(String, Secret)],
+        server: &ServerDefinition,
+        (url, headers): (&str, &[(String, Secret)]),
         context: &ConnectionContext,
         lifecycle: Lifecycle,
-    ) -> Result<RunningService<RoleClient, HostClient>, AttemptError> {
-        let (_, client, custom) = self.request_parts(url, headers).map_err(AttemptError::Failed)?;
+    ) -> Result<ServerSession, ConnectFailure> {
+        let (parsed, client, custom) = self.request_parts(url, headers)?;
+        let name = Arc::clone(&server.name);
+        // Configured headers may authenticate instead.
+        let logins = (!custom.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins));
         let inbound = InboundReader::new(&context.limits);
-        let client =
-            AuthenticatedClient::new(client, self.logins_for(&custom), Arc::clone(server), inbound.clone());
-        let config = StreamableHttpClientTransportConfig::with_uri(url)
-            .custom_headers(custom)
-            .max_sse_event_size(MAX_MESSAGE);
-        let worker = StreamableHttpClientWorker::new(client, config);
-        let client = HostClient::new(server, inbound);
-        let transport = client.wrap_transport(WorkerTransport::spawn(worker), &context.changed);
-        let begun = serve_client_with_lifecycle(client, transport, lifecycle.mode()).await;
-        begun.map_err(|error| {
-            lifecycle.classify_failure(&error).map(|failure| without_secrets(failure, headers))
-        })
+        let host = HostClient::new(&name, inbound.clone());
+        let is_sse = matches!(server.transport, ServerTransport::Sse { .. });
+        let begun = if is_sse {
+            let logins = logins.map(|logins| (logins, name));
+            let requester = ServerRequester::new(client, parsed, custom.into_iter().collect(), logins);
+            let stream = SseTransport::open(requester, inbound, MAX_MESSAGE).await;
+            let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
+            host.serve(stream, &context.changed, lifecycle.mode()).await
+        } else {
+            let client = AuthenticatedClient::new(client, logins, name, inbound);
+            let config = StreamableHttpClientTransportConfig::with_uri(url)
+                .custom_headers(custom)
+                .max_sse_event_size(MAX_MESSAGE);
+            let worker = StreamableHttpClientWorker::new(client, config);
+            host.serve(WorkerTransport::spawn(worker), &context.changed, lifecycle.mode()).await
+        };
+        let running = begun.map_err(|error| {
+            let failure = lifecycle.classify_failure(&error);
+            // Servers with the older transport know only the handshake.
+            let wrong_lifecycle = failure.wrong_lifecycle && !is_sse;
+            without_secrets(ConnectFailure { wrong_lifecycle, ..failure }, headers)
+        })?;
+        Ok(ServerSession::new(running, None))
     }
 
     /// Connects with the handshake, which most servers know. If the server rejects it, tries discovery.
@@ -86,56 +99,20 @@ impl RealConnector {
         let limit = AttemptDeadline::start(limit);
         let begin = async |lifecycle: Lifecycle| match &server.transport {
             ServerTransport::Stdio { .. } => self.over_pipes(server, context, lifecycle, limit).await,
-            ServerTransport::Http { url, headers } => {
-                let running =
-                    limit.run(self.over_http(&server.name, url, headers, context, lifecycle)).await?;
-                Ok(ServerSession::new(running, None))
-            }
-            ServerTransport::Sse { url, headers } => {
-                let connecting = self.over_sse(&server.name, url, headers, context);
-                let running = limit.run(async { connecting.await.map_err(AttemptError::Failed) }).await?;
-                Ok(ServerSession::new(running, None))
+            ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers } => {
+                limit.run(self.over_http(server, (url, headers), context, lifecycle)).await
             }
         };
         match begin(Lifecycle::Handshake).await {
-            Err(AttemptError::TryOtherLifecycle(refused)) => match begin(Lifecycle::Discovery).await {
-                // It knows neither; report the first refusal.
-                Err(AttemptError::TryOtherLifecycle(_)) => Err(refused),
-                Err(AttemptError::Failed(failure)) => Err(failure.after(&refused)),
-                Ok(session) => Ok(session),
-            },
-            Err(AttemptError::Failed(failure)) => Err(failure),
-            Ok(session) => Ok(session),
-        }
-    }
-
-    /// Connects over the 2024-11-05 transport. Its servers know only the handshake.
-    async fn over_sse(
-        &self,
-        server: &Arc<str>,
-        url: &str,
-        headers: &[(String, Secret)],
-        context: &ConnectionContext,
-    ) -> Result<RunningService<RoleClient, HostClient>, ConnectFailure> {
-        let (url, client, custom) = self.request_parts(url, headers)?;
-        let logins = self.logins_for(&custom).map(|logins| (logins, Arc::clone(server)));
-        let requester = ServerRequester::new(client, url, custom.into_iter().collect(), logins);
-        let inbound = InboundReader::new(&context.limits);
-        let stream = SseTransport::open(requester, inbound.clone(), MAX_MESSAGE).await;
-        let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
-        let client = HostClient::new(server, inbound);
-        let stream = client.wrap_transport(stream, &context.changed);
-        let begun = serve_client_with_lifecycle(client, stream, Lifecycle::Handshake.mode()).await;
-        begun.map_err(|error| match Lifecycle::Handshake.classify_failure(&error) {
-            AttemptError::TryOtherLifecycle(failure) | AttemptError::Failed(failure) => {
-                without_secrets(failure, headers)
+            Err(refused) if refused.wrong_lifecycle => {
+                begin(Lifecycle::Discovery).await.map_err(|failure| match failure.wrong_lifecycle {
+                    // It knows neither; report the first refusal.
+                    true => refused,
+                    false => failure.after(&refused),
+                })
             }
-        })
-    }
-
-    /// Returns the logins. `None` if the configured headers include `Authorization`.
-    fn logins_for(&self, headers: &HashMap<HeaderName, HeaderValue>) -> Option<Arc<Logins>> {
-        (!headers.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins))
+            connected => connected,
+        }
     }
 
     fn request_parts(
@@ -166,21 +143,6 @@ fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> Con
     ConnectFailure { message: redactor.redact_text(failure.message), ..failure }
 }
 
-enum AttemptError {
-    /// The other lifecycle may succeed.
-    TryOtherLifecycle(ConnectFailure),
-    Failed(ConnectFailure),
-}
-
-impl AttemptError {
-    fn map(self, change: impl FnOnce(ConnectFailure) -> ConnectFailure) -> Self {
-        match self {
-            Self::TryOtherLifecycle(failure) => Self::TryOtherLifecycle(change(failure)),
-            Self::Failed(failure) => Self::Failed(change(failure)),
-        }
-    }
-}
-
 /// Time limit of an attempt, for both lifecycles together.
 #[derive(Clone, Copy)]
 struct AttemptDeadline {
@@ -193,8 +155,11 @@ impl AttemptDeadline {
         Self { length, until: Instant::now() + length }
     }
 
-    async fn run<T>(self, attempt: impl Future<Output = Result<T, AttemptError>>) -> Result<T, AttemptError> {
-        let late = |_| Err(AttemptError::Failed(ConnectFailure::timed_out(self.length)));
+    async fn run<T>(
+        self,
+        attempt: impl Future<Output = Result<T, ConnectFailure>>,
+    ) -> Result<T, ConnectFailure> {
+        let late = |_| Err(ConnectFailure::timed_out(self.length));
         timeout_at(self.until, attempt).await.unwrap_or_else(late)
     }
 }
@@ -217,24 +182,20 @@ impl Lifecycle {
         }
     }
 
-    fn classify_failure(self, error: &ClientInitializeError) -> AttemptError {
+    fn classify_failure(self, error: &ClientInitializeError) -> ConnectFailure {
         if let Some(fault) = fault_of(error) {
-            let message = fault_as_clause(fault);
-            return AttemptError::Failed(ConnectFailure { message, permanent: !fault.retryable });
+            let failure = ConnectFailure::transient(fault_as_clause(fault));
+            return ConnectFailure { permanent: !fault.retryable, ..failure };
         }
-        let message = quoted(&cause_in_words(error), 500);
-        let may_be_other = match self {
+        let wrong_lifecycle = match self {
             Self::Handshake => is_answer(error),
             Self::Discovery => matches!(
                 error,
                 ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
             ),
         };
-        if may_be_other {
-            return AttemptError::TryOtherLifecycle(ConnectFailure::transient(message));
-        }
-        let needs_login = error.is_authorization_required();
-        AttemptError::Failed(ConnectFailure { message, permanent: needs_login })
+        let permanent = !wrong_lifecycle && error.is_authorization_required();
+        ConnectFailure { message: quoted(&cause_in_words(error), 500), permanent, wrong_lifecycle }
     }
 }
 

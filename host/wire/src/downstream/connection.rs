@@ -1,6 +1,6 @@
 //! Traits for connections to servers, independent of the transport.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -49,17 +49,20 @@ impl ConnectionEnd {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct ConnectFailure {
     /// One clause without a full stop.
     pub(super) message: String,
     /// True if another attempt would fail the same way.
     pub(super) permanent: bool,
+    /// True if the server refused the lifecycle of the protocol, so another one may succeed.
+    pub(super) wrong_lifecycle: bool,
 }
 
 impl ConnectFailure {
     pub(super) fn transient(message: impl Into<String>) -> Self {
-        Self { message: message.into(), permanent: false }
+        Self { message: message.into(), permanent: false, wrong_lifecycle: false }
     }
 
     pub(super) fn timed_out(limit: Duration) -> Self {
@@ -72,13 +75,7 @@ impl ConnectFailure {
     }
 
     pub(super) fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), permanent: true }
-    }
-}
-
-impl fmt::Display for ConnectFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        Self { permanent: true, ..Self::transient(message) }
     }
 }
 

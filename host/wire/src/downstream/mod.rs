@@ -241,6 +241,7 @@ impl ServerRegistry for DownstreamServers {
                     all.removed += report.removed;
                     all.unchanged += report.unchanged;
                     all.embeddings += report.embeddings;
+                    all.omitted.extend(report.omitted);
                 }
                 Err(fault) => all.failed.push((name, fault.in_one_line())),
             }

@@ -13,9 +13,7 @@ use super::{
     connection::ConnectionEnd,
     inbound::{InboundReader, MAX_MESSAGE, MessageReader, ServerMessage},
 };
-
-/// Capacity in bytes of the buffer for the next line.
-const MAX_RETAINED_LINE: usize = 64 << 10;
+use crate::MAX_RETAINED_LINE;
 
 pub(super) struct PipeTransport<R, W: AsyncWrite> {
     output: BufReader<R>,
@@ -86,13 +84,11 @@ where
 
     async fn receive(&mut self) -> Option<ServerMessage> {
         loop {
-            if let Some(message) = self.incoming.large().await {
+            if let Some(message) = self.incoming.finish().await {
                 return Some(message);
             }
             let line = self.next_line().await?;
-            if let Some(message) = self.incoming.add(line) {
-                return Some(message);
-            }
+            self.incoming.begin(line);
         }
     }
 

@@ -3,8 +3,7 @@
 
 use std::{collections::HashMap, io};
 
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use gatehouse_core::names::quoted;
 use gatehouse_net::{BodyError, Client, Error, Response, StatusCode, read_body, read_body_while};
 use http::{
@@ -22,8 +21,9 @@ use sse_stream::Sse;
 
 use super::{
     inbound::{InboundReader, MAX_MESSAGE},
-    sse::SseParser,
+    sse::{EventError, events},
 };
+use crate::media_type;
 
 pub(crate) type RequestHeaders = HashMap<HeaderName, HeaderValue>;
 pub(crate) type EventStream = stream::BoxStream<'static, Result<Sse, SseError>>;
@@ -71,9 +71,16 @@ pub(crate) async fn post(
     }
     let is_request = matches!(message, JsonRpcMessage::Request(_));
     let session = text_of(&response, SESSION);
-    match content_type(&response).as_str() {
+    match media_type(response.headers()).as_str() {
         "text/event-stream" => {
-            let events = messages(events(response.bytes_stream()), inbound.clone());
+            let events = events(response.bytes_stream(), MAX_MESSAGE).map_err(|error| match error {
+                EventError::Broken(error) => io::Error::other(error),
+                EventError::TooLong => {
+                    io::Error::other(format!("it sent an event of more than {MAX_MESSAGE} bytes"))
+                }
+            });
+            let events = events.map_err(|error| SseError::Body(Box::new(error)));
+            let events = messages(events.boxed(), inbound.clone());
             Ok(StreamableHttpPostResponse::Sse(events, session))
         }
         "application/json" => {
@@ -116,29 +123,6 @@ pub(crate) fn messages(events: EventStream, inbound: InboundReader) -> EventStre
     events.then(read).boxed()
 }
 
-fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> EventStream {
-    let parser = SseParser::new(MAX_MESSAGE);
-    let batches = stream::unfold((Box::pin(body), Some(parser)), async |(mut body, parser)| {
-        let mut parser = parser?;
-        let mut parsed = Vec::new();
-        let failed = match body.next().await? {
-            Ok(bytes) => parser
-                .take(&bytes, |event| parsed.push(Ok(event)))
-                .err()
-                .map(|_| io::Error::other(format!("it sent an event of more than {MAX_MESSAGE} bytes"))),
-            Err(error) => Some(io::Error::other(error)),
-        };
-        let parser = if let Some(error) = failed {
-            parsed.push(Err(SseError::Body(Box::new(error))));
-            None
-        } else {
-            Some(parser)
-        };
-        Some((stream::iter(parsed), (body, parser)))
-    });
-    batches.flatten().boxed()
-}
-
 fn refused_login(response: &Response) -> Option<PostError> {
     let challenge = text_of(response, WWW_AUTHENTICATE.as_str())?;
     match response.status() {
@@ -161,7 +145,7 @@ async fn failed(
 ) -> Result<StreamableHttpPostResponse, PostError> {
     let status = response.status();
     let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let is_json = content_type(&response) == "application/json";
+    let is_json = media_type(response.headers()) == "application/json";
     let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
     let busy = HttpStatusError::new(status.as_u16(), text_of(&response, RETRY_AFTER.as_str()));
     if status == StatusCode::TOO_MANY_REQUESTS || (is_busy && !is_json) {
@@ -204,11 +188,6 @@ async fn failed(
 
 fn text_of(response: &Response, header: &str) -> Option<String> {
     response.headers().get(header)?.to_str().ok().map(str::to_owned)
-}
-
-fn content_type(response: &Response) -> String {
-    let value = text_of(response, CONTENT_TYPE.as_str()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 #[cfg(test)]

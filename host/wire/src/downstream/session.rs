@@ -13,8 +13,8 @@ use gatehouse_core::{CallContext, Fault, SourceId, names::quoted};
 use rmcp::{
     RoleClient,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta,
-        InputResponses, MetaObject, ProgressToken, RequestId, RequestMetaObject, ServerResult,
+        ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta, InputResponses, MetaObject, RequestMetaObject,
+        ServerResult,
     },
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
@@ -28,6 +28,7 @@ use super::{
     process::ServerProcess,
     upstream_subscriptions::UpstreamSubscriptions,
 };
+use crate::peer_requests::await_answer;
 
 /// Answers of the client, and the request state of the server.
 type InputAnswers = (Option<InputResponses>, Option<String>);
@@ -107,16 +108,13 @@ impl ServerSession {
             Ok(handle) => handle,
             Err(error) => return Err(self.failure(error).await),
         };
-        let token = handle.progress_token.clone();
-        if let Some(progress) = call.and_then(|call| call.progress.clone()) {
-            self.watchers.add(token.clone(), progress);
-        }
-        let _run = call.map(|call| self.calls.register(handle.id.clone(), call));
+        let (id, token) = (handle.id.clone(), handle.progress_token.clone());
+        let progress = call.and_then(|call| call.progress.clone());
+        let _watched = progress.map(|progress| self.watchers.watch(token, progress));
+        let _run = call.map(|call| self.calls.register(id.clone(), call));
         drop(starting);
-        let mut waiting = CancelOnDrop { session: self, id: handle.id.clone(), token, answered: false };
-        let answer = handle.await_response().await;
-        waiting.answered = true;
-        let arrival = self.inbound.take_response(&waiting.id);
+        let answer = await_answer(handle, "The caller stopped waiting.").await;
+        let arrival = self.inbound.take_response(&id);
         match (answer, arrival.refused) {
             (_, Some(why)) => Err(CallFailure::Unreadable(why)),
             (Ok(answer), None) => Ok((arrival.result.unwrap_or(answer), arrival.memory)),
@@ -169,27 +167,4 @@ impl ServerSession {
 
 fn unexpected_response(method: &str) -> CallFailure {
     CallFailure::Transport(format!("it answered {method} with an unexpected result"))
-}
-
-/// Pending request. Dropping it without an answer cancels the request at the server.
-struct CancelOnDrop<'a> {
-    session: &'a ServerSession,
-    id: RequestId,
-    token: ProgressToken,
-    answered: bool,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        self.session.watchers.remove(&self.token);
-        if self.answered {
-            return;
-        }
-        let (peer, id) = (self.session.peer.clone(), self.id.clone());
-        tokio::spawn(async move {
-            let params =
-                CancelledNotificationParam::new(Some(id), Some("The caller stopped waiting.".into()));
-            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
-        });
-    }
 }

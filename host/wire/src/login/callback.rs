@@ -1,7 +1,10 @@
 //! Redirect endpoint of a login: a loopback port that accepts one answer with the right state and then closes. Other
 //! requests have no effect, and silent connections are closed in favor of newer ones.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use gatehouse_core::{Fault, FaultKind, http::Secret, names::quoted};
 use gatehouse_net::Url;
@@ -39,14 +42,10 @@ pub(super) struct ExpectedAnswer<'a> {
     pub(super) names_issuer: bool,
 }
 
-#[derive(Default)]
-struct Parameters {
-    code: Option<String>,
-    state: Option<String>,
-    iss: Option<String>,
-    error: Option<String>,
-    error_description: Option<String>,
-}
+/// Parameters of an answer by name; those without a meaning here are absent.
+type Parameters = BTreeMap<&'static str, String>;
+
+const PARAMETER_NAMES: [&str; 5] = ["code", "state", "iss", "error", "error_description"];
 
 impl CallbackListener {
     pub(super) async fn open(port: Option<u16>) -> Result<Self, Fault> {
@@ -111,29 +110,22 @@ impl ExpectedAnswer<'_> {
         }
         let mut answer = Parameters::default();
         for (name, value) in url.query_pairs() {
-            let field = match &*name {
-                "code" => &mut answer.code,
-                "state" => &mut answer.state,
-                "iss" => &mut answer.iss,
-                "error" => &mut answer.error,
-                "error_description" => &mut answer.error_description,
-                _ => continue,
-            };
+            let Some(name) = PARAMETER_NAMES.into_iter().find(|known| *known == name) else { continue };
             // Reject duplicates: parsers disagree on their meaning.
-            if field.replace(value.into_owned()).is_some() {
+            if answer.insert(name, value.into_owned()).is_some() {
                 return None;
             }
         }
-        let state = answer.state.as_deref().unwrap_or_default();
+        let state = answer.remove("state").unwrap_or_default();
         if !bool::from(state.as_bytes().ct_eq(self.state.reveal().as_bytes())) {
             return None;
         }
-        Some(self.code_of(answer))
+        Some(self.code_of(&answer))
     }
 
-    fn code_of(&self, answer: Parameters) -> Result<Secret, Fault> {
+    fn code_of(&self, answer: &Parameters) -> Result<Secret, Fault> {
         let issuer = quoted(self.issuer, 200);
-        match &answer.iss {
+        match answer.get("iss") {
             Some(iss) if same_issuer(iss, self.issuer) => {}
             Some(iss) => {
                 let other = quoted(iss, 200);
@@ -146,15 +138,15 @@ impl ExpectedAnswer<'_> {
             }
             None => {}
         }
-        if let Some(error) = &answer.error {
-            let why = answer.error_description.map_or_else(String::new, |why| format!(", {why}"));
+        if let Some(error) = answer.get("error") {
+            let why = answer.get("error_description").map_or_else(String::new, |why| format!(", {why}"));
             let why = quoted(&format!("{error}{why}"), 300);
             return Err(Fault::denied(format!("{issuer} refused the login: {}", why.trim_end_matches('.'))));
         }
-        let code = answer.code.filter(|code| !code.is_empty());
+        let code = answer.get("code").filter(|code| !code.is_empty());
         let code =
             code.ok_or_else(|| Fault::denied(format!("{issuer} answered the login without a code")))?;
-        Ok(Secret::new(code))
+        Ok(Secret::new(code.as_str()))
     }
 }
 

@@ -51,10 +51,8 @@ impl OAuthClient {
             return Self::register(server, authority, http, redirect).await;
         };
         if id.starts_with("https://") && !authority.takes_client_documents {
-            return Err(Fault::denied(format!(
-                "{issuer} does not support the URL of a document as client_id"
-            ))
-            .hint(client_id_hint(server, &issuer)));
+            let why = format!("{issuer} does not support the URL of a document as client_id");
+            return Err(needs_registration(server, &issuer, why));
         }
         let auth_method = match secret {
             None => AuthMethod::None,
@@ -71,8 +69,8 @@ impl OAuthClient {
     ) -> Result<Self, Fault> {
         let issuer = quoted(&authority.issuer, 200);
         let Some(endpoint) = &authority.registration else {
-            return Err(Fault::denied(format!("{issuer} does not support dynamic client registration"))
-                .hint(client_id_hint(server, &issuer)));
+            let why = format!("{issuer} does not support dynamic client registration");
+            return Err(needs_registration(server, &issuer, why));
         };
         let about = json!({
             "client_name": "Gatehouse",
@@ -84,11 +82,8 @@ impl OAuthClient {
         });
         let answer = http.send(Method::POST, endpoint, RequestContent::json(about.to_string())).await?;
         if !answer.status.is_success() {
-            return Err(Fault::denied(format!(
-                "{issuer} refused to register Gatehouse: {}",
-                answer.error_text(&[])
-            ))
-            .hint(client_id_hint(server, &issuer)));
+            let why = format!("{issuer} refused to register Gatehouse: {}", answer.error_text(&[]));
+            return Err(needs_registration(server, &issuer, why));
         }
         let registered: RegistrationResponse =
             answer.json(&format!("the registration response of {issuer}"))?;
@@ -131,9 +126,9 @@ impl AuthMethod {
     }
 }
 
-fn client_id_hint(server: &str, issuer: &str) -> String {
-    format!(
+fn needs_registration(server: &str, issuer: &str, why: String) -> Fault {
+    Fault::denied(why).hint(format!(
         "Register Gatehouse at {issuer} with the redirect URI http://127.0.0.1/callback, then set client_id and \
         issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."
-    )
+    ))
 }

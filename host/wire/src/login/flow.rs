@@ -72,19 +72,15 @@ impl Logins {
         let expected =
             ExpectedAnswer { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
         let code = callback.code(&expected).await?;
-        let endpoint = TokenEndpoint {
-            http: &shared.http,
-            target: &authority.token,
-            client: &client,
-            resource: &authority.resource,
-        };
-        let issued =
-            endpoint.exchange(&code, &verifier, &redirect).await.map_err(|refused| match refused {
-                TokenError::Grant(why) | TokenError::Client(why) => {
-                    Fault::denied(format!("the login was refused: {why}"))
-                }
-                TokenError::Other(fault) => fault,
-            })?;
+        let (http, target) = (&shared.http, &authority.token);
+        let endpoint = TokenEndpoint { http, target, client: &client, resource: &authority.resource };
+        let issued = endpoint.exchange(&code, &verifier, &redirect).await;
+        let issued = issued.map_err(|refused| match refused {
+            TokenError::Grant(why) | TokenError::Client(why) => {
+                Fault::denied(format!("the login was refused: {why}"))
+            }
+            TokenError::Other(fault) => fault,
+        })?;
         let mut login = StoredLogin {
             server: resource(&url),
             resource: authority.resource,

@@ -19,7 +19,10 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::address::{LoginTarget, PRIVATE_ISSUER_HINT};
-use crate::outbound::resolver::{self, NoPublicAddress, ScopedClients};
+use crate::{
+    media_type,
+    outbound::resolver::{self, ScopedClients, has_no_public_address},
+};
 
 const MAX_REQUEST_TIME: Duration = Duration::from_secs(20);
 
@@ -84,7 +87,11 @@ impl LoginHttp {
             let response = client.execute(request).await.map_err(|error| failed(&host, error))?;
             let (status, headers) = (response.status(), response.headers().clone());
             // An event stream that a server opens without a login never ends; do not read it.
-            let body = if is_events(&headers) { Ok(Vec::new()) } else { read_body(response, MAX_BODY).await };
+            let body = if media_type(&headers) == "text/event-stream" {
+                Ok(Vec::new())
+            } else {
+                read_body(response, MAX_BODY).await
+            };
             let body = body.map_err(|error| match error {
                 BodyError::TooLarge | BodyError::Stopped => {
                     Fault::denied(format!("{host} answered with more than {MAX_BODY} bytes"))
@@ -100,15 +107,9 @@ impl LoginHttp {
     }
 }
 
-fn is_events(headers: &HeaderMap) -> bool {
-    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    media_type.starts_with("text/event-stream")
-}
-
 fn failed(host: &str, error: gatehouse_net::Error) -> Fault {
     let error = error.without_url();
-    let mut causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
-    if causes.any(|cause| cause.is::<NoPublicAddress>()) {
+    if has_no_public_address(&error) {
         return Fault::denied(format!("refusing to contact {host}: it resolves to no public address"))
             .hint(PRIVATE_ISSUER_HINT);
     }

@@ -40,7 +40,6 @@ use self::{
     http::LoginHttp,
     login_store::{LoginStore, StoredLogin},
     renew::TokenRenewals,
-    token::TokenEndpoint,
 };
 
 /// Login settings of one server, `[servers.NAME.oauth]`.
@@ -221,12 +220,7 @@ impl LoginContext {
             )));
         };
         let target = login.configured_hosts()?.check(endpoint, "the revocation endpoint")?;
-        let endpoint = TokenEndpoint {
-            http: &self.http,
-            target: &target,
-            client: &login.client,
-            resource: &login.resource,
-        };
+        let endpoint = login.endpoint(&self.http, &target);
         match &login.refresh_token {
             Some(token) => endpoint.revoke(token, "refresh_token").await,
             None => endpoint.revoke(&login.access_token, "access_token").await,

@@ -12,7 +12,8 @@ use gatehouse_net::{Backoff, CircuitBreaker};
 
 use super::{
     LoginContext, LoginState, Logins,
-    address::ConfiguredHosts,
+    address::{ConfiguredHosts, LoginTarget},
+    http::LoginHttp,
     login_ended_fault,
     login_store::StoredLogin,
     needs_login_fault, parsed,
@@ -49,6 +50,11 @@ impl StoredLogin {
             None if self.has_expired(now) => LoginState::Ended,
             refresh => LoginState::Valid { until: self.expires_at, renewable: refresh.is_some() },
         }
+    }
+
+    /// Returns an endpoint that takes its tokens.
+    pub(super) fn endpoint<'a>(&'a self, http: &'a LoginHttp, target: &'a LoginTarget) -> TokenEndpoint<'a> {
+        TokenEndpoint { http, target, client: &self.client, resource: &self.resource }
     }
 
     pub(super) fn configured_hosts(&self) -> Result<ConfiguredHosts, Fault> {
@@ -97,13 +103,7 @@ impl LoginContext {
         let target = login.configured_hosts()?.check(&login.token_endpoint, "the token endpoint")?;
         // Write first, so that a full disk is detected before the refresh token is used up.
         self.store.write(server, &login).await?;
-        let endpoint = TokenEndpoint {
-            http: &self.http,
-            target: &target,
-            client: &login.client,
-            resource: &login.resource,
-        };
-        match endpoint.refresh(&refresh).await {
+        match login.endpoint(&self.http, &target).refresh(&refresh).await {
             Ok(issued) => {
                 breaker.record_success();
                 login.replace_tokens(issued, self.clock.now_ms());

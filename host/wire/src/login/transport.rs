@@ -10,7 +10,7 @@ use gatehouse_core::{
 use gatehouse_net::{Client, Error as HttpError, StatusCode, root_cause};
 use rmcp::{
     model::ClientJsonRpcMessage,
-    service::{ClientInitializeError, ServiceError},
+    service::ClientInitializeError,
     transport::streamable_http_client::{
         HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
@@ -57,9 +57,6 @@ pub(crate) fn cause_in_words(error: &(dyn Error + 'static)) -> String {
 /// Returns the cause of an error, including those that rmcp does not expose as the source.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
-        return Some(error);
-    }
-    if let Some(ServiceError::TransportSend(error)) = error.downcast_ref() {
         return Some(error);
     }
     if let Some(TransportError::HttpStatus(error)) = error.downcast_ref() {

@@ -22,24 +22,17 @@ pub(super) fn from_headers(
     headers: &HeaderMap,
     allowed: &AllowedUrl<'_>,
 ) -> Result<Option<BodyEncoding>, Fault> {
-    let all = |name: HeaderName| {
-        let values = headers
-            .get_all(name)
-            .iter()
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase());
-        let values: Vec<String> = values.collect();
-        values
-            .join(",")
-            .split(',')
-            .map(|value| value.trim().to_owned())
-            .filter(|value| !value.is_empty())
-            .collect::<Vec<_>>()
-    };
-    let content = all(CONTENT_ENCODING).into_iter().filter(|coding| coding != "identity");
     // The HTTP client decodes `chunked`, and no other transfer coding.
-    let transfer =
-        all(TRANSFER_ENCODING).into_iter().filter(|coding| coding != "chunked" && coding != "identity");
-    let codings: Vec<String> = content.chain(transfer.map(|coding| format!("transfer {coding}"))).collect();
+    let ignored = ["", "identity", "chunked"];
+    let all = |name: HeaderName, prefix: &'static str| {
+        let values = headers.get_all(name).iter();
+        let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase());
+        values.flat_map(move |value| {
+            let codings = value.split(',').map(str::trim).filter(|coding| !ignored.contains(coding));
+            codings.map(|coding| format!("{prefix}{coding}")).collect::<Vec<_>>()
+        })
+    };
+    let codings: Vec<String> = all(CONTENT_ENCODING, "").chain(all(TRANSFER_ENCODING, "transfer ")).collect();
     match codings.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => Ok(None),
         ["gzip" | "x-gzip"] => Ok(Some(BodyEncoding::Gzip)),

@@ -68,12 +68,7 @@ impl HopRequest {
             added.append(name, value);
         }
         // Rule headers replace all gate headers of the same name.
-        for name in added.keys() {
-            request.headers_mut().remove(name);
-        }
-        for (name, value) in &added {
-            request.headers_mut().append(name, value.clone());
-        }
+        request.headers_mut().extend(added);
         Ok(request)
     }
 

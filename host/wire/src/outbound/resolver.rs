@@ -55,7 +55,13 @@ pub(crate) fn system_lookup() -> LookupFn {
 /// All addresses of a name are forbidden.
 #[derive(Debug, thiserror::Error)]
 #[error("the name resolves to no public address")]
-pub(crate) struct NoPublicAddress;
+pub(super) struct NoPublicAddress;
+
+/// True if a request failed because its host has only forbidden addresses.
+pub(crate) fn has_no_public_address(error: &gatehouse_net::Error) -> bool {
+    let mut causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    causes.any(|cause| cause.is::<NoPublicAddress>())
+}
 
 /// HTTP clients for public addresses and for any address. The pools are separate, so that requests never share a
 /// connection across scopes.

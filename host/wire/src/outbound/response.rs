@@ -1,7 +1,5 @@
 //! Responses to gates: read within bounds and redacted, or turned into a fault.
 
-use std::error::Error;
-
 use gatehouse_core::{
     Fault,
     budget::ByteReservation,
@@ -11,7 +9,7 @@ use gatehouse_core::{
 };
 use gatehouse_net::{BodyError, Error as HttpError, Response, read_body_while, root_cause};
 
-use super::{encoding, resolver::NoPublicAddress};
+use super::{encoding, resolver::has_no_public_address};
 
 /// Bodies of at least this many bytes are redacted on a blocking thread, because decoding escapes takes long.
 const MIN_BLOCKING_REDACTION: usize = 256 << 10;
@@ -99,12 +97,8 @@ pub(super) async fn read(
 /// Converts the error to a fault that names the host, but not the URL.
 pub(super) fn failed(allowed: &AllowedUrl<'_>, error: HttpError) -> Fault {
     let error = error.without_url();
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-    while let Some(this) = cause {
-        if this.is::<NoPublicAddress>() {
-            return allowed.private_address_fault();
-        }
-        cause = this.source();
+    if has_no_public_address(&error) {
+        return allowed.private_address_fault();
     }
     Fault::unavailable(format!("cannot reach {}: {}", allowed.host, quoted(&root_cause(&error), 200)))
 }

@@ -57,7 +57,7 @@ struct Descriptor {
 }
 
 /// Returns the component layer of a manifest. Errors are clauses that follow the name of the artifact.
-pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<ComponentLayer, String> {
+pub(crate) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<ComponentLayer, String> {
     let manifest: Manifest = serde_json::from_slice(manifest)
         .map_err(|error| format!("is not a manifest: {}", quoted(&error.to_string(), 200)))?;
     let kind = manifest.media_type.as_deref().or(content_type).unwrap_or_default();

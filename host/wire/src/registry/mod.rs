@@ -10,7 +10,7 @@
 
 mod auth;
 mod client;
-mod manifest;
+pub(crate) mod manifest;
 mod reference;
 mod transfer;
 
@@ -20,11 +20,6 @@ pub use client::RegistryClient;
 pub use manifest::{ComponentLayer, GatePackage};
 pub use reference::OciReference;
 pub use transfer::PublishedArtifact;
-
-#[cfg(any(test, fuzzing))]
-pub(crate) fn fuzz_manifest(input: &[u8]) {
-    let _ = manifest::component(input, None);
-}
 
 #[derive(Clone)]
 pub struct Credentials {

@@ -15,7 +15,7 @@ use rmcp::{
         SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
         UnsubscribeRequestParams,
     },
-    service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 
@@ -24,7 +24,6 @@ use crate::serve::{
     lists::{
         ListKind,
         clients::ClientState,
-        is_removed_method,
         subscriptions::{self, ResourceWatch},
     },
     requests::{
@@ -52,11 +51,6 @@ impl Handler {
     /// Returns a copy of this handler with empty client state.
     pub(super) fn for_another_client(&self) -> Self {
         Self { client: Arc::default(), ..self.clone() }
-    }
-
-    /// Registers the client of a restored session, which does not send `initialized` again.
-    pub(super) fn restored(&self, peer: Peer<RoleServer>) {
-        self.served.clients.rejoin(Arc::clone(&self.client), peer, &self.served.catalog());
     }
 
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
@@ -263,8 +257,7 @@ impl ServerHandler for Handler {
         let method = quoted(&request.method, 64);
         let catalog = self.served.catalog();
         let legacy = !is_since_2026(&context);
-        let known = ListKind::is_known(&request.method, &catalog);
-        if !known || (!legacy && is_removed_method(&request.method)) {
+        if !ListKind::is_known(&request.method, &catalog, !legacy) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
                 format!("unknown method: '{method}'"),

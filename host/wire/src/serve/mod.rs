@@ -24,10 +24,9 @@ pub use lists::clients::ClientInfo;
 pub(crate) use requests::reply::BASE64;
 pub use requests::reply::{StructuredMode, call_result, tools};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
-pub use stdio::{StdioError, serve_stdio};
-
 #[cfg(any(test, fuzzing))]
-pub(crate) use stdio::framing::fuzz::lines as fuzz_lines;
+pub(crate) use stdio::framing::LineTransport;
+pub use stdio::{StdioError, serve_stdio};
 
 /// Maximum time for running calls after the client disconnects, and for error replies during shutdown.
 const MAX_LAST_CALLS: Duration = Duration::from_secs(1);

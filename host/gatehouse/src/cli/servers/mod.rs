@@ -66,8 +66,8 @@ pub(super) enum Command {
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
     match command {
-        Command::List { json } => status::list(global.config(env)?, env, json)?,
-        Command::Status { json } => status::status(&global.compose(env)?, env, json).await,
+        Command::List { json } => status::list(&global.compose(env)?, env, json).await?,
+        Command::Status { json } => status::status(&global.compose(env)?, env, json).await?,
         Command::Refresh { server, force, json } => {
             return status::refresh(&global.compose(env)?, server.as_deref(), force, json).await;
         }

@@ -2,27 +2,32 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{
-    ServerRegistry as _,
-    servers::{RefreshReport, ServerDefinition, ServerTransport},
+use gatehouse_core::{
+    ports::{
+        ServerRegistry as _,
+        servers::{RefreshReport, ServerDefinition, ServerTransport},
+    },
+    source::OmittedItems,
 };
 use serde_json::{Map, Value, json};
 
 use super::{CommandError, login};
 use crate::{
     compose::Composition,
-    config::{Config, Env, ServerConfig, added::FileServerStore},
+    config::{Env, ServerConfig, added::FileServerStore},
     out,
     presence::{self, RunningHost},
 };
 
 /// Shows the configured servers without contacting them.
-pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandError> {
-    let config = Arc::new(config);
-    let added = FileServerStore::new(Arc::clone(&config), env.clone()).snapshot();
+pub(super) async fn list(composition: &Composition, env: &Env, json: bool) -> Result<(), CommandError> {
+    let config = &composition.config;
+    let left_out = composition.omitted_items().await?;
+    let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
     let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
-    let servers: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
+    let servers: Vec<Value> =
+        all.map(|((name, server), from)| one(name, server, from, left_out.get(name))).collect();
     added.problems.iter().for_each(out::error);
     if json {
         out::json(&servers);
@@ -58,10 +63,11 @@ pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), CommandE
         ]);
     }
     out::table(&rows);
+    print_omitted(&left_out);
     Ok(())
 }
 
-fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
+fn one(name: &str, server: &ServerConfig, from: &str, left_out: Option<&OmittedItems>) -> Value {
     let definition = &server.definition;
     json!({
         "name": name,
@@ -74,6 +80,7 @@ fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
         "on_change": definition.on_change,
         "timeout_ms": definition.timeout.as_millis() as u64,
         "missing": definition.missing,
+        "left_out": left_out,
     })
 }
 
@@ -94,24 +101,34 @@ pub(crate) fn reached_by(definition: &ServerDefinition) -> String {
 
 /// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
 /// all hosts share.
-pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
+pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> Result<(), CommandError> {
+    let left_out = composition.omitted_items().await?;
     let hosts = presence::running(&composition.config.state);
     let logins = login::all(&composition.config, env).await;
     if json {
         let to_json = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
-        return out::json(&json!({
+        out::json(&json!({
             "configured": composition.stores.servers.status(),
             "hosts": hosts.iter().map(to_json).collect::<Vec<_>>(),
+            "left_out": left_out,
             "logins": logins.iter().map(|login| (login.server.clone(), login.to_json())).collect::<Map<_, _>>(),
         }));
+        return Ok(());
     }
     if hosts.is_empty() {
         out::note("No host uses this data directory, so no server is connected.");
     }
     states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
+    print_omitted(&left_out);
     for login in &logins {
         out::line(format!("login to '{}': {}", login.server, login.describe()));
     }
+    Ok(())
+}
+
+/// Prints a line for each server whose last listing is incomplete.
+pub(super) fn print_omitted<'a>(omitted: impl IntoIterator<Item = (&'a String, &'a OmittedItems)>) {
+    omitted.into_iter().for_each(|(server, omitted)| out::line(format!("server '{server}': {omitted}")));
 }
 
 /// Returns a table of servers by host, or of the configured servers if no host runs.
@@ -143,13 +160,14 @@ pub(super) async fn refresh(
     if json {
         out::json(&report);
     } else {
-        let RefreshReport { added, updated, removed, unchanged, embeddings, failed } = &report;
+        let RefreshReport { added, updated, removed, unchanged, embeddings, failed, omitted } = &report;
         out::line(format!(
             "{added} tools added, {updated} updated, {removed} removed, {unchanged} unchanged"
         ));
         if *embeddings > 0 {
             out::line(format!("{embeddings} vectors pending"));
         }
+        print_omitted(omitted.iter().map(|(server, omitted)| (server, omitted)));
         failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
     }
     match report.failed.len() {

@@ -40,6 +40,12 @@ impl<T: fmt::Display> fmt::Display for StatusPart<T> {
     }
 }
 
+impl<T> StatusPart<T> {
+    pub(super) fn works(&self) -> Option<&T> {
+        self.works.as_ref()
+    }
+}
+
 impl<T: fmt::Display> StatusPart<T> {
     pub(super) fn write_line(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         match &self.works {

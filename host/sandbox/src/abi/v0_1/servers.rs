@@ -122,8 +122,13 @@ enums! {
     core::CircuitState => wit::Circuit { Closed, Open, HalfOpen }
 }
 
-records! {
-    core::RefreshReport => wit::RefreshReport { added, updated, removed, unchanged, embeddings, failed };
+impl From<core::RefreshReport> for wit::RefreshReport {
+    fn from(report: core::RefreshReport) -> Self {
+        let core::RefreshReport { added, updated, removed, unchanged, embeddings, mut failed, omitted } =
+            report;
+        failed.extend(omitted.into_iter().map(|(server, omitted)| (server, omitted.to_string())));
+        Self { added, updated, removed, unchanged, embeddings, failed }
+    }
 }
 
 impl From<ServerWithTools> for wit::Server {

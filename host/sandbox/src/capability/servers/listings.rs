@@ -36,8 +36,9 @@ impl ServerAccess<'_> {
 }
 
 fn sum(all: RefreshReport, one: RefreshReport) -> RefreshReport {
-    let mut failed = all.failed;
+    let (mut failed, mut omitted) = (all.failed, all.omitted);
     failed.extend(one.failed);
+    omitted.extend(one.omitted);
     RefreshReport {
         added: all.added + one.added,
         updated: all.updated + one.updated,
@@ -45,6 +46,7 @@ fn sum(all: RefreshReport, one: RefreshReport) -> RefreshReport {
         unchanged: all.unchanged + one.unchanged,
         embeddings: all.embeddings + one.embeddings,
         failed,
+        omitted,
     }
 }
 

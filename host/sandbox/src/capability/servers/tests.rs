@@ -12,7 +12,7 @@ use gatehouse_core::{
         servers::{CircuitState, RefreshReport, ServerState, UnlistedServer},
         tool_index::{IndexedListing, MatchQuality, PendingChange, ToolFilter, ToolSearchResult},
     },
-    source::Listing,
+    source::{Listing, OmittedItems},
 };
 use serde_json::{Map, Value};
 
@@ -90,7 +90,8 @@ impl ServerRegistry for Host {
             return std::future::pending().await;
         }
         let source = Arc::new(Git(SourceId::Server(server.into())));
-        let listing = Arc::new(Listing { tools: TOOLS.map(spec).into(), ..Listing::default() });
+        let omitted = omitted();
+        let listing = Arc::new(Listing { tools: TOOLS.map(spec).into(), omitted, ..Listing::default() });
         Ok(ServerListing {
             source,
             listing,
@@ -113,7 +114,7 @@ impl ServerRegistry for Host {
         if server == "new" {
             return Err(Fault::unavailable("it does not start"));
         }
-        Ok(RefreshReport { added: 4, ..RefreshReport::default() })
+        Ok(RefreshReport { added: 4, omitted: vec![(server, omitted())], ..RefreshReport::default() })
     }
     async fn change(&self, _: &str, _: &Map<String, Value>) -> Result<Result<ServerListing, Fault>, Fault> {
         Err(Fault::internal("not asked here"))
@@ -121,6 +122,12 @@ impl ServerRegistry for Host {
     async fn remove(&self, _: &str) -> Result<bool, Fault> {
         Ok(false)
     }
+}
+
+fn omitted() -> OmittedItems {
+    let mut omitted = OmittedItems::default();
+    omitted.add(1, "tool 'twice' is listed twice");
+    omitted
 }
 
 fn every_tool() -> impl Iterator<Item = ToolId> {
@@ -234,6 +241,9 @@ async fn what_the_preset_hides_leaves_no_trace() {
     let servers = reach.servers().await.expect("servers");
     let told: Vec<_> = servers.iter().map(|one| (&*one.status.name, one.tool_count)).collect();
     assert_eq!(told, [("git", Some(1)), ("new", None)]);
+    let errors = servers.iter().map(|one| one.status.last_error.as_deref());
+    let expected = [Some("left out 1 item: tool 'twice' is listed twice"), None];
+    assert_eq!(errors.collect::<Vec<_>>(), expected);
     let names = |tools: Vec<ServerTool>| {
         tools.into_iter().map(|tool| tool.entry.id.name.to_string()).collect::<Vec<_>>()
     };
@@ -283,6 +293,7 @@ async fn a_refresh_of_all_asks_those_that_may_be_reached() {
     let ports = with_host(&host);
     let report = reach(&ports, &catalog).refresh(None, false).await.expect("a report");
     assert_eq!((report.added, report.failed.len()), (4, 1));
+    assert_eq!(report.omitted, [("git".to_owned(), omitted())]);
     let mut refreshed = gatehouse_core::lock(&host.refreshed).clone();
     refreshed.sort();
     assert_eq!(refreshed, ["git", "new"]);

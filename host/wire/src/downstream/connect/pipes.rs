@@ -3,13 +3,12 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
-use rmcp::service::serve_client_with_lifecycle;
 use tokio::{
     sync::Semaphore,
     time::{sleep_until, timeout},
 };
 
-use super::{AttemptDeadline, AttemptError, HostClient, Lifecycle, RealConnector, ServerSession, is_answer};
+use super::{AttemptDeadline, HostClient, Lifecycle, RealConnector, ServerSession, is_answer};
 use crate::downstream::{
     connection::{ConnectFailure, ConnectionContext},
     inbound::InboundReader,
@@ -55,7 +54,7 @@ impl RealConnector {
         context: &ConnectionContext,
         lifecycle: Lifecycle,
         limit: AttemptDeadline,
-    ) -> Result<ServerSession, AttemptError> {
+    ) -> Result<ServerSession, ConnectFailure> {
         let redactor = Arc::clone(&context.limits.redactor);
         let (process, output, input) = ServerProcess::start(
             &self.program,
@@ -63,25 +62,23 @@ impl RealConnector {
             &self.base,
             &self.inherited.passed,
             redactor,
-        )
-        .map_err(AttemptError::Failed)?;
+        )?;
         let inbound = InboundReader::new(&context.limits);
         let transport = PipeTransport::new(output, input, &inbound);
         let client = HostClient::new(&server.name, inbound);
-        let transport = client.wrap_transport(transport, &context.changed);
         let ended = |how| ConnectFailure::transient(format!("it exited during startup ({how})"));
         let failed = tokio::select! {
-            begun = serve_client_with_lifecycle(client, transport, lifecycle.mode()) => match begun {
+            begun = client.serve(transport, &context.changed, lifecycle.mode()) => match begun {
                 Ok(running) => return Ok(ServerSession::new(running, Some(process))),
                 Err(error) if is_answer(&error) => lifecycle.classify_failure(&error),
                 // A process that exits closes its output a moment earlier.
                 Err(error) => match timeout(MAX_EXIT_WAIT, process.ended()).await {
-                    Ok(how) => AttemptError::Failed(ended(how)),
+                    Ok(how) => ended(how),
                     Err(_) => lifecycle.classify_failure(&error),
                 },
             },
-            how = process.ended() => AttemptError::Failed(ended(how)),
-            () = sleep_until(limit.until) => AttemptError::Failed(ConnectFailure::timed_out(limit.length)),
+            how = process.ended() => ended(how),
+            () = sleep_until(limit.until) => ConnectFailure::timed_out(limit.length),
         };
         let failed = self.explain_failure(failed, server, &process);
         tokio::spawn(async move { process.end().await });
@@ -91,20 +88,17 @@ impl RealConnector {
     /// Adds standard error and the withheld environment variables.
     fn explain_failure(
         &self,
-        failed: AttemptError,
+        failed: ConnectFailure,
         server: &ServerDefinition,
         process: &ServerProcess,
-    ) -> AttemptError {
+    ) -> ConnectFailure {
         let stderr = process.error_summary().map(|stderr| format!("; stderr: {stderr}")).unwrap_or_default();
         let withheld = match &server.transport {
             ServerTransport::Stdio { env, .. } => self.inherited.withheld_from(&server.name, env),
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,
         };
         let withheld = withheld.map(|withheld| format!("; {withheld}")).unwrap_or_default();
-        failed.map(|failure| {
-            let message = format!("{}{stderr}{withheld}", failure.message);
-            ConnectFailure { message, ..failure }
-        })
+        ConnectFailure { message: format!("{}{stderr}{withheld}", failed.message), ..failed }
     }
 }
 

@@ -28,7 +28,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{connection::ConnectionEnd, server_text::repaired};
-use crate::serve::response_id;
+use crate::{MIN_LARGE_MESSAGE, serve::response_id};
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
 use pending_responses::PendingResponses;
 pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
@@ -41,9 +41,6 @@ pub(crate) const MAX_MESSAGE: usize = 16 << 20;
 
 /// Maximum bytes of memory for the messages of one server, from parsing until their calls end.
 const MAX_MEMORY: usize = 100 << 20;
-
-/// Messages of at least this many bytes are parsed outside the async runtime.
-const MIN_LARGE_MESSAGE: usize = 64 << 10;
 
 /// Messages of fewer bytes are not counted: they have at most 2,048 values.
 const MIN_COUNTED_MESSAGE: usize = 4 << 10;
@@ -92,20 +89,22 @@ impl InboundReader {
         Self { limits: InboundLimits { redactor, ..self.limits.clone() }, ..self.clone() }
     }
 
+    /// Reads a message, a large one outside the async runtime.
     pub(crate) async fn read(&self, text: Vec<u8>) -> Option<ServerMessage> {
-        match self.begin(text) {
-            Ok(message) => message,
-            Err(reading) => reading.await,
+        if text.len() < MIN_COUNTED_MESSAGE {
+            return self.parse(text, MessageMemory::default());
         }
-    }
-
-    /// Reads a message: a small one immediately, a large one in the returned future.
-    fn begin(&self, text: Vec<u8>) -> Result<Option<ServerMessage>, ReadFuture> {
-        let memory = if text.len() < MIN_LARGE_MESSAGE { self.try_reserve_memory(&text) } else { None };
-        match memory {
-            Some(memory) => Ok(self.parse(text, memory)),
-            None => Err(self.clone().read_when_possible(text)),
+        let is_large = text.len() >= MIN_LARGE_MESSAGE;
+        let count = move || (MessageSize::from_text(&text), text);
+        let (size, text) = if is_large { spawn_blocking(count).await.ok()? } else { count() };
+        if let Some(why) = too_large(size) {
+            return self.refuse_text(&text, why);
         }
+        let permit = Arc::clone(&self.limits.memory).acquire_many_owned(units(size)).await.ok()?;
+        let memory = MessageMemory { bytes: text.len(), size, _permit: Some(permit) };
+        let this = self.clone();
+        let parse = move || this.parse(text, memory);
+        if is_large { spawn_blocking(parse).await.ok()? } else { parse() }
     }
 
     /// Reads a message. A large result bypasses rmcp, which would parse it again on the async runtime.
@@ -148,29 +147,6 @@ impl InboundReader {
         self.ended.get().cloned()
     }
 
-    /// Reserves memory for a small message. `None` if too little is available now.
-    fn try_reserve_memory(&self, text: &[u8]) -> Option<MessageMemory> {
-        if text.len() < MIN_COUNTED_MESSAGE {
-            return Some(MessageMemory::default());
-        }
-        let size = MessageSize::from_text(text);
-        let permit = Arc::clone(&self.limits.memory).try_acquire_many_owned(units(size)).ok()?;
-        Some(MessageMemory { bytes: text.len(), size, _permit: Some(permit) })
-    }
-
-    fn read_when_possible(self, text: Vec<u8>) -> ReadFuture {
-        Box::pin(async move {
-            let counted = spawn_blocking(move || (MessageSize::from_text(&text), text)).await;
-            let (size, text) = counted.ok()?;
-            if let Some(why) = too_large(size) {
-                return self.refuse_text(&text, why);
-            }
-            let permit = Arc::clone(&self.limits.memory).acquire_many_owned(units(size)).await.ok()?;
-            let memory = MessageMemory { bytes: text.len(), size, _permit: Some(permit) };
-            spawn_blocking(move || self.parse(text, memory)).await.ok()?
-        })
-    }
-
     fn parse(&self, text: Vec<u8>, memory: MessageMemory) -> Option<ServerMessage> {
         let text = self.limits.redactor.redact_body(text);
         let parsed = match repaired(&text) {
@@ -179,7 +155,8 @@ impl InboundReader {
         };
         match parsed {
             Ok(JsonRpcMessage::Response(response)) => {
-                let is_awaited = self.pending.record_arrival(&response.id, memory);
+                let arrival = ReceivedResponse { memory, ..ReceivedResponse::default() };
+                let is_awaited = self.pending.record(&response.id, arrival);
                 if !is_awaited {
                     self.count_unrequested();
                 }
@@ -192,7 +169,8 @@ impl InboundReader {
 
     pub(crate) fn refuse(&self, id: &RequestId, why: &str) -> ServerMessage {
         let why = quoted(why, 300);
-        self.pending.record_refusal(id, &why);
+        let refused = Some(why.clone());
+        self.pending.record(id, ReceivedResponse { refused, ..ReceivedResponse::default() });
         JsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id.clone()))
     }
 
@@ -218,19 +196,13 @@ impl MessageReader {
         Self { inbound: inbound.clone(), reading: None }
     }
 
-    /// Reads a message. [`Self::large`] returns a large one.
-    pub(super) fn add(&mut self, text: Vec<u8>) -> Option<ServerMessage> {
-        match self.inbound.begin(text) {
-            Ok(message) => message,
-            Err(reading) => {
-                self.reading = Some(reading);
-                None
-            }
-        }
+    pub(super) fn begin(&mut self, text: Vec<u8>) {
+        let inbound = self.inbound.clone();
+        self.reading = Some(Box::pin(async move { inbound.read(text).await }));
     }
 
-    /// Finishes the large message, if there is one. Cancel safe.
-    pub(super) async fn large(&mut self) -> Option<ServerMessage> {
+    /// Finishes the message that was begun, if there is one. Cancel safe.
+    pub(super) async fn finish(&mut self) -> Option<ServerMessage> {
         let message = self.reading.as_mut()?.await;
         self.reading = None;
         message

@@ -54,21 +54,10 @@ impl PendingResponses {
     }
 
     /// Records a response. Returns `false` if no request waits for it, or if it is a duplicate.
-    pub(super) fn record_arrival(&self, id: &RequestId, memory: MessageMemory) -> bool {
-        self.record_response(id, ReceivedResponse { memory, ..ReceivedResponse::default() })
-    }
-
-    pub(super) fn record_refusal(&self, id: &RequestId, why: &str) {
-        self.record_response(
-            id,
-            ReceivedResponse { refused: Some(why.to_owned()), ..ReceivedResponse::default() },
-        );
-    }
-
-    fn record_response(&self, id: &RequestId, arrival: ReceivedResponse) -> bool {
+    pub(super) fn record(&self, id: &RequestId, response: ReceivedResponse) -> bool {
         match lock(&self.0).get_mut(&sent_id(id)) {
             Some(slot @ None) => {
-                *slot = Some(arrival);
+                *slot = Some(response);
                 true
             }
             _ => false,

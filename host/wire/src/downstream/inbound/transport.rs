@@ -11,8 +11,8 @@ use gatehouse_core::{call::ProgressSink, lock};
 use rmcp::{
     RoleClient,
     model::{
-        ClientNotification, GetMeta as _, JsonRpcMessage, ProgressNotificationParam, ProgressToken,
-        ServerNotification, ServerResult,
+        GetMeta as _, JsonRpcMessage, ProgressNotificationParam, ProgressToken, ServerNotification,
+        ServerResult,
     },
     service::TxJsonRpcMessage,
     transport::Transport,
@@ -20,7 +20,10 @@ use rmcp::{
 use tokio::sync::Semaphore;
 
 use super::{InboundReader, ServerMessage};
-use crate::downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions};
+use crate::{
+    downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions},
+    peer_requests::cancelled_request,
+};
 
 /// Maximum requests of a server without an answer. Reading pauses at the limit.
 const MAX_UNANSWERED: usize = 32;
@@ -92,20 +95,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let mut answered = None;
-        match &item {
-            JsonRpcMessage::Request(request) => self.inbound.register_request(&request.id),
-            JsonRpcMessage::Notification(sent) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.inbound.pending.forget(id);
-                }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
-                answered = Some(Arc::clone(&self.unanswered))
-            }
+        if let JsonRpcMessage::Request(request) = &item {
+            self.inbound.register_request(&request.id);
+        } else if let Some(id) = cancelled_request(&item) {
+            self.inbound.pending.forget(id);
         }
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let answered = is_answer.then(|| Arc::clone(&self.unanswered));
         let sending = self.inner.send(item);
         async move {
             let sent = sending.await;
@@ -124,27 +120,22 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                 () = self.inbound.ending.cancelled() => return None,
                 message = self.inner.receive() => message?,
             };
-            match message {
-                JsonRpcMessage::Notification(mut message) => {
-                    self.inbound.count_unrequested();
-                    if let Some(notification) = self.handle_notification(message.notification) {
-                        message.notification = notification;
-                        return Some(JsonRpcMessage::Notification(message));
-                    }
-                }
-                message @ JsonRpcMessage::Request(_) => {
+            match &message {
+                JsonRpcMessage::Request(_) => {
                     if let Ok(place) = self.unanswered.try_acquire() {
                         place.forget();
                     }
-                    return Some(message);
                 }
-                JsonRpcMessage::Response(response) => {
-                    if is_negotiation(&response.result) {
-                        self.inbound.pending.forget(&response.id);
-                    }
-                    return Some(JsonRpcMessage::Response(response));
+                JsonRpcMessage::Response(response) if is_negotiation(&response.result) => {
+                    self.inbound.pending.forget(&response.id);
                 }
-                JsonRpcMessage::Error(error) => return Some(JsonRpcMessage::Error(error)),
+                _ => {}
+            }
+            let JsonRpcMessage::Notification(mut message) = message else { return Some(message) };
+            self.inbound.count_unrequested();
+            if let Some(notification) = self.handle_notification(message.notification) {
+                message.notification = notification;
+                return Some(JsonRpcMessage::Notification(message));
             }
         }
     }
@@ -165,8 +156,12 @@ struct ProgressState {
 }
 
 impl ProgressWatchers {
-    /// Registers a watcher, and passes the buffered reports to it.
-    pub(in crate::downstream) fn add(&self, token: ProgressToken, sink: Arc<dyn ProgressSink>) {
+    /// Registers a watcher until the guard is dropped, and passes the buffered reports to it.
+    pub(in crate::downstream) fn watch(
+        &self,
+        token: ProgressToken,
+        sink: Arc<dyn ProgressSink>,
+    ) -> ProgressWatch {
         let mut inner = lock(&self.0);
         inner.early.retain(|early| {
             let is_its = early.progress_token == token;
@@ -175,11 +170,8 @@ impl ProgressWatchers {
             }
             !is_its
         });
-        inner.by_token.insert(token, sink);
-    }
-
-    pub(in crate::downstream) fn remove(&self, token: &ProgressToken) {
-        lock(&self.0).by_token.remove(token);
+        inner.by_token.insert(token.clone(), sink);
+        ProgressWatch { watchers: self.clone(), token }
     }
 
     fn take(&self, progress: ProgressNotificationParam) {
@@ -193,6 +185,17 @@ impl ProgressWatchers {
                 inner.early.push_back(progress);
             }
         }
+    }
+}
+
+pub(in crate::downstream) struct ProgressWatch {
+    watchers: ProgressWatchers,
+    token: ProgressToken,
+}
+
+impl Drop for ProgressWatch {
+    fn drop(&mut self) {
+        lock(&self.watchers.0).by_token.remove(&self.token);
     }
 }
 

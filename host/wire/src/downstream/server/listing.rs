@@ -1,12 +1,12 @@
 //! Listing a server when it connects or reports a change. The listing is stored in the index and read from there.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, hash_map::Entry},
     sync::{Arc, Weak},
 };
 
 use gatehouse_core::{
-    Fault, check_threads, lock,
+    Fault, SourceId, check_threads, lock,
     names::quoted,
     outcome::ResourceLink,
     ports::{
@@ -14,6 +14,7 @@ use gatehouse_core::{
         tool_index::{IndexedListing, KnownListing},
     },
     source::{Listing, MAX_TOOLS},
+    tool::{ExposedName, MAX_NAME_CHARS},
 };
 
 use super::{DownstreamServer, InFlightGuard, ServerContext};
@@ -43,7 +44,7 @@ impl From<String> for ListFailure {
 }
 
 impl DownstreamServer {
-    /// Lists the server and stores the result. Invalid tools are logged and left out.
+    /// Lists the server and stores the result. Invalid items are left out and reported.
     pub(super) async fn list_and_store(
         &self,
         connection: &Arc<dyn ServerConnection>,
@@ -56,20 +57,22 @@ impl DownstreamServer {
         let listed =
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
         let mut listing = listed.map_err(|failure| describe_failure(&failure))?;
-        let (source, this) = (self.id.clone(), Weak::clone(&self.this));
+        let (source, source_id, this) = (self.id.clone(), self.id.clone(), Weak::clone(&self.this));
         let checked = check_threads::run(&self.id, move |_| {
             listing.clean();
-            let mut refused = this
-                .upgrade()
-                .map(|this| this.expose_resources_and_prompts(&mut listing))
-                .unwrap_or_default();
-            refused.extend(drop_invalid_tools(&mut listing));
-            (listing, refused)
+            drop_invalid_tools(&source_id, &mut listing);
+            if let Some(this) = this.upgrade() {
+                this.expose_resources_and_prompts(&mut listing);
+            }
+            listing
         });
-        let (listing, refused) = checked.await.map_err(|fault| fault.in_one_line())?;
-        for why in refused.iter().take(8) {
-            tracing::warn!(%source, "leaving out an item of its listing: {}", self.redactor.redact_text(why.clone()));
+        let mut listing = checked.await.map_err(|fault| fault.in_one_line())?;
+        let omitted = &mut listing.omitted;
+        for why in &mut omitted.reasons {
+            *why = self.redactor.redact_text(std::mem::take(why));
+            tracing::warn!(%source, "leaving out an item of its listing: {why}");
         }
+        let omitted = (!omitted.is_empty()).then(|| (self.definition.name.to_string(), omitted.clone()));
         let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
         let indexed = IndexedListing {
             server: Arc::clone(&self.definition.name),
@@ -80,7 +83,8 @@ impl DownstreamServer {
         if lock(&self.inner).closed {
             return Err(ListFailure::Server("it was removed or redefined".into()));
         }
-        let report = self.shared.index.put(indexed, force).await.map_err(ListFailure::Index)?;
+        let mut report = self.shared.index.put(indexed, force).await.map_err(ListFailure::Index)?;
+        report.omitted.extend(omitted);
         let tools_changed = report.added + report.updated + report.removed > 0;
         if tools_changed {
             tracing::info!(%source, added = report.added, updated = report.updated, removed = report.removed,
@@ -175,16 +179,20 @@ impl DownstreamServer {
             .ok_or_else(|| Fault::internal(format!("the listing of {} was not stored", self.id)))
     }
 
-    /// Maps the listing to what clients see. Removes invalid prompts and templates, and returns the reasons.
-    pub(super) fn expose_resources_and_prompts(&self, listing: &mut Listing) -> Vec<String> {
-        let mut refused = Vec::new();
+    /// Maps the listing to what clients see. Removes invalid prompts and templates.
+    pub(super) fn expose_resources_and_prompts(&self, listing: &mut Listing) {
+        let omitted = &mut listing.omitted;
         let bare = Listing { params_schema: listing.params_schema.clone(), ..Listing::default() };
-        let mut sound = |one: Listing| one.check().map_err(|why| refused.push(why.to_string())).is_ok();
-        let mut seen = HashSet::new();
+        let mut names = UniqueNames::new(&self.id);
         listing.prompts.retain(|prompt| {
-            seen.insert(prompt.name.clone())
-                && sound(Listing { prompts: vec![prompt.clone()], ..bare.clone() })
+            let checked = names.add("prompt", &prompt.name).and_then(|()| {
+                let one = Listing { prompts: vec![prompt.clone()], ..bare.clone() };
+                one.check_server().map_err(|why| why.to_string())
+            });
+            checked.map_err(|why| omitted.add(1, why)).is_ok()
         });
+        let mut sound =
+            |one: Listing| one.check_server().map_err(|why| omitted.add(1, why.to_string())).is_ok();
         let templates = std::mem::take(&mut listing.templates);
         if listing.resources {
             let all = templates.into_iter().map(|template| self.uris.template(template));
@@ -201,7 +209,6 @@ impl DownstreamServer {
             left.checked_sub(bytes).map(|rest| left = rest).is_some()
         });
         listing.known_resources = known.collect();
-        refused
     }
 
     pub(super) fn expose_link(&self, link: ResourceLink) -> Option<ResourceLink> {
@@ -245,31 +252,139 @@ fn describe_failure(failure: &CallFailure) -> String {
     }
 }
 
-/// Removes tools that clients cannot be shown, and returns a reason for each.
-fn drop_invalid_tools(listing: &mut Listing) -> Vec<String> {
-    let mut refused = Vec::new();
+/// Names that clients see for the items of a server, with the server's own.
+struct UniqueNames<'a> {
+    source: &'a SourceId,
+    used: HashMap<ExposedName, Arc<str>>,
+}
+
+impl<'a> UniqueNames<'a> {
+    fn new(source: &'a SourceId) -> Self {
+        Self { source, used: HashMap::new() }
+    }
+
+    /// Adds a name. Fails if clients could not tell its item from an earlier one, which would make the preset fail:
+    /// a server can list a name that equals a shortened one.
+    fn add(&mut self, what: &str, name: &str) -> Result<(), String> {
+        let Ok(exposed) = self.source.exposed_name(name) else { return Ok(()) };
+        let shown = quoted(name, MAX_NAME_CHARS);
+        match self.used.entry(exposed) {
+            Entry::Vacant(free) => {
+                free.insert(name.into());
+                Ok(())
+            }
+            Entry::Occupied(used) if **used.get() == *name => {
+                Err(format!("{what} '{shown}' is listed twice"))
+            }
+            Entry::Occupied(used) => Err(format!(
+                "{what} '{shown}' would have the name '{}', like '{}'",
+                used.key(),
+                quoted(used.get(), MAX_NAME_CHARS)
+            )),
+        }
+    }
+}
+
+/// Removes tools that clients cannot be shown.
+fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
     // Without the other parts, which would be copied for each tool.
     let alone = Listing {
         name: listing.name.clone(),
         params_schema: Arc::clone(&listing.params_schema),
         ..Listing::default()
     };
-    let mut seen = HashSet::new();
-    let tools = std::mem::take(&mut listing.tools);
-    for tool in tools {
+    let mut names = UniqueNames::new(source);
+    let mut tools = std::mem::take(&mut listing.tools).into_iter();
+    let mut invalid = Vec::new();
+    while listing.tools.len() < MAX_TOOLS
+        && let Some(tool) = tools.next()
+    {
         let one = Listing { tools: vec![Arc::clone(&tool)], ..alone.clone() };
-        let why = match one.check() {
-            _ if !seen.insert(Arc::clone(&tool.name)) => {
-                format!("'{}' is listed twice", quoted(&tool.name, 64))
-            }
-            _ if listing.tools.len() == MAX_TOOLS => "the server lists too many tools".into(),
-            Err(why) => why.to_string(),
-            Ok(()) => {
-                listing.tools.push(tool);
-                continue;
-            }
-        };
-        refused.push(why);
+        let checked =
+            names.add("tool", &tool.name).and_then(|()| one.check_server().map_err(|why| why.to_string()));
+        match checked {
+            Ok(()) => listing.tools.push(tool),
+            Err(why) => invalid.push(why),
+        }
     }
-    refused
+    let omitted = &mut listing.omitted;
+    if let Some(first) = tools.next() {
+        let (count, first) = (1 + tools.len(), quoted(&first.name, MAX_NAME_CHARS));
+        omitted.add(
+            count,
+            format!("tool '{first}' and all after it, because a server has at most {MAX_TOOLS} tools"),
+        );
+    }
+    invalid.into_iter().for_each(|why| omitted.add(1, why));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn listed(names: impl IntoIterator<Item = String>) -> Listing {
+        let tool = |name: String| {
+            json!({"name": name, "title": null, "description": "", "input_schema": {"type": "object"},
+                "output_schema": null, "intent": "query", "effect": "read-only", "idempotent": true,
+                "open_world": false, "dry_run": null, "meta": null})
+        };
+        let tools = names.into_iter().map(|name| serde_json::from_value(tool(name)).expect("a tool"));
+        let mut listing = Listing { tools: tools.collect(), ..Listing::default() };
+        drop_invalid_tools(&SourceId::Server("s".into()), &mut listing);
+        listing
+    }
+
+    fn names(listing: &Listing) -> Vec<&str> {
+        listing.tools.iter().map(|tool| &*tool.name).collect()
+    }
+
+    #[test]
+    fn names_of_up_to_128_characters_are_kept() {
+        let listing = listed([64, 65, 128, 129].map(|length| "x".repeat(length)));
+        assert_eq!(names(&listing), [64, 65, 128].map(|length| "x".repeat(length)));
+        let expected = format!(
+            "left out 1 item: tool name '{}…' has 129 characters; a name has 1 to 128",
+            "x".repeat(64)
+        );
+        assert_eq!(listing.omitted.to_string(), expected);
+        // 100 characters of 2 bytes each.
+        let listing = listed(["ü".repeat(100), "fine".into()]);
+        assert_eq!(names(&listing), ["fine"]);
+        assert!(listing.omitted.reasons[0].contains("contains 'ü'"), "{:?}", listing.omitted);
+    }
+
+    #[test]
+    fn a_name_that_equals_a_shortened_one_is_left_out() {
+        let server = SourceId::Server("s".into());
+        let long = "y".repeat(100);
+        let shown = server.exposed_name(&long).expect("a name").to_string();
+        let twin = shown.strip_prefix("s__").expect("a prefix").to_owned();
+        assert_eq!(server.exposed_name(&twin).expect("a name").to_string(), shown);
+        let listing = listed([long.clone(), twin.clone(), "fine".into()]);
+        assert_eq!(names(&listing), [&long, "fine"]);
+        let expected = format!("tool '{twin}' would have the name '{shown}', like '{}…'", "y".repeat(64));
+        assert_eq!(listing.omitted.reasons, [expected]);
+    }
+
+    #[test]
+    fn tools_after_the_512th_are_counted_and_not_checked() {
+        let listing = listed((0..512).map(|number| format!("t{number}")));
+        assert_eq!((listing.tools.len(), listing.omitted.count), (512, 0));
+        let invalid = std::iter::once("not valid".to_owned());
+        let listing = listed(invalid.chain((0..600).map(|number| format!("t{number}"))));
+        assert_eq!((listing.tools.len(), listing.omitted.count), (512, 89));
+        let expected = "tool 't512' and all after it, because a server has at most 512 tools";
+        assert_eq!(listing.omitted.reasons[0], expected);
+        assert_eq!(listing.omitted.reasons.len(), 2);
+        let listing = listed((0..513).map(|number| format!("t{number}")));
+        assert_eq!(listing.omitted.to_string(), format!("left out 1 item: {expected}"));
+    }
+
+    #[test]
+    fn reasons_are_bounded() {
+        let listing = listed((0..2_000).map(|number| format!("not valid {number}")));
+        assert_eq!((listing.omitted.count, listing.omitted.reasons.len()), (2_000, 9));
+        assert!(listing.omitted.to_string().ends_with("; and others"));
+    }
 }

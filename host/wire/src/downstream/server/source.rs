@@ -21,16 +21,11 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, DownstreamServer, InFlightGuard, isolated_connection::IsolatedConnection};
+use super::{AfterListing, DownstreamServer, InFlightGuard};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
-
-enum CallConnection<'a> {
-    Shared(Arc<dyn ServerConnection>),
-    Isolated(IsolatedConnection<'a>),
-}
 
 #[async_trait]
 impl Source for DownstreamServer {
@@ -65,19 +60,15 @@ impl Source for DownstreamServer {
             if std::mem::take(&mut lock(&self.inner).call_may_follow) {
                 self.stop_unless_needed();
             }
-            self.connect_isolated().await.map(CallConnection::Isolated)
+            self.connect_isolated().await.map(|isolated| (Arc::clone(&isolated.connection), Some(isolated)))
         } else {
-            self.connection().await.map(CallConnection::Shared)
+            self.connection().await.map(|connection| (connection, None))
         };
         let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
-        let connected = connected?;
+        let (connection, isolated) = connected?;
         let Value::Object(arguments) = call.arguments.clone() else {
             return Err(Fault::invalid("arguments must be an object"));
-        };
-        let connection = match &connected {
-            CallConnection::Shared(connection)
-            | CallConnection::Isolated(IsolatedConnection { connection, .. }) => connection,
         };
         let answer = connection.call(&tool.id.name, arguments, &call.context).await;
         let outcome = match answer {
@@ -89,9 +80,9 @@ impl Source for DownstreamServer {
                 }
                 Ok(reply)
             }
-            Err(failure) => Err(self.call_failed(connection, failure)),
+            Err(failure) => Err(self.call_failed(&connection, failure)),
         };
-        if let CallConnection::Isolated(isolated) = connected {
+        if let Some(isolated) = isolated {
             isolated.end().await;
         }
         outcome

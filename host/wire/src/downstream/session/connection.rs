@@ -30,11 +30,11 @@ impl ServerConnection for ServerSession {
     async fn list(&self) -> Result<Listing, CallFailure> {
         let (info, budget) = (self.peer.peer_info(), ListingBudget::default());
         let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = match has_tools {
+        let (tools, omitted) = match has_tools {
             true => self.tools(&budget).await?,
-            false => Vec::new(),
+            false => Default::default(),
         };
-        let mut listing = convert::listing(info.as_deref(), tools);
+        let mut listing = Listing { omitted, ..convert::listing(info.as_deref(), tools) };
         if let Some(info) = &info {
             self.add_resources_and_prompts(&info.capabilities, &budget, &mut listing).await;
         }

@@ -1,5 +1,5 @@
 //! Lists of a server: tools, resources and prompts, within a size limit for all of them. A tool that cannot be parsed or
-//! called is logged and left out, without affecting the others.
+//! called is left out with the reason, without affecting the others.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -11,7 +11,7 @@ use gatehouse_core::{
     outcome::ResourceLink,
     prompt::{MAX_PROMPTS, Prompt},
     resource::{MAX_TEMPLATES, UriTemplate},
-    source::Listing,
+    source::{Listing, OmittedItems},
 };
 use rmcp::model::{
     ClientRequest, CustomResult, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -33,8 +33,6 @@ const MAX_LISTING_VALUES: usize = 200_000;
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
 const MAX_REMEMBERED_RESOURCES: usize = 1_000;
-
-const MAX_LOGGED_TOOLS: usize = 8;
 
 /// Size of all pages so far, which stay in memory until the last one arrives.
 #[derive(Default)]
@@ -90,7 +88,10 @@ impl ServerSession {
         Err(CallFailure::Transport(format!("its answer to {method} has no end after {MAX_PAGES} pages")))
     }
 
-    pub(super) async fn tools(&self, budget: &ListingBudget) -> Result<Vec<Tool>, CallFailure> {
+    pub(super) async fn tools(
+        &self,
+        budget: &ListingBudget,
+    ) -> Result<(Vec<Tool>, OmittedItems), CallFailure> {
         let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
         let take = |answer| match answer {
             ServerResult::ListToolsResult(page) => {
@@ -100,13 +101,16 @@ impl ServerSession {
             ServerResult::CustomResult(CustomResult(page)) => parse_tools(page),
             _ => None,
         };
-        let listed = self.pages("tools/list", budget, MAX_TOOLS, ask, take).await?;
-        let (tools, refused): (Vec<_>, Vec<_>) =
-            listed.into_iter().map(|tool| callable(tool?)).partition(Result::is_ok);
-        for why in refused.into_iter().filter_map(Result::err).take(MAX_LOGGED_TOOLS) {
-            tracing::warn!(source = %self.server, "leaving out an item of its listing: {why}");
+        let listed = self.pages("tools/list", budget, MAX_TOOLS + 1, ask, take).await?;
+        let mut omitted = OmittedItems::default();
+        if listed.len() > MAX_TOOLS {
+            omitted.add(1, format!("tools after number {MAX_TOOLS} were not read"));
         }
-        Ok(tools.into_iter().flatten().collect())
+        let tools = listed
+            .into_iter()
+            .take(MAX_TOOLS)
+            .filter_map(|tool| tool.and_then(callable).map_err(|why| omitted.add(1, why)).ok());
+        Ok((tools.collect(), omitted))
     }
 
     /// Adds to a listing. Lists that fail or take too long are logged and left out.

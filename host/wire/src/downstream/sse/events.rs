@@ -1,12 +1,43 @@
 //! Incremental parser of server-sent events with a size limit per event.
 
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use gatehouse_net::Error;
 use sse_stream::Sse;
 
+pub(crate) enum EventError {
+    Broken(Error),
+    TooLong,
+}
+
+/// Parses the events of a body. The stream ends after an error. `limit` is the maximum of an event in bytes.
+pub(crate) fn events(
+    body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static,
+    limit: usize,
+) -> impl Stream<Item = Result<Sse, EventError>> + Send {
+    let start = (Box::pin(body), Some(SseParser::new(limit)));
+    let batches = stream::unfold(start, async |(mut body, parser)| {
+        let mut parser = parser?;
+        let mut parsed = Vec::new();
+        let error = match body.next().await? {
+            Ok(bytes) => {
+                parser.take(&bytes, |event| parsed.push(Ok(event))).err().map(|_| EventError::TooLong)
+            }
+            Err(error) => Some(EventError::Broken(error)),
+        };
+        let parser = error.is_none().then_some(parser);
+        parsed.extend(error.map(Err));
+        Some((stream::iter(parsed), (body, parser)))
+    });
+    batches.flatten()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EventTooLong;
+struct EventTooLong;
 
 /// Parser of server-sent events. Buffers the incomplete event.
-pub(crate) struct SseParser {
+#[derive(Default)]
+struct SseParser {
     limit: usize,
     line: Vec<u8>,
     /// True if the last byte was a carriage return: a following line feed is part of the same line end.
@@ -19,19 +50,11 @@ pub(crate) struct SseParser {
 }
 
 impl SseParser {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            line: Vec::new(),
-            after_return: false,
-            name: Vec::new(),
-            id: None,
-            retry: None,
-            data: Vec::new(),
-        }
+    fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
     }
 
-    pub(crate) fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Sse)) -> Result<(), EventTooLong> {
+    fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Sse)) -> Result<(), EventTooLong> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];

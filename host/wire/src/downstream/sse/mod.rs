@@ -9,42 +9,35 @@ mod server_requester;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::VecDeque, fmt};
-
 use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use gatehouse_core::{Fault, names::quoted};
-use gatehouse_net::{Body, Error, Method, RequestBuilder, Response, StatusCode, Url, http_cause};
+use gatehouse_net::{Body, Error, Method, RequestBuilder, StatusCode, Url, http_cause};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use sse_stream::Sse;
 
-pub(crate) use self::{events::SseParser, server_requester::ServerRequester};
+pub(crate) use self::{
+    events::{EventError, events},
+    server_requester::ServerRequester,
+};
 use super::{
     connection::{ConnectFailure, ConnectionEnd, fault_as_clause},
     inbound::{InboundReader, MessageReader, ServerMessage},
 };
+use crate::media_type;
 
 const MAX_QUOTED_CHARACTERS: usize = 300;
 
 /// Failure of the transport, as a clause without a full stop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub(crate) struct SseError {
     message: String,
     /// HTTP status. `None` if the server did not answer.
     status: Option<StatusCode>,
+    #[source]
     login: Option<Fault>,
-}
-
-impl fmt::Display for SseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for SseError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.login.as_ref().map(|fault| fault as _)
-    }
 }
 
 impl SseError {
@@ -66,6 +59,15 @@ impl SseError {
     }
 }
 
+impl From<EventError> for SseError {
+    fn from(error: EventError) -> Self {
+        match error {
+            EventError::Broken(error) => Self::broken(error),
+            EventError::TooLong => Self::new("it sent an event that is too long"),
+        }
+    }
+}
+
 impl From<SseError> for ConnectFailure {
     fn from(error: SseError) -> Self {
         // Another attempt would get the same client error.
@@ -73,22 +75,16 @@ impl From<SseError> for ConnectFailure {
             Some(fault) => !fault.retryable,
             None => error.status.is_some_and(|status| status.is_client_error()),
         };
-        Self { message: error.message, permanent }
+        Self { permanent, ..Self::transient(error.message) }
     }
 }
 
 pub(crate) struct SseTransport {
     requester: ServerRequester,
     endpoint: Url,
-    stream: Option<SseStream>,
+    stream: Option<BoxStream<'static, Result<Sse, SseError>>>,
     inbound: InboundReader,
     incoming: MessageReader,
-}
-
-struct SseStream {
-    response: Response,
-    events: SseParser,
-    parsed: VecDeque<Sse>,
 }
 
 impl SseTransport {
@@ -107,24 +103,24 @@ impl SseTransport {
         }
     }
 
-    async fn begin(requester: &ServerRequester, limit: usize) -> Result<(Url, SseStream), SseError> {
+    async fn begin(
+        requester: &ServerRequester,
+        limit: usize,
+    ) -> Result<(Url, BoxStream<'static, Result<Sse, SseError>>), SseError> {
         let request = |request: RequestBuilder| request.header(ACCEPT, "text/event-stream");
         let response = requester.send(Method::GET, &requester.url, request).await?;
         if response.status() != StatusCode::OK {
             return Err(SseError::answered(response.status()));
         }
-        let kind =
-            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if !kind.starts_with("text/event-stream") {
-            return Err(SseError::new(format!(
-                "it answered with '{}' instead of an event stream",
-                quoted(kind, 64)
-            )));
+        let kind = media_type(response.headers());
+        if kind != "text/event-stream" {
+            let kind = quoted(&kind, 64);
+            return Err(SseError::new(format!("it answered with '{kind}' instead of an event stream")));
         }
-        let mut stream = SseStream { response, events: SseParser::new(limit), parsed: VecDeque::new() };
+        let mut stream = events(response.bytes_stream(), limit).map_err(SseError::from).boxed();
         let endpoint = loop {
-            let first =
-                stream.next().await?.ok_or_else(|| SseError::new("its event stream ended immediately"))?;
+            let first = stream.try_next().await?;
+            let first = first.ok_or_else(|| SseError::new("its event stream ended immediately"))?;
             if first.event.as_deref() == Some("endpoint") {
                 break endpoint(&requester.url, first.data.as_deref().unwrap_or_default())?;
             }
@@ -144,21 +140,6 @@ fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
         )));
     }
     Ok(url)
-}
-
-impl SseStream {
-    /// Returns the next event. `None` at the end of the stream. Cancel safe.
-    async fn next(&mut self) -> Result<Option<Sse>, SseError> {
-        loop {
-            if let Some(event) = self.parsed.pop_front() {
-                return Ok(Some(event));
-            }
-            let Some(bytes) = self.response.chunk().await.map_err(SseError::broken)? else { return Ok(None) };
-            let came = &mut self.parsed;
-            let taken = self.events.take(&bytes, |event| came.push_back(event));
-            taken.map_err(|_| SseError::new("it sent an event that is too long"))?;
-        }
-    }
 }
 
 impl Transport<RoleClient> for SseTransport {
@@ -184,16 +165,14 @@ impl Transport<RoleClient> for SseTransport {
 
     async fn receive(&mut self) -> Option<ServerMessage> {
         let why = loop {
-            if let Some(message) = self.incoming.large().await {
+            if let Some(message) = self.incoming.finish().await {
                 return Some(message);
             }
-            match self.stream.as_mut()?.next().await {
+            match self.stream.as_mut()?.try_next().await {
                 Ok(Some(event)) if event.event.as_deref().is_some_and(|name| name != "message") => {}
                 Ok(Some(event)) => {
-                    let text = self.requester.redact_tokens(event.data.unwrap_or_default()).into_bytes();
-                    if let Some(message) = self.incoming.add(text) {
-                        return Some(message);
-                    }
+                    let text = self.requester.redact_tokens(event.data.unwrap_or_default());
+                    self.incoming.begin(text.into_bytes());
                 }
                 Ok(None) => break "the server closed its event stream".to_owned(),
                 Err(error) => break error.to_string(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use gatehouse_core::{CallContext, Catalog, CompiledPreset, ContentPart, Pipeline, lock};
 use gatehouse_net::{HttpClients, Url};
 use http::{HeaderMap, HeaderValue};
-use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
+use rmcp::service::ClientLifecycleMode;
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -61,8 +61,7 @@ impl Server {
     async fn connect(&self) -> ServerSession {
         let (stream, inbound) = self.open().await.expect("a stream");
         let client = HostClient::new(&"old".into(), inbound);
-        let stream = client.wrap_transport(stream, &(Arc::new(|| {}) as _));
-        let running = serve_client_with_lifecycle(client, stream, ClientLifecycleMode::Initialize).await;
+        let running = client.serve(stream, &(Arc::new(|| {}) as _), ClientLifecycleMode::Initialize).await;
         ServerSession::new(running.expect("a handshake"), None)
     }
 

@@ -21,17 +21,17 @@ use gatehouse_core::{
 };
 use rmcp::{
     RoleServer,
-    model::{
-        CancelledNotification, CancelledNotificationParam, CustomRequest, ErrorCode, InputRequest,
-        InputRequests, RequestId, ServerRequest,
-    },
+    model::{CustomRequest, ErrorCode, InputRequest, InputRequests, RequestId, ServerRequest},
     service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use self::missing_capability::MissingCapability;
-use crate::serve::{lists::clients::ClientState, requests::notifications::NotificationSender};
+use crate::{
+    peer_requests::await_answer,
+    serve::{lists::clients::ClientState, requests::notifications::NotificationSender},
+};
 
 /// Maximum calls that wait for answers. Each holds one of the 64 instances that a gate has by default.
 const MAX_OPEN_QUESTIONS: usize = 48;
@@ -193,33 +193,11 @@ impl SessionChannel {
         let request = ServerRequest::CustomRequest(request);
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = sent.map_err(|error| client_fault(&error))?;
-        let mut waiting = CancelOnDrop { peer: &self.peer, id: handle.id.clone(), answered: false };
-        let answer = handle.await_response().await;
-        waiting.answered = true;
+        let answer = await_answer(handle, "the call ended").await;
         match serde_json::to_value(answer.map_err(|error| client_fault(&error))?) {
             Ok(Value::Object(answer)) => Ok(answer),
             _ => Err(Fault::internal("the client's answer is not a JSON object")),
         }
-    }
-}
-
-/// An unanswered request to the client. Dropping it sends a cancellation.
-struct CancelOnDrop<'a> {
-    peer: &'a Peer<RoleServer>,
-    id: RequestId,
-    answered: bool,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        if self.answered {
-            return;
-        }
-        let (peer, id) = (self.peer.clone(), self.id.clone());
-        tokio::spawn(async move {
-            let params = CancelledNotificationParam::new(Some(id), Some("the call ended".into()));
-            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
-        });
     }
 }
 

@@ -245,7 +245,7 @@ async fn a_client_without_a_session_repeats_its_request_with_the_answers() {
     }
     let both = r#"{"action":"accept","content":{"n":1}}{"action":"accept","content":{"n":2}}"#;
     assert_eq!(text(&said), both, "{said}");
-    assert_eq!(client.presets.paused_calls.len(), 0);
+    assert_eq!(lock(&client.presets.paused_calls.calls).len(), 0);
 }
 
 #[tokio::test]
@@ -277,10 +277,10 @@ async fn only_the_same_call_goes_on() {
 async fn a_call_that_nobody_answers_is_given_up() {
     let mut client = Connection::open().await;
     let asked = client.result(1, json!({})).await;
-    assert_eq!(client.presets.paused_calls.len(), 1);
+    assert_eq!(lock(&client.presets.paused_calls.calls).len(), 1);
     // The call's own limit of thirty seconds is paused.
     tokio::time::advance(Duration::from_secs(599)).await;
-    assert_eq!(client.presets.paused_calls.len(), 1);
+    assert_eq!(lock(&client.presets.paused_calls.calls).len(), 1);
     client.over.notified().await;
     let state = asked["result"]["requestState"].clone();
     let late = client.result(2, json!({"requestState": state, "inputResponses": {"1": accepted(1)}})).await;

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use gatehouse_core::json::{self as bounds, MAX_VALUES};
 use http::StatusCode;
 use http_body_util::BodyExt;
@@ -77,7 +77,7 @@ impl BodyReader {
         if declared.is_some_and(|size| size > MAX_SMALL_BODY) {
             reading = Some(self.reading.take(declared.unwrap_or(MAX_BODY), until).await?);
         }
-        let collected = self.collect(body, declared, reading, until).await?;
+        let collected = self.collect(body, reading, until).await?;
         let values = bounds::max_value_count(&collected.0);
         if values > MAX_VALUES {
             return Err(BodyRejection::TooManyValues(collected.0));
@@ -91,33 +91,24 @@ impl BodyReader {
     async fn collect(
         &self,
         mut body: Incoming,
-        declared: Option<usize>,
         mut reading: Option<OwnedSemaphorePermit>,
         until: Instant,
     ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), BodyRejection> {
-        let mut first = Bytes::new();
-        let mut rest = BytesMut::new();
+        let (mut pieces, mut size) = (Vec::<Bytes>::new(), 0);
         while let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| BodyRejection::TooSlow)? {
             let Ok(data) = frame.map_err(|_| BodyRejection::Broken)?.into_data() else { continue };
-            let size = first.len().max(rest.len()) + data.len();
+            size += data.len();
             if size > MAX_BODY {
                 return Err(BodyRejection::TooLarge);
             }
             if size > MAX_SMALL_BODY && reading.is_none() {
                 reading = Some(self.reading.take(MAX_BODY, until).await?);
             }
-            // A small body usually arrives in one frame. Avoid a copy.
-            if first.is_empty() {
-                first = data;
-                continue;
-            }
-            if rest.is_empty() {
-                rest.reserve(declared.unwrap_or_default());
-                rest.extend_from_slice(&first);
-            }
-            rest.extend_from_slice(&data);
+            pieces.push(data);
         }
-        Ok((if rest.is_empty() { first } else { rest.freeze() }, reading))
+        // A small body usually arrives in one piece. Avoid a copy.
+        let body = if pieces.len() == 1 { pieces.pop().unwrap_or_default() } else { pieces.concat().into() };
+        Ok((body, reading))
     }
 }
 

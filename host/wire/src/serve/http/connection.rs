@@ -49,10 +49,13 @@ struct State {
     stalled: Option<Instant>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ConnectionTimeout {
+    #[error("timed out while reading a request")]
     Header,
+    #[error("the client does not read its reply")]
     Write,
+    #[error("idle for too long")]
     Idle,
 }
 
@@ -88,7 +91,8 @@ impl EvictionRank {
 pub(super) struct HttpConnection {
     pub(super) peer: SocketAddr,
     state: Mutex<State>,
-    closing: CancellationToken,
+    /// Cancelled to close the connection and its requests.
+    pub(super) closing: CancellationToken,
     all: Weak<OpenConnections>,
 }
 
@@ -108,19 +112,6 @@ impl HttpConnection {
 
     fn state(&self) -> MutexGuard<'_, State> {
         gatehouse_core::lock(&self.state)
-    }
-
-    /// Closes the connection and cancels its requests.
-    pub(super) fn close(&self) {
-        self.closing.cancel();
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        self.closing.is_cancelled()
-    }
-
-    pub(super) async fn closing(&self) {
-        self.closing.cancelled().await;
     }
 
     pub(super) fn record_read(&self) {
@@ -167,17 +158,17 @@ impl HttpConnection {
 
     /// Returns the response bytes that are not yet written. 0 if the connection is closing.
     pub(super) fn unsent(&self) -> usize {
-        if self.is_closing() { 0 } else { self.state().unsent }
+        if self.closing.is_cancelled() { 0 } else { self.state().unsent }
     }
 
     pub(super) fn stalled(&self) -> Option<Instant> {
-        self.state().stalled.filter(|_| !self.is_closing())
+        self.state().stalled.filter(|_| !self.closing.is_cancelled())
     }
 
     /// Returns the rank for eviction. `None` if a call is running or the connection is closing.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let state = self.state();
-        if self.is_closing() {
+        if self.closing.is_cancelled() {
             return None;
         }
         if state.last && state.phase == ConnectionPhase::Idle {
@@ -201,7 +192,7 @@ impl HttpConnection {
     /// Returns the timeout that the connection exceeded. Bodies and calls have their own timeouts.
     pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<ConnectionTimeout> {
         let state = self.state();
-        if self.is_closing() {
+        if self.closing.is_cancelled() {
             return None;
         }
         let over = |since: Instant, time| now.saturating_duration_since(since) >= time;
@@ -235,7 +226,7 @@ impl State {
 
 /// A request that is being answered, with the resources it holds.
 pub(super) struct ActiveRequest {
-    connection: Arc<HttpConnection>,
+    pub(super) connection: Arc<HttpConnection>,
     _memory: Option<OwnedSemaphorePermit>,
     /// Delays shutdown until dropped.
     running: Option<TaskTrackerToken>,
@@ -273,14 +264,6 @@ impl ActiveRequest {
     pub(super) fn enter_listening(&mut self) {
         self.running = None;
         self.connection.state().enter(ConnectionPhase::Listening);
-    }
-
-    pub(super) fn add_unsent(&self, bytes: usize) {
-        self.connection.add_unsent(bytes);
-    }
-
-    pub(super) fn peer(&self) -> SocketAddr {
-        self.connection.peer
     }
 }
 

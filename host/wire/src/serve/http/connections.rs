@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    connection::{ConnectionTimeout, EvictionRank, HttpConnection},
+    connection::{EvictionRank, HttpConnection},
     settings::HttpSettings,
 };
 
@@ -116,7 +116,7 @@ impl OpenConnections {
         if open.connections.len() < self.settings.connections {
             return Capacity::Free;
         }
-        if open.connections.values().any(|connection| connection.is_closing()) {
+        if open.connections.values().any(|connection| connection.closing.is_cancelled()) {
             return Capacity::Soon;
         }
         let at_once = |connection: &Arc<HttpConnection>| {
@@ -143,7 +143,7 @@ impl OpenConnections {
             .filter_map(|connection| Some((connection.eviction_rank()?, connection)));
         let Some((rank, least)) = ranked.min_by_key(|(rank, _)| *rank) else { return false };
         tracing::debug!(peer = %least.peer, ?rank, "closed to make room for another connection");
-        least.close();
+        least.closing.cancel();
         true
     }
 
@@ -161,7 +161,7 @@ impl OpenConnections {
             for connection in self.open().connections.values() {
                 if let Some(expired) = connection.expired(&self.settings, now) {
                     tracing::debug!(peer = %connection.peer, "closed: {expired}");
-                    connection.close();
+                    connection.closing.cancel();
                 }
             }
         }
@@ -178,7 +178,7 @@ impl OpenConnections {
         if let Some((_, slowest)) = stalled.min_by_key(|(since, _)| *since) {
             tracing::debug!(peer = %slowest.peer, unsent, "closed: the client does not read its reply, and too \
             many bytes are unwritten");
-            slowest.close();
+            slowest.closing.cancel();
         }
     }
 
@@ -186,19 +186,9 @@ impl OpenConnections {
         for connection in self.open().connections.values() {
             use EvictionRank::{Closing, Idle, Unknown};
             if matches!(connection.eviction_rank(), Some(Closing(_) | Unknown(_) | Idle(_))) {
-                connection.close();
+                connection.closing.cancel();
             }
         }
-    }
-}
-
-impl std::fmt::Display for ConnectionTimeout {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Header => "timed out while reading a request",
-            Self::Write => "the client does not read its reply",
-            Self::Idle => "idle for too long",
-        })
     }
 }
 

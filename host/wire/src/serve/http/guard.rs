@@ -1,6 +1,6 @@
 //! Access checks on headers alone, before the body is read: host names, web origins and the token.
 
-use std::{fmt, net::SocketAddr};
+use std::net::SocketAddr;
 
 use gatehouse_core::{LogLimit, Principal, names::quoted};
 use http::{
@@ -47,10 +47,13 @@ pub(super) struct RequestGuard {
     limits: [LogLimit; 3],
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, thiserror::Error)]
 enum FailedCheck {
+    #[error("foreign or malformed Host header")]
     Host,
+    #[error("foreign or malformed Origin header")]
     Origin,
+    #[error("missing or invalid token")]
     Token,
 }
 
@@ -153,16 +156,6 @@ impl RequestGuard {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
-    }
-}
-
-impl fmt::Display for FailedCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Host => "foreign or malformed Host header header",
-            Self::Origin => "foreign or malformed Origin header header",
-            Self::Token => "missing or invalid token",
-        })
     }
 }
 

@@ -25,6 +25,7 @@ const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 const BUSY_RESPONSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
 
+#[derive(Clone)]
 pub(super) struct HttpListener {
     pub(super) connections: Arc<OpenConnections>,
     pub(super) router: Arc<Router>,
@@ -58,8 +59,8 @@ impl HttpListener {
     async fn serve_connection(&self, stream: TcpStream, peer: SocketAddr, limit: &LogLimit) {
         match self.connections.admit(peer).await {
             Some(entry) => {
-                let (router, stop, end) = (Arc::clone(&self.router), self.stop.clone(), self.end.clone());
-                self.tasks.spawn(drive(stream, entry, router, stop, end));
+                let this = self.clone();
+                self.tasks.spawn(async move { this.drive(stream, entry).await });
             }
             None => {
                 if let Some(left_out) = limit.admit_line() {
@@ -70,43 +71,37 @@ impl HttpListener {
             }
         }
     }
+
+    async fn drive(&self, stream: TcpStream, entry: ConnectionGuard) {
+        let connection = Arc::clone(&entry.connection);
+        let io = TokioIo::new(WatchedStream::new(stream, Arc::clone(&connection)));
+        let service = service_fn(|request| {
+            let (router, connection) = (Arc::clone(&self.router), Arc::clone(&connection));
+            async move { Ok::<_, Infallible>(router.respond(connection, request).await) }
+        });
+        let mut builder = http1::Builder::new();
+        // No timer, because the connection table enforces timeouts.
+        builder.max_buf_size(MAX_BUFFER).max_header_size(MAX_HEADER_BYTES);
+        let mut driven = pin!(builder.serve_connection(io, service));
+        let ended = tokio::select! {
+            ended = driven.as_mut() => ended,
+            () = connection.closing.cancelled() => return,
+            () = self.stop.cancelled() => {
+                driven.as_mut().graceful_shutdown();
+                tokio::select! {
+                    ended = driven.as_mut() => ended,
+                    () = connection.closing.cancelled() => return,
+                    () = self.end.cancelled() => return,
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(peer = %connection.peer, %error, "connection ended");
+        }
+    }
 }
 
 fn is_connection_lost(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
-}
-
-async fn drive(
-    stream: TcpStream,
-    entry: ConnectionGuard,
-    router: Arc<Router>,
-    stop: CancellationToken,
-    end: CancellationToken,
-) {
-    let connection = Arc::clone(&entry.connection);
-    let io = TokioIo::new(WatchedStream::new(stream, Arc::clone(&connection)));
-    let service = service_fn(|request| {
-        let (router, connection) = (Arc::clone(&router), Arc::clone(&connection));
-        async move { Ok::<_, Infallible>(router.respond(connection, request).await) }
-    });
-    let mut builder = http1::Builder::new();
-    // No timer, because the connection table enforces timeouts.
-    builder.max_buf_size(MAX_BUFFER).max_header_size(MAX_HEADER_BYTES);
-    let mut driven = pin!(builder.serve_connection(io, service));
-    let ended = tokio::select! {
-        ended = driven.as_mut() => ended,
-        () = connection.closing() => return,
-        () = stop.cancelled() => {
-            driven.as_mut().graceful_shutdown();
-            tokio::select! {
-                ended = driven.as_mut() => ended,
-                () = connection.closing() => return,
-                () = end.cancelled() => return,
-            }
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(peer = %connection.peer, %error, "connection ended");
-    }
 }

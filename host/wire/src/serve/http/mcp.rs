@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
@@ -16,10 +16,13 @@ use super::{
     body::MAX_BODY,
     reply::{BoxResponse, json, plain},
 };
-use crate::serve::{
-    ServedPreset, ServedPresets, envelope,
-    handler::Handler,
-    sessions::{Sessions, events::ReplyStore},
+use crate::{
+    media_type,
+    serve::{
+        ServedPreset, ServedPresets, envelope,
+        handler::Handler,
+        sessions::{Sessions, events::ReplyStore},
+    },
 };
 
 const SESSION: &str = "mcp-session-id";
@@ -91,7 +94,7 @@ impl McpService {
 
     pub(super) async fn answer(&self, request: Request<Bytes>) -> BoxResponse {
         let method = request.method().clone();
-        let is_json = is_json(request.headers());
+        let is_json = media_type(request.headers()) == "application/json";
         if method == Method::POST
             && let Err(why) = envelope::check(request.body())
         {
@@ -129,9 +132,4 @@ impl McpService {
         let named = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
         named.is_none_or(|id| self.sessions.is_known(id))
     }
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }

@@ -15,7 +15,6 @@ mod connections;
 mod endpoints;
 mod guard;
 mod host_names;
-mod large_requests;
 mod listener;
 mod mcp;
 mod page;
@@ -37,7 +36,6 @@ use body::BodyReader;
 use connections::OpenConnections;
 use guard::RequestGuard;
 pub use host_names::{HostName, WebOrigin};
-use large_requests::LargeRequests;
 use listener::HttpListener;
 use mcp::PresetServices;
 use router::Router;
@@ -84,7 +82,7 @@ impl BoundServer {
             bodies: BodyReader::new(settings.body_timeout, settings.memory),
             services: PresetServices::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
-            large: LargeRequests { workers: workers.clone() },
+            workers: workers.clone(),
             presets,
         };
         let connections = OpenConnections::new(settings);

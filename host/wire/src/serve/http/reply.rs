@@ -73,7 +73,7 @@ impl Body for ResponseBody {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(data) = frame.data_ref()
         {
-            self.work.add_unsent(data.len());
+            self.work.connection.add_unsent(data.len());
         }
         let ends = |end: &mut Pin<Box<WaitForCancellationFutureOwned>>| end.as_mut().poll(cx).is_ready();
         if polled.is_pending() && self.end.as_mut().is_some_and(ends) {

@@ -12,19 +12,21 @@ use http::{
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     body::{BodyReader, BodyRejection},
     connection::{ActiveRequest, HttpConnection},
     endpoints::{self, ToolEndpoint},
     guard::RequestGuard,
-    large_requests::LargeRequests,
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
 };
-use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown};
+use crate::{
+    MIN_LARGE_MESSAGE,
+    serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown, workers::Workers},
+};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
@@ -32,7 +34,7 @@ pub(super) struct Router {
     pub(super) bodies: BodyReader,
     pub(super) services: PresetServices,
     pub(super) stop: CancellationToken,
-    pub(super) large: LargeRequests,
+    pub(super) workers: Workers,
 }
 
 /// Destination of a request.
@@ -86,7 +88,7 @@ impl Router {
         let (parts, body) = request.into_parts();
         let stands = is_change_stream(&parts);
         let mut response = match self.guard.check(&parts) {
-            Err(refusal) => self.guard.refuse(&refusal, &parts, work.peer()),
+            Err(refusal) => self.guard.refuse(&refusal, &parts, work.connection.peer),
             Ok(page) => {
                 let preflight = page.preflight(&parts);
                 let mut response = match preflight {
@@ -126,7 +128,7 @@ impl Router {
         match self.guard.authenticate(&parts.headers) {
             // The caller of the tool.
             Ok(principal) => parts.extensions.insert(principal),
-            Err(refusal) => return self.guard.refuse(&refusal, &parts, work.peer()),
+            Err(refusal) => return self.guard.refuse(&refusal, &parts, work.connection.peer),
         };
         work.mark_admitted();
         // Presets are unknown until then. Only authenticated clients wait here.
@@ -142,7 +144,7 @@ impl Router {
             Ok(read) => read,
             Err(response) => return *response,
         };
-        let size = read.len();
+        let is_large = read.len() >= MIN_LARGE_MESSAGE;
         if let Some(endpoint) = endpoint {
             let principal = parts.extensions.get().cloned().unwrap_or_default();
             let presets = Arc::clone(&self.presets);
@@ -153,14 +155,28 @@ impl Router {
                     () = presets.shutdown.wait_until_over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::aborted_fault()),
                 }
             };
-            return self.large.answer(size, answer).await;
+            return self.answer(is_large, answer).await;
         }
         let mcp = match &preset {
             Some(preset) => self.services.preset(preset, &served),
             None => Arc::clone(&self.services.default),
         };
         let request = Request::from_parts(parts, read);
-        self.large.answer(size, async move { mcp.answer(request).await }).await
+        self.answer(is_large, async move { mcp.answer(request).await }).await
+    }
+
+    /// Answers a request. Parsing some megabytes blocks a thread for half a second, so a large one is answered on the
+    /// workers. Dropping the future cancels the request.
+    async fn answer(
+        &self,
+        is_large: bool,
+        answer: impl Future<Output = BoxResponse> + Send + 'static,
+    ) -> BoxResponse {
+        let workers = if is_large { self.workers.handle() } else { None };
+        let Some(workers) = workers else { return answer.await };
+        let task = AbortOnDropHandle::new(workers.spawn(answer));
+        let failed = || refuse(StatusCode::INTERNAL_SERVER_ERROR, "the host failed on this request");
+        task.await.unwrap_or_else(|_| failed())
     }
 
     async fn read(

@@ -16,30 +16,23 @@ use crate::serve::requests::{
 };
 
 /// Known methods that rmcp passes on as custom requests if their parameters are invalid, each with the list that the
-/// preset must have.
-const METHODS: [(&str, ListKind); 14] = [
-    ("initialize", ListKind::Tools),
-    ("logging/setLevel", ListKind::Tools),
-    ("ping", ListKind::Tools),
-    ("prompts/get", ListKind::Prompts),
-    ("prompts/list", ListKind::Prompts),
-    ("resources/list", ListKind::Resources),
-    ("resources/read", ListKind::Resources),
-    ("resources/subscribe", ListKind::Resources),
-    ("resources/templates/list", ListKind::Resources),
-    ("resources/unsubscribe", ListKind::Resources),
-    ("server/discover", ListKind::Tools),
-    ("subscriptions/listen", ListKind::Tools),
-    ("tools/call", ListKind::Tools),
-    ("tools/list", ListKind::Tools),
+/// preset must have, and true if clients since 2026-07-28 no longer have the method.
+const METHODS: [(&str, ListKind, bool); 14] = [
+    ("initialize", ListKind::Tools, true),
+    ("logging/setLevel", ListKind::Tools, true),
+    ("ping", ListKind::Tools, true),
+    ("prompts/get", ListKind::Prompts, false),
+    ("prompts/list", ListKind::Prompts, false),
+    ("resources/list", ListKind::Resources, false),
+    ("resources/read", ListKind::Resources, false),
+    ("resources/subscribe", ListKind::Resources, true),
+    ("resources/templates/list", ListKind::Resources, false),
+    ("resources/unsubscribe", ListKind::Resources, true),
+    ("server/discover", ListKind::Tools, false),
+    ("subscriptions/listen", ListKind::Tools, false),
+    ("tools/call", ListKind::Tools, false),
+    ("tools/list", ListKind::Tools, false),
 ];
-
-/// True if clients since 2026-07-28 no longer have this method.
-pub(crate) fn is_removed_method(method: &str) -> bool {
-    const GONE: [&str; 5] =
-        ["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
-    GONE.contains(&method)
-}
 
 /// True if the preset may offer completions. Servers that have not listed anything yet count.
 pub(crate) fn may_complete(catalog: &Catalog) -> bool {
@@ -82,11 +75,13 @@ impl ListKind {
             .build()
     }
 
-    pub(crate) fn is_known(method: &str, catalog: &Catalog) -> bool {
+    /// True if a client may call this method.
+    pub(crate) fn is_known(method: &str, catalog: &Catalog, since_2026: bool) -> bool {
         if method == "completion/complete" {
             return may_complete(catalog);
         }
-        METHODS.iter().any(|(known, list)| *known == method && list.exists_in(catalog))
+        let found = METHODS.iter().find(|(known, ..)| *known == method);
+        found.is_some_and(|(_, list, removed)| list.exists_in(catalog) && !(since_2026 && *removed))
     }
 
     pub(crate) const fn as_str(self) -> &'static str {

@@ -9,8 +9,11 @@ use std::{
 use gatehouse_core::{call::ProgressSink, lock, ports::client::MessageLevel};
 use rmcp::{
     RoleServer,
-    model::{CustomNotification, ProgressNotificationParam, ProgressToken, RequestId, ServerNotification},
-    service::{OriginatingRequestId, Peer, RequestContext, ServiceError},
+    model::{
+        CustomNotification, ProgressNotification, ProgressNotificationParam, ProgressToken, RequestId,
+        ServerNotification,
+    },
+    service::{OriginatingRequestId, Peer, RequestContext},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -24,42 +27,59 @@ const MAX_QUEUED: usize = 16;
 /// Maximum time that a reply waits for queued messages.
 const MAX_FLUSH_TIME: Duration = Duration::from_secs(1);
 
-enum Notification {
-    Progress(u64, Option<u64>, Option<String>),
-    Message(MessageLevel, String, Value),
-    /// Signals that all earlier messages have been written.
+enum QueuedNotification {
+    Send(Box<ServerNotification>),
+    /// Signals that all earlier ones have been written.
     Flush(oneshot::Sender<()>),
 }
 
 /// Sending side, held by the call. `None` while no request waits for the call.
 #[derive(Default)]
-pub(crate) struct NotificationSender(Mutex<Option<mpsc::Sender<Notification>>>);
+pub(crate) struct NotificationSender(Mutex<Option<WaitingRequest>>);
+
+/// The request that waits for the call.
+struct WaitingRequest {
+    id: RequestId,
+    token: Option<ProgressToken>,
+    queue: mpsc::Sender<QueuedNotification>,
+}
 
 impl NotificationSender {
-    fn send(&self, notification: Notification) {
-        if let Some(sender) = &*lock(&self.0) {
-            let _ = sender.try_send(notification);
-        }
-    }
-
     /// Waits until queued messages have been written, so that a question does not overtake them.
     pub(crate) async fn flush(&self) {
-        let sender = lock(&self.0).clone();
-        if let Some(sender) = sender {
+        let queue = lock(&self.0).as_ref().map(|request| request.queue.clone());
+        if let Some(queue) = queue {
             let (mark, written) = oneshot::channel();
-            let _ = sender.send(Notification::Flush(mark)).await;
+            let _ = queue.send(QueuedNotification::Flush(mark)).await;
             let _ = written.await;
         }
     }
 
     pub(crate) fn send_log(&self, level: MessageLevel, logger: &str, data: Value) {
-        self.send(Notification::Message(level, logger.to_owned(), data));
+        if let Some(request) = &*lock(&self.0) {
+            let params = json!({"level": level, "logger": logger, "data": data});
+            let mut message = CustomNotification::new("notifications/message", Some(params));
+            message.extensions.insert(OriginatingRequestId(request.id.clone()));
+            request.send(ServerNotification::CustomNotification(message));
+        }
+    }
+}
+
+impl WaitingRequest {
+    fn send(&self, notification: ServerNotification) {
+        let _ = self.queue.try_send(QueuedNotification::Send(Box::new(notification)));
     }
 }
 
 impl ProgressSink for NotificationSender {
     fn report(&self, done: u64, total: Option<u64>, message: Option<String>) {
-        self.send(Notification::Progress(done, total, message));
+        let request = lock(&self.0);
+        let Some((request, token)) = request.as_ref().and_then(|one| Some((one, one.token.clone()?))) else {
+            return;
+        };
+        let mut params = ProgressNotificationParam::new(token, done as f64);
+        (params.total, params.message) = (total.map(|total| total as f64), message);
+        request.send(ServerNotification::ProgressNotification(ProgressNotification::new(params)));
     }
 }
 
@@ -80,10 +100,10 @@ impl NotificationRoute {
         if token.is_none() && !messages {
             return None;
         }
-        let (sender, receiver) = mpsc::channel(MAX_QUEUED);
+        let (queue, receiver) = mpsc::channel(MAX_QUEUED);
         let mut writer = JoinSet::new();
-        writer.spawn(write(context.peer.clone(), context.id.clone(), token, receiver));
-        *lock(&notifications.0) = Some(sender);
+        writer.spawn(write(context.peer.clone(), receiver));
+        *lock(&notifications.0) = Some(WaitingRequest { id: context.id.clone(), token, queue });
         Some(Self { notifications: Arc::clone(notifications), writer })
     }
 
@@ -94,44 +114,15 @@ impl NotificationRoute {
     }
 }
 
-async fn write(
-    peer: Peer<RoleServer>,
-    request: RequestId,
-    token: Option<ProgressToken>,
-    mut all: mpsc::Receiver<Notification>,
-) {
-    while let Some(notification) = all.recv().await {
-        let written = match notification {
-            Notification::Progress(done, total, message) => match &token {
-                Some(token) => report(&peer, token.clone(), done, total, message).await,
-                None => Ok(()),
-            },
-            Notification::Flush(mark) => {
-                let _ = mark.send(());
-                Ok(())
+async fn write(peer: Peer<RoleServer>, mut queue: mpsc::Receiver<QueuedNotification>) {
+    while let Some(queued) = queue.recv().await {
+        match queued {
+            QueuedNotification::Send(notification) => {
+                if peer.send_notification(*notification).await.is_err() {
+                    return;
+                }
             }
-            Notification::Message(level, logger, data) => {
-                let params = json!({"level": level, "logger": logger, "data": data});
-                let mut message = CustomNotification::new("notifications/message", Some(params));
-                message.extensions.insert(OriginatingRequestId(request.clone()));
-                peer.send_notification(ServerNotification::CustomNotification(message)).await
-            }
-        };
-        if written.is_err() {
-            return;
+            QueuedNotification::Flush(mark) => drop(mark.send(())),
         }
     }
-}
-
-async fn report(
-    peer: &Peer<RoleServer>,
-    token: ProgressToken,
-    done: u64,
-    total: Option<u64>,
-    message: Option<String>,
-) -> Result<(), ServiceError> {
-    let mut params = ProgressNotificationParam::new(token, done as f64);
-    params.total = total.map(|total| total as f64);
-    params.message = message;
-    peer.notify_progress(params).await
 }

@@ -22,10 +22,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::DropGuard;
 
 use super::notifications::{NotificationRoute, NotificationSender};
-use crate::serve::elicitation::PendingInput;
-
-/// Larger arguments are hashed on a blocking thread.
-const MAX_INLINE_DIGEST: usize = 64 << 10;
+use crate::{MIN_LARGE_MESSAGE, serve::elicitation::PendingInput};
 
 /// Values that a request must repeat to resume a call.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,7 +36,7 @@ pub(crate) struct ResumeKey {
 }
 
 pub(crate) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
-    if bounds::encoded_len(arguments) <= MAX_INLINE_DIGEST {
+    if bounds::encoded_len(arguments) < MIN_LARGE_MESSAGE {
         return Ok(hash::sha256_json(arguments));
     }
     let arguments = arguments.clone();
@@ -100,10 +97,10 @@ impl ResumableCall {
 
 #[derive(Default)]
 pub(crate) struct PausedCalls {
-    calls: Mutex<HashMap<String, PausedCall>>,
+    pub(crate) calls: Mutex<HashMap<String, PausedCall>>,
 }
 
-struct PausedCall {
+pub(crate) struct PausedCall {
     call: ResumableCall,
     input: PendingInput,
     /// Removes the call after a time limit. Aborted on drop.
@@ -159,11 +156,6 @@ impl PausedCalls {
         let mut calls = lock(&self.calls);
         calls.get(state).filter(|waiting| waiting.call.resume_key == *resume_key)?;
         calls.remove(state)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        lock(&self.calls).len()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reader of a session's stream as events.
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, task::Poll, time::Duration};
 
 use futures_util::stream::{self, Stream as Events};
 use rmcp::{
@@ -31,12 +31,6 @@ pub(crate) struct EventReader {
     /// Listener number, on the stream of changes.
     listener: Option<u64>,
     changes: watch::Receiver<()>,
-}
-
-enum NextEvent {
-    Event(u64, StreamMessage),
-    Nothing,
-    End,
 }
 
 impl EventReader {
@@ -123,33 +117,34 @@ impl EventReader {
         loop {
             self.changes.borrow_and_update();
             match self.next_event() {
-                NextEvent::Event(number, message) => {
+                Poll::Ready(Some((number, message))) => {
                     self.next = number + 1;
                     let mut event = ServerSseMessage::default();
                     event.event_id = Some(self.session.event_id(self.stream, number, self.request.clone()));
                     event.message = Some(message);
                     return Some(event);
                 }
-                NextEvent::End => return None,
-                NextEvent::Nothing => self.changes.changed().await.ok()?,
+                Poll::Ready(None) => return None,
+                Poll::Pending => self.changes.changed().await.ok()?,
             }
         }
     }
 
-    fn next_event(&self) -> NextEvent {
+    /// Returns the next event. `None` at the end of the stream.
+    fn next_event(&self) -> Poll<Option<(u64, StreamMessage)>> {
         let mut state = self.session.state();
         let is_active_listener = self.listener.is_none() || self.listener == state.listeners.last().copied();
         let next = if self.listener.is_some() { self.next.max(state.next_unsent) } else { self.next };
-        let Some(stream) = state.streams.get(&self.stream) else { return NextEvent::End };
+        let Some(stream) = state.streams.get(&self.stream) else { return Poll::Ready(None) };
         match stream.read(next).filter(|_| is_active_listener) {
             Some((number, message)) => {
                 if self.listener.is_some() {
                     state.next_unsent = number + 1;
                 }
-                NextEvent::Event(number, message)
+                Poll::Ready(Some((number, message)))
             }
-            None if stream.finished => NextEvent::End,
-            None => NextEvent::Nothing,
+            None if stream.finished => Poll::Ready(None),
+            None => Poll::Pending,
         }
     }
 }

@@ -154,7 +154,9 @@ impl Sessions {
             Some(wire.client()),
             self.end.child_token(),
         );
-        running.service().restored(running.peer().clone());
+        // The client does not send `initialized` again.
+        let Handler { served, client, .. } = running.service();
+        served.clients.rejoin(Arc::clone(client), running.peer().clone(), &served.catalog());
         let me = self.me.clone();
         tokio::spawn(async move {
             let _ = running.waiting().await;

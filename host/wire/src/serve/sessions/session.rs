@@ -30,6 +30,7 @@ use super::{
     event_reader::EventReader,
     events::{EventId, MessageStream, ReplyStore},
 };
+use crate::peer_requests::{answered_request, cancelled_request};
 
 /// Maximum client messages that wait for the handler.
 const MAX_INBOX: usize = 16;
@@ -199,17 +200,14 @@ impl HttpSession {
 
     /// Forwards a notification or a response.
     pub(crate) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
-        if let ClientJsonRpcMessage::Notification(notification) = &message {
-            match &notification.notification {
-                ClientNotification::InitializedNotification(_) => self.state().initialized = true,
-                // The handler does not reply to a cancelled request.
-                ClientNotification::CancelledNotification(cancelled) => {
-                    if let Some(id) = &cancelled.params.request_id {
-                        self.finish_request(id);
-                    }
-                }
-                _ => {}
-            }
+        if let ClientJsonRpcMessage::Notification(notification) = &message
+            && matches!(notification.notification, ClientNotification::InitializedNotification(_))
+        {
+            self.state().initialized = true;
+        }
+        // The handler does not reply to a cancelled request.
+        if let Some(id) = cancelled_request(&message) {
+            self.finish_request(id);
         }
         self.forward_to_handler(message).await
     }
@@ -241,11 +239,7 @@ impl HttpSession {
 
     pub(crate) fn deliver(self: &Arc<Self>, message: ServerJsonRpcMessage) {
         let mut state = self.state();
-        let answered = match &message {
-            ServerJsonRpcMessage::Response(response) => Some(response.id.clone()),
-            ServerJsonRpcMessage::Error(error) => error.id.clone(),
-            _ => None,
-        };
+        let answered = answered_request(&message).cloned();
         if answered.is_some()
             && let Some(initialize_reply) = state.initialize_reply.take()
         {

@@ -1,8 +1,6 @@
 //! Newline-delimited messages, as MCP uses over stdio. Malformed and oversized requests get an error reply too, so that
 //! no client waits forever.
 
-#[cfg(any(test, fuzzing))]
-pub(crate) mod fuzz;
 mod message;
 
 use std::{
@@ -26,14 +24,10 @@ use tokio::{
 };
 
 use self::message::{ParsedLine, ends_handshake, parse_line, too_long};
+use crate::{MAX_RETAINED_LINE, MIN_LARGE_MESSAGE};
 
 /// Maximum length of a line in bytes. More than over HTTP, because a stdio client can only harm itself.
 const MAX_LINE: usize = 16 << 20;
-
-/// Shorter lines parse in less than a millisecond. Longer ones are parsed on another thread, while calls continue.
-const MIN_LARGE_LINE: usize = 64 << 10;
-
-const MAX_RETAINED_LINE: usize = 64 << 10;
 
 /// Maximum unwritten bytes before reading pauses.
 const MAX_QUEUED_BYTES: usize = 64 << 10;
@@ -187,7 +181,7 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
             let understood = match self.read().await {
                 ReadOutcome::End => return None,
                 ReadOutcome::TooLong => Some(Err(Some(too_long(&self.line, self.line.len() + self.dropped)))),
-                ReadOutcome::Line if self.line.len() < MIN_LARGE_LINE => Some(parse_line(&self.line)),
+                ReadOutcome::Line if self.line.len() < MIN_LARGE_MESSAGE => Some(parse_line(&self.line)),
                 ReadOutcome::Line => {
                     let line = std::mem::take(&mut self.line);
                     self.parsing = Some(spawn_blocking(move || parse_large_line(&line)));

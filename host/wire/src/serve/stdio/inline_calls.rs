@@ -8,11 +8,9 @@
 //! Calls that wait run concurrently, and calls that compute for long move to other threads. rmcp handles all other
 //! requests.
 
-mod waiting;
-
 use std::{
     collections::{HashMap, VecDeque},
-    future::ready,
+    future::{poll_fn, ready},
     panic::AssertUnwindSafe,
     pin::Pin,
     sync::{Arc, OnceLock},
@@ -23,24 +21,52 @@ use std::{
 use futures_util::{FutureExt, poll};
 use rmcp::{
     ErrorData, RoleServer, Service,
-    model::{
-        ClientNotification, ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId,
-    },
+    model::{ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId},
     service::{Peer, RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use tokio::task::{JoinSet, coop::unconstrained};
 use tokio_util::sync::CancellationToken;
 
-use self::waiting::{CallFuture, CallStep, InterleavedCall, MAX_INLINE_POLL};
 use super::framing::LargeRequest;
-use crate::serve::{handler::Handler, workers::Workers};
+use crate::{
+    peer_requests::{answered_request, cancelled_request},
+    serve::{handler::Handler, workers::Workers},
+};
 
 /// Maximum replies in a batch. The client processes it while the next one is built.
 const MAX_BATCHED_REPLIES: usize = 16;
 
 /// Maximum delay of a reply in a batch.
 const MAX_REPLY_DELAY: Duration = Duration::from_millis(1);
+
+/// Maximum time of a step on the thread that reads input.
+const MAX_INLINE_POLL: Duration = Duration::from_millis(1);
+
+type CallFuture = Pin<Box<dyn Future<Output = TxJsonRpcMessage<RoleServer>> + Send>>;
+
+enum CallStep {
+    Done(Box<TxJsonRpcMessage<RoleServer>>),
+    /// The call computes for long and must move to another thread.
+    Busy(CallFuture),
+}
+
+/// Polls a call on the thread that reads input, until a step takes long. Waking another thread takes longer than most
+/// steps.
+fn interleave(work: CallFuture) -> impl Future<Output = CallStep> + Send {
+    let mut work = Some(work);
+    poll_fn(move |cx| {
+        let Some(current) = work.as_mut() else { return Poll::Pending };
+        let began = Instant::now();
+        match current.as_mut().poll(cx) {
+            Poll::Ready(reply) => Poll::Ready(CallStep::Done(Box::new(reply))),
+            Poll::Pending if began.elapsed() >= MAX_INLINE_POLL => {
+                work.take().map_or(Poll::Pending, |work| Poll::Ready(CallStep::Busy(work)))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    })
+}
 
 /// Peer of the client. Unset until the handshake is over.
 pub(crate) type ClientPeer = Arc<OnceLock<Peer<RoleServer>>>;
@@ -109,7 +135,7 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
             Poll::Pending => {
                 self.cancels.insert(id, cancel);
                 if began.elapsed() < MAX_INLINE_POLL {
-                    self.running.spawn(InterleavedCall::new(work));
+                    self.running.spawn(interleave(work));
                 } else {
                     self.spawn_call(work);
                 }
@@ -131,12 +157,7 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
 
     /// Sends the reply of a concurrent call, unless the client cancelled it.
     fn finish_call(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
-        let id = match &reply {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
-        if let Some(cancel) = id.and_then(|id| self.cancels.remove(id)) {
+        if let Some(cancel) = answered_request(&reply).and_then(|id| self.cancels.remove(id)) {
             cancel.cancel();
             self.queue_reply(reply);
         }
@@ -204,14 +225,6 @@ fn is_call(request: &ClientRequest) -> bool {
             | ClientRequest::ListResourcesRequest(_)
             | ClientRequest::ReadResourceRequest(_)
     )
-}
-
-fn cancelled_request(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
-    let JsonRpcMessage::Notification(notification) = message else { return None };
-    let ClientNotification::CancelledNotification(cancelled) = &notification.notification else {
-        return None;
-    };
-    cancelled.params.request_id.as_ref()
 }
 
 /// Replies that are not written yet, in order.

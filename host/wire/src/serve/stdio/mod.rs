@@ -13,9 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    framing::LineTransport,
-    in_flight::{CountingTransport, InFlightRequests},
-    inline_calls::InlineCalls,
+    framing::LineTransport, in_flight::InFlightRequests, inline_calls::InlineCalls,
     startup_transport::StartupTransport,
 };
 use crate::serve::{ServedPresets, handler::Handler, shutdown::Drain, workers::Workers};
@@ -60,8 +58,7 @@ where
     let composed = presets.composed.clone();
     let handler = Handler::new(presets, served);
     let client = inline_calls::ClientPeer::default();
-    let lines = CountingTransport::new(LineTransport::new(pipes), pending);
-    let lines = StartupTransport::new(lines, composed);
+    let lines = StartupTransport::new(LineTransport::new(pipes), pending, composed);
     let transport = InlineCalls::new(lines, handler.clone(), Arc::clone(&client), workers);
     let running = match handler.serve(transport).await {
         Ok(running) => running,

@@ -1,7 +1,7 @@
-//! Transport of a client that connects before its preset is composed. The handshake is answered soon, because clients
-//! have short timeouts and gates can take long to compile. Other requests wait.
+//! Transport of a client that may connect before its preset is composed. The handshake is answered soon, because clients
+//! have short timeouts and gates can take long to compile. Other requests wait. Unanswered requests are recorded.
 
-use std::{collections::VecDeque, future::pending, time::Duration};
+use std::{collections::VecDeque, future::pending, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer,
@@ -12,6 +12,9 @@ use rmcp::{
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::in_flight::InFlightRequests;
+use crate::peer_requests::answered_request;
+
 /// Maximum wait of the first request for the preset. If it is ready by then, the reply describes it completely.
 const MAX_PRESET_WAIT: Duration = Duration::from_millis(200);
 
@@ -21,6 +24,7 @@ const MAX_HELD_MESSAGES: usize = 64;
 /// A transport that queues requests until the preset is ready.
 pub(crate) struct StartupTransport<T> {
     transport: T,
+    in_flight: Arc<InFlightRequests>,
     /// Cancelled once the preset is composed.
     composed: CancellationToken,
     held: VecDeque<RxJsonRpcMessage<RoleServer>>,
@@ -29,8 +33,9 @@ pub(crate) struct StartupTransport<T> {
 }
 
 impl<T> StartupTransport<T> {
-    pub(crate) fn new(transport: T, composed: CancellationToken) -> Self {
-        Self { transport, composed, held: VecDeque::new(), answer_at: Instant::now(), ended: false }
+    pub(crate) fn new(transport: T, in_flight: Arc<InFlightRequests>, composed: CancellationToken) -> Self {
+        let (held, answer_at) = (VecDeque::new(), Instant::now());
+        Self { transport, in_flight, composed, held, answer_at, ended: false }
     }
 }
 
@@ -41,7 +46,13 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for StartupTransport<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.transport.send(message)
+        let answered = answered_request(&message).cloned();
+        let (sending, in_flight) = (self.transport.send(message), Arc::clone(&self.in_flight));
+        async move {
+            let sent = sending.await;
+            in_flight.remove(answered.as_ref());
+            sent
+        }
     }
 
     /// Cancel-safe: messages stay queued until they are returned.
@@ -56,7 +67,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for StartupTransport<T> {
             tokio::select! {
                 biased;
                 () = self.composed.cancelled() => {}
-                message = self.transport.receive(), if room => match message {
+                message = self.in_flight.receive(&mut self.transport), if room => match message {
                     Some(message) if is_ping(&message) => return Some(message),
                     Some(JsonRpcMessage::Notification(told)) if self.held.is_empty() => {
                         return Some(JsonRpcMessage::Notification(told));
@@ -75,7 +86,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for StartupTransport<T> {
         match self.held.pop_front() {
             Some(message) => Some(message),
             None if self.ended => None,
-            None => self.transport.receive().await,
+            None => self.in_flight.receive(&mut self.transport).await,
         }
     }
 

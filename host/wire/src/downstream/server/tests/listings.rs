@@ -110,3 +110,19 @@ async fn an_index_failure_is_not_a_server_failure() {
     connector.broken_index.store(false, Ordering::SeqCst);
     assert!(call(&server, "work").await.is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn omitted_tools_are_reported_by_refreshes_and_listings() {
+    let (server, _) = server();
+    let report = server.refresh(false).await.expect("a first listing");
+    let [(name, omitted)] = report.omitted.as_slice() else { panic!("{report:?}") };
+    assert_eq!((name.as_str(), omitted.count), ("s", 3));
+    for part in ["tool 'work' is listed twice", "'wrong name!' contains ' '", "'no_object': its input schema"]
+    {
+        assert!(omitted.to_string().contains(part), "{omitted}");
+    }
+    let again = server.refresh(true).await.expect("a second listing");
+    assert_eq!(again.omitted, report.omitted);
+    let known = server.known().await.expect("an index").expect("a listing");
+    assert_eq!(known.listing.omitted, *omitted);
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
+use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex},
@@ -73,9 +73,8 @@ async fn session(
     });
     let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
     let client = HostClient::new(&"far".into(), inbound.clone());
-    let transport =
-        client.wrap_transport(PipeTransport::new(output, input, &inbound), &(Arc::new(|| {}) as _));
-    let running = serve_client_with_lifecycle(client, transport, mode).await.expect("a session");
+    let transport = PipeTransport::new(output, input, &inbound);
+    let running = client.serve(transport, &(Arc::new(|| {}) as _), mode).await.expect("a session");
     (ServerSession::new(running, None), methods)
 }
 

@@ -2,7 +2,7 @@
 
 use tokio::time::advance;
 
-use super::*;
+use super::{super::connection::ConnectionTimeout, *};
 
 fn connections(most: usize) -> Arc<OpenConnections> {
     let settings = HttpSettings { connections: most, ..HttpSettings::default() };
@@ -18,10 +18,10 @@ async fn entered(all: &Arc<OpenConnections>) -> ConnectionGuard {
 }
 
 fn goes(all: &OpenConnections, entries: &[&ConnectionGuard]) -> Option<usize> {
-    let before: Vec<bool> = entries.iter().map(|entry| entry.connection.is_closing()).collect();
+    let before: Vec<bool> = entries.iter().map(|entry| entry.connection.closing.is_cancelled()).collect();
     all.make_room().then(|| {
         let changed = |(index, entry): (usize, &&ConnectionGuard)| {
-            (entry.connection.is_closing() && !before[index]).then_some(index)
+            (entry.connection.closing.is_cancelled() && !before[index]).then_some(index)
         };
         entries.iter().enumerate().find_map(changed).expect("one of these")
     })
@@ -55,7 +55,7 @@ async fn strangers_go_first_and_running_calls_never() {
     let every = [&calling, &resting, &standing, &sending, &first, &second];
     let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
     assert_eq!(order, [5, 4, 1, 3, 2], "strangers by age, who rests, who sends, who waits for changes");
-    assert!(!calling.connection.is_closing());
+    assert!(!calling.connection.closing.is_cancelled());
     drop((call, stream, body, refused));
 }
 
@@ -65,7 +65,7 @@ async fn a_reply_on_its_way_is_no_rest() {
     let one = entered(&all).await;
     let work = one.connection.begin_request();
     work.mark_admitted();
-    work.add_unsent(10);
+    work.connection.add_unsent(10);
     drop(work);
     assert_eq!(one.connection.eviction_rank(), None);
     one.connection.record_stall();
@@ -116,11 +116,14 @@ async fn a_new_client_waits_a_moment_for_those_that_are_at_work() {
     };
     let leave = async { drop(leaves) };
     tokio::join!(enters, leave);
-    assert!(!entries.iter().any(|entry| entry.connection.is_closing()), "nothing was read of them yet");
+    assert!(
+        !entries.iter().any(|entry| entry.connection.closing.is_cancelled()),
+        "nothing was read of them yet"
+    );
     entries.push(entered(&all).await);
     entries[3].connection.record_empty_read();
     let left = async {
-        while !entries[3].connection.is_closing() {
+        while !entries[3].connection.closing.is_cancelled() {
             tokio::task::yield_now().await;
         }
     };
@@ -165,7 +168,7 @@ async fn there_are_never_more_than_there_may_be() {
         let all = Arc::clone(&all);
         async move { entered(&all).await }
     });
-    while !entries.iter().any(|entry| entry.connection.is_closing()) {
+    while !entries.iter().any(|entry| entry.connection.closing.is_cancelled()) {
         tokio::task::yield_now().await;
     }
     assert!(!waiting.is_finished());
@@ -181,13 +184,13 @@ async fn the_slowest_reader_goes_where_replies_take_too_much() {
     works.iter().for_each(|work| work.mark_admitted());
     slow.connection.record_stall();
     fast.connection.record_stall();
-    works[0].add_unsent(MAX_UNSENT_BYTES / 2);
-    works[1].add_unsent(MAX_UNSENT_BYTES / 2);
-    assert!(!slow.connection.is_closing(), "just enough");
-    works[2].add_unsent(100 << 10);
-    assert!(slow.connection.is_closing() && !fast.connection.is_closing());
-    works[2].add_unsent(100 << 10);
-    assert!(!fast.connection.is_closing(), "what the slow one held is given back");
+    works[0].connection.add_unsent(MAX_UNSENT_BYTES / 2);
+    works[1].connection.add_unsent(MAX_UNSENT_BYTES / 2);
+    assert!(!slow.connection.closing.is_cancelled(), "just enough");
+    works[2].connection.add_unsent(100 << 10);
+    assert!(slow.connection.closing.is_cancelled() && !fast.connection.closing.is_cancelled());
+    works[2].connection.add_unsent(100 << 10);
+    assert!(!fast.connection.closing.is_cancelled(), "what the slow one held is given back");
 }
 
 #[tokio::test]

@@ -28,12 +28,8 @@ pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
         let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
         return Err(Some(envelope::invalid(MessageOutline::new(line).request_id, why)));
     }
-    let message = serde_json::from_slice(line);
-    // rmcp parses a request with an invalid ID as a notification.
-    if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
-        envelope::check(line).map_err(Some)?;
-    }
-    message.map_err(|_| envelope::unreadable(line))
+    serde_json::from_slice(line)
+        .map_err(|_| envelope::check(line).err().or_else(|| envelope::unreadable(line)))
 }
 
 /// True if this message ends rmcp's handshake, during which notifications are errors.

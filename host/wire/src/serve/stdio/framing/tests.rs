@@ -99,7 +99,7 @@ async fn a_large_line_is_parsed_elsewhere_and_marked() {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#
         )
     };
-    let input = [call(1, 10), call(2, MIN_LARGE_LINE), call(3, 10)].join("\n").into_bytes();
+    let input = [call(1, 10), call(2, MIN_LARGE_MESSAGE), call(3, 10)].join("\n").into_bytes();
     let mut lines = LineTransport::new((std::io::Cursor::new(input), tokio::io::sink()));
     lines.begun = true;
     let mut marked = Vec::new();

@@ -39,7 +39,7 @@ type Sender = UnboundedSender<RxJsonRpcMessage<RoleServer>>;
 fn opening() -> (Sender, CancellationToken, StartupTransport<Client>) {
     let (sender, receiver) = unbounded_channel();
     let composed = CancellationToken::new();
-    let opening = StartupTransport::new(Client(receiver), composed.clone());
+    let opening = StartupTransport::new(Client(receiver), Arc::default(), composed.clone());
     (sender, composed, opening)
 }
 
