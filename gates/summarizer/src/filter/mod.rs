@@ -26,6 +26,7 @@ mod reply_parts;
 mod semantic;
 mod short_form;
 pub(crate) mod summary;
+mod wording;
 
 use gatehouse_sdk::{
     Call, Content, Fault, FaultKind, Origin, OutgoingReply, Reply,
