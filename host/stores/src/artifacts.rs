@@ -10,6 +10,7 @@ mod pointer;
 mod reading;
 pub(crate) mod row;
 mod search;
+mod subject;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -21,7 +22,7 @@ use gatehouse_core::{
         ArtifactService, Clock, Embedder,
         artifacts::{
             Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart,
-            ArtifactSlice,
+            ArtifactSlice, TextRange,
         },
     },
 };
@@ -31,6 +32,7 @@ use self::{
     engine::{ArtifactEngine, ArtifactEngineHealth, NewArtifact, OwnerScope, PackedText, StorageLimit},
     row::ArtifactRow,
     search::SummaryTexts,
+    subject::SUBJECT_SOURCE_BYTES,
 };
 #[cfg(feature = "chroma")]
 use crate::chroma::{ArtifactsInChroma, ChromaConfig};
@@ -40,6 +42,9 @@ use crate::{embedding::EmbeddingTask, engine::EmbeddingHealth, sqlite::artifacts
 
 /// Maximum number of artifacts that one list or search returns.
 const MAX_RESULTS: usize = 100;
+
+/// Artifacts of older versions that one round of [`ArtifactStore::index_older`] indexes.
+const INDEXED_AT_ONCE: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct ArtifactLimits {
@@ -134,6 +139,32 @@ impl ArtifactStore {
         Ok(swept)
     }
 
+    /// Adds the subject to artifacts that an older version stored, so that searches find them as they find new ones.
+    async fn index_older(&self) -> Result<(), Fault> {
+        let beginning = TextRange { offset: 0, count: SUBJECT_SOURCE_BYTES as u64 };
+        loop {
+            let older = self.engine.without_subject(self.now(), INDEXED_AT_ONCE).await?;
+            if older.is_empty() {
+                return Ok(());
+            }
+            for (owner, id) in older {
+                let scope = OwnerScope { owner, now: self.now() };
+                let text = match self.part(&scope, &id, &ArtifactPart::Characters(beginning)).await {
+                    Ok(part) => part.text,
+                    Err(fault) if fault.retryable => return Err(fault),
+                    // A damaged text is reported when it is read.
+                    Err(_) => String::new(),
+                };
+                let edit = Box::new(move |row: &mut ArtifactRow| {
+                    row.set_subject(&text);
+                    Ok(())
+                });
+                self.engine.change(&scope, &id, edit).await?;
+            }
+            self.embedding.wake();
+        }
+    }
+
     /// Waits until all stored summaries have vectors. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         self.embedding.wait_for_vectors(limit).await
@@ -216,12 +247,20 @@ impl ArtifactService for ArtifactStore {
 pub struct Sweeper(JoinHandle<()>);
 
 impl ArtifactStore {
-    /// Deletes expired artifacts now and after each `pause`. Must be called inside a Tokio runtime.
+    /// Deletes expired artifacts now and after each `pause`, and indexes those of older versions. Must be called inside
+    /// a Tokio runtime.
     #[must_use = "the task ends when its handle is dropped"]
     pub fn start_sweeping(self: &Arc<Self>, pause: Duration) -> Sweeper {
         let store = Arc::clone(self);
         Sweeper(tokio::spawn(async move {
+            let mut indexed = false;
             loop {
+                if !indexed {
+                    match store.index_older().await {
+                        Ok(()) => indexed = true,
+                        Err(fault) => tracing::warn!("cannot index older artifacts yet: {}", fault.message),
+                    }
+                }
                 match store.sweep().await {
                     Ok(0) => {}
                     Ok(swept) => {

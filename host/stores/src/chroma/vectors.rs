@@ -174,6 +174,10 @@ impl ArtifactEngine for ArtifactsInChroma {
         Ok(found)
     }
 
+    async fn without_subject(&self, now: i64, limit: usize) -> Result<Vec<(String, String)>, Fault> {
+        self.engine.without_subject(now, limit).await
+    }
+
     async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
         self.engine.change(scope, id, edit).await
     }

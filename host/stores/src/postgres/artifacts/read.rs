@@ -19,7 +19,7 @@ use crate::artifacts::{
 /// Selects artifacts `a` and their texts `t` with the columns of [`StoredArtifact`].
 pub(super) const SELECT_ARTIFACT: &str =
     "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
-        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
+        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl, a.subject
      FROM gatehouse.artifact a JOIN gatehouse.artifact_text t ON t.number = a.text";
 
 /// Condition: owned by `$1` and not expired at `$2`.
@@ -54,6 +54,7 @@ impl StoredArtifact {
                 created: column(row, 12)?,
                 expires: column(row, 13)?,
                 ttl: column(row, 14)?,
+                subject: column(row, 15)?,
             },
         })
     }
@@ -121,6 +122,18 @@ pub(super) async fn recent(
     let words: Vec<Cow<'_, str>> = filter.words.split_whitespace().map(storable).collect();
     let rows = db.rows(&sql, &[&scope.owner, &scope.now, &tags, &words, &(limit as i64)]).await?;
     rows.iter().map(|row| Ok(StoredArtifact::from_row(row)?.artifact())).collect()
+}
+
+/// Returns the owner and id of artifacts without a subject.
+pub(super) async fn without_subject(
+    db: &PostgresSession,
+    now: i64,
+    limit: i64,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let sql = "SELECT owner, id FROM gatehouse.artifact
+         WHERE subject IS NULL AND (expires IS NULL OR expires > $1) LIMIT $2";
+    let rows = db.rows(sql, &[&now, &limit]).await?;
+    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
 }
 
 pub(super) async fn text(

@@ -16,11 +16,11 @@ use crate::artifacts::{
     row::ArtifactRow,
 };
 
-/// Estimated bytes of an artifact's row without its summary: columns, indexes and a vector of a few hundred numbers.
+/// Estimated bytes of an artifact's row without its summary and subject: columns, indexes and a vector of a few hundred numbers.
 const ROW_BYTES: i64 = 4_096;
 
-/// Stored copies of a summary: original, lowercase, terms and index.
-const SUMMARY_COPIES: i64 = 4;
+/// Stored copies of a summary or subject: original, lowercase, terms and index.
+const TEXT_COPIES: i64 = 4;
 
 /// Stores an artifact. If the storage limit is exceeded, deletes expired artifacts first.
 pub(super) async fn put(
@@ -144,13 +144,14 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
     let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
     let mut budget = TermBudget::new();
     let heading = budget.take_terms(&with_variants(&row.heading()));
-    let summary = budget.take_terms(&with_variants(row.summary.as_deref().unwrap_or_default()));
-    let weight = ROW_BYTES + SUMMARY_COPIES * row.summary.as_ref().map_or(0, String::len) as i64;
+    let body = row.body();
+    let weight = ROW_BYTES + TEXT_COPIES * body.len() as i64;
+    let body = budget.take_terms(&with_variants(&body));
     db.run(
         "UPDATE gatehouse.artifact SET expires = $2, ttl = $3, tool = $4, source = $5, tags = $6, summary = $7,
             words = $8, weight = $9, length = $10,
             terms = array_to_tsvector(ARRAY[$11::text]) || setweight(to_tsvector('gatehouse.words', $12), 'B')
-                || to_tsvector('gatehouse.words', $13)
+                || to_tsvector('gatehouse.words', $13), subject = $14
          WHERE number = $1",
         &[
             &number,
@@ -165,7 +166,8 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
             &budget.length(),
             &item_prefix(owner),
             &heading,
-            &summary,
+            &body,
+            &row.subject,
         ],
     )
     .await?;

@@ -14,7 +14,7 @@ use crate::{
 
 const ARTIFACT_COLUMNS: &str =
     "a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool, a.source, a.preset,
-    a.summary, a.tags, a.created, a.expires, a.ttl";
+    a.summary, a.tags, a.created, a.expires, a.ttl, a.subject";
 
 const NOT_EXPIRED: &str = "(a.expires IS NULL OR a.expires > ?2)";
 
@@ -47,6 +47,7 @@ impl StoredArtifact {
                 created: row.get(12)?,
                 expires: row.get(13)?,
                 ttl: row.get(14)?,
+                subject: row.get(15)?,
             },
         })
     }
@@ -125,6 +126,20 @@ pub(super) fn recent(
     let found = statement
         .query_map(params![owner, scope.now, tags, words, limit as i64], StoredArtifact::from_row)?;
     Ok(found.map(|found| found.map(StoredArtifact::artifact)).collect::<Result<_, _>>()?)
+}
+
+/// Returns the owner and id of artifacts without a subject.
+pub(super) fn without_subject(
+    db: &Connection,
+    now: i64,
+    limit: usize,
+) -> Result<Vec<(String, String)>, StoreError> {
+    let mut found = db.prepare_cached(
+        "SELECT o.name, a.id FROM artifact a JOIN owner o ON o.number = a.owner
+         WHERE a.subject IS NULL AND (a.expires IS NULL OR a.expires > ?1) LIMIT ?2",
+    )?;
+    let found = found.query_map(params![now, limit as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn text(

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use super::{read, words::index};
 use crate::{
-    artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number},
+    artifacts::engine::{ArtifactCandidate, ArtifactCandidates, ArtifactQuestion, NearestItem, item_number},
     sqlite::{
         error::StoreError,
         query::list,
@@ -52,9 +52,9 @@ pub(super) fn candidates(
             Some((cached, values)) => vectors::cosine(db, cached.model(), number, values)?,
             None => foreign.get(&number).and_then(|near| near.cosine_if_current(&stored.row)),
         };
-        let artifact = stored.artifact();
+        let (body, artifact) = (stored.row.body(), stored.artifact());
         let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
-        found.candidates.push((scored, artifact));
+        found.candidates.push(ArtifactCandidate { scored, artifact, body });
     }
     Ok(found)
 }

@@ -21,17 +21,17 @@ pub(super) fn create(db: &Connection, owner: i64) -> Result<(), StoreError> {
 
 pub(super) fn put(db: &Connection, owner: i64, number: i64, row: &ArtifactRow) -> Result<(), StoreError> {
     let WordIndex { words, pieces, .. } = index(owner);
-    let (heading, summary) = (row.heading(), row.summary.as_deref().unwrap_or_default());
+    let (heading, body) = (row.heading(), row.body());
     let columns = "(rowid, heading, summary) VALUES (?1, ?2, ?3)";
     db.prepare_cached(&format!("INSERT INTO {words} {columns}"))?.execute(params![
         number,
         with_variants(&heading),
-        with_variants(summary)
+        with_variants(&body)
     ])?;
-    let [heading, summary] = [&*heading, summary].map(script::grams);
-    if !heading.is_empty() || !summary.is_empty() {
+    let [heading, body] = [&heading, &body].map(|text| script::grams(text));
+    if !heading.is_empty() || !body.is_empty() {
         db.prepare_cached(&format!("INSERT INTO {pieces} {columns}"))?
-            .execute(params![number, heading, summary])?;
+            .execute(params![number, heading, body])?;
     }
     Ok(())
 }

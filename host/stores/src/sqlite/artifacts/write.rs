@@ -158,10 +158,21 @@ fn insert(
 fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<(), StoreError> {
     let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
     db.prepare_cached(
-        "UPDATE artifact SET expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8
+        "UPDATE artifact SET expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8,
+            subject = ?9
          WHERE number = ?1",
     )?
-    .execute(params![number, row.expires, row.ttl, row.tool, row.source, tags, row.summary, row.words()])?;
+    .execute(params![
+        number,
+        row.expires,
+        row.ttl,
+        row.tool,
+        row.source,
+        tags,
+        row.summary,
+        row.words(),
+        row.subject
+    ])?;
     words::index(owner).remove(db, number)?;
     words::put(db, owner, number, row)?;
     let version = row.version_to_embed();
