@@ -13,6 +13,8 @@
 mod catalogue;
 mod digests;
 mod documents;
+#[cfg(test)]
+mod kept;
 mod knowledge;
 mod recall;
 mod results;

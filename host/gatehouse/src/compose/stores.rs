@@ -70,10 +70,7 @@ pub(crate) fn documents(
     })
 }
 
-pub(super) fn artifacts(
-    config: &Config,
-    embedder: &Arc<dyn Embedder>,
-) -> Result<ArtifactStore, ConfigError> {
+pub(super) fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactStore, ConfigError> {
     let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
     let limits = config.artifacts.limits();
     let store = match config.artifacts.chosen()? {

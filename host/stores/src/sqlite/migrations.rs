@@ -151,11 +151,13 @@ pub(super) fn with_variants(text: &str) -> String {
 
 /// Returns the definition of a stored tool. Empty if the tool is unreadable, which then counts as changed.
 fn tool_definition(spec: &str) -> String {
-    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| ReviewedDefinition::from_tool(&tool).text)
+    serde_json::from_str(spec)
+        .map_or_else(|_| String::new(), |tool| ReviewedDefinition::from_tool(&tool).text)
 }
 
 fn tool_digest(spec: &str) -> String {
-    serde_json::from_str(spec).map_or_else(|_| String::new(), |tool| ReviewedDefinition::from_tool(&tool).digest)
+    serde_json::from_str(spec)
+        .map_or_else(|_| String::new(), |tool| ReviewedDefinition::from_tool(&tool).digest)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use gatehouse_core::{
     ToolSpec,
-    definition::{ReviewedDefinition, DefinitionKind},
+    definition::{DefinitionKind, ReviewedDefinition},
     names::split_identifier,
     ports::{
         servers::RefreshReport,
