@@ -34,7 +34,7 @@ impl Default for Params {
             exclude: ["*read_file*", "*get_file*", "*grep*"].map(Into::into).to_vec(),
             ttl_hours: Count::new(3),
             free_text: ["query", "question", "q"].map(Into::into).to_vec(),
-            cache_similarity: 0.92,
+            cache_similarity: 0.6,
             return_limit_chars: Count::new(10_000),
             use_llm: true,
         }

@@ -9,6 +9,7 @@ pub(crate) mod engine;
 mod pointer;
 pub(crate) mod row;
 mod search;
+mod subject;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -30,6 +31,7 @@ use self::{
     engine::{ArtifactEngine, ArtifactSpan, NewArtifact, OwnerScope, PackedText},
     row::ArtifactRow,
     search::SummaryTexts,
+    subject::SUBJECT_SOURCE_BYTES,
 };
 #[cfg(feature = "chroma")]
 use crate::chroma::{ChromaConfig, ChromaVectors};
@@ -44,6 +46,9 @@ use crate::{
 
 /// Maximum number of artifacts that one list or search returns.
 const MAX_RESULTS: usize = 100;
+
+/// Artifacts of older versions that one round of [`ArtifactStore::index_older`] indexes.
+const INDEXED_AT_ONCE: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct ArtifactLimits {
@@ -160,6 +165,46 @@ impl ArtifactStore {
         Ok(swept)
     }
 
+    /// Adds the subject to artifacts that an older version stored, so that searches find them as they find new ones.
+    async fn index_older(&self) -> Result<(), Fault> {
+        let beginning = TextRange { offset: 0, count: SUBJECT_SOURCE_BYTES as u64 };
+        loop {
+            let older = self.engine.without_subject(self.now(), INDEXED_AT_ONCE).await?;
+            if older.is_empty() {
+                return Ok(());
+            }
+            for (owner, id) in older {
+                let scope = OwnerScope { owner, now: self.now() };
+                let text = match self.part(&scope, &id, &ArtifactPart::Characters(beginning)).await {
+                    Ok(part) => part.text,
+                    Err(fault) if fault.retryable => return Err(fault),
+                    // A damaged text is reported when it is read.
+                    Err(_) => String::new(),
+                };
+                let edit = Box::new(move |row: &mut ArtifactRow| {
+                    row.set_subject(&text);
+                    Ok(())
+                });
+                self.engine.change(&scope, &id, edit).await?;
+            }
+            self.embedding.wake();
+        }
+    }
+
+    async fn part(&self, scope: &OwnerScope, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let range =
+            |range: &TextRange| (number(range.offset), number(range.offset.saturating_add(range.count)));
+        let (span, pointer) = match part {
+            ArtifactPart::Whole => (ArtifactSpan::Whole, None),
+            ArtifactPart::Pointer(pointer) => (ArtifactSpan::Whole, Some(pointer.clone())),
+            ArtifactPart::Characters(part) => (ArtifactSpan::Characters(range(part).0, range(part).1), None),
+            ArtifactPart::Lines(part) => (ArtifactSpan::Lines(range(part).0, range(part).1), None),
+        };
+        let stored = self.engine.read(scope, id, span).await?.ok_or_else(|| unknown_artifact(id))?;
+        run_blocking(move || stored.slice(span, pointer)).await
+    }
+
     /// Waits until all stored summaries have vectors. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
         self.embedding.wait_for_vectors(limit).await
@@ -207,18 +252,7 @@ impl ArtifactService for ArtifactStore {
     }
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
-        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let range =
-            |range: &TextRange| (number(range.offset), number(range.offset.saturating_add(range.count)));
-        let (span, pointer) = match part {
-            ArtifactPart::Whole => (ArtifactSpan::Whole, None),
-            ArtifactPart::Pointer(pointer) => (ArtifactSpan::Whole, Some(pointer.clone())),
-            ArtifactPart::Characters(part) => (ArtifactSpan::Characters(range(part).0, range(part).1), None),
-            ArtifactPart::Lines(part) => (ArtifactSpan::Lines(range(part).0, range(part).1), None),
-        };
-        let stored = self.engine.read(&self.owner_scope(owner), id, span).await?;
-        let stored = stored.ok_or_else(|| unknown_artifact(id))?;
-        run_blocking(move || stored.slice(span, pointer)).await
+        self.part(&self.owner_scope(owner), id, part).await
     }
 
     async fn recent(
@@ -256,12 +290,20 @@ impl ArtifactService for ArtifactStore {
 pub struct Sweeper(JoinHandle<()>);
 
 impl ArtifactStore {
-    /// Deletes expired artifacts now and after each `pause`. Must be called inside a Tokio runtime.
+    /// Deletes expired artifacts now and after each `pause`, and indexes those of older versions. Must be called inside
+    /// a Tokio runtime.
     #[must_use = "the task ends when its handle is dropped"]
     pub fn start_sweeping(self: &Arc<Self>, pause: Duration) -> Sweeper {
         let store = Arc::clone(self);
         Sweeper(tokio::spawn(async move {
+            let mut indexed = false;
             loop {
+                if !indexed {
+                    match store.index_older().await {
+                        Ok(()) => indexed = true,
+                        Err(fault) => tracing::warn!("cannot index older artifacts yet: {}", fault.message),
+                    }
+                }
                 match store.sweep().await {
                     Ok(0) => {}
                     Ok(swept) => {

@@ -14,6 +14,8 @@
 mod catalogue;
 mod digests;
 mod documents;
+#[cfg(test)]
+mod kept;
 mod knowledge;
 mod languages;
 mod recall;

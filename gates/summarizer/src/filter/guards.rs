@@ -1,14 +1,18 @@
 //! Compares two questions by their words.
 //!
 //! Vectors cannot distinguish them: a question with another number, or without its `not`, has a cosine of nearly 1. So
-//! only words known to be meaningless may differ: openings (`show me`, `what is`), articles, and synonyms. The other
+//! both are brought into a common [wording](super::wording), and only articles and synonyms may still differ. The other
 //! words must be the same sequence, even unlisted names. The kind of the differing word is reported for the counters.
+
+use std::collections::BTreeSet;
 
 use super::{
     facts,
     guard_words::{
-        ASKING, DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, SAME, UNITS,
+        DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, NUMBERS, SAME, SENT,
+        UNITS,
     },
+    wording::{listed, names_in, reworded},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +40,9 @@ impl QuestionMismatch {
 
 /// Returns how two questions differ. `None` if they are equivalent.
 pub(crate) fn mismatch(a: &str, b: &str) -> Option<QuestionMismatch> {
-    let (a, b) = (content(a), content(b));
+    let (a, b) = (words(a), words(b));
+    let names: BTreeSet<String> = names_in(&a).chain(names_in(&b)).collect();
+    let (a, b) = (content(&a, &names), content(&b, &names));
     if a == b {
         return None;
     }
@@ -55,34 +61,23 @@ pub(crate) fn mismatch(a: &str, b: &str) -> Option<QuestionMismatch> {
     Some(differing.min().unwrap_or(QuestionMismatch::Order))
 }
 
-fn content(question: &str) -> Vec<String> {
-    let words = words(question);
-    let mut rest = words.as_slice();
-    loop {
-        let lower = |at: usize| rest.get(at).map(|word| word.to_lowercase());
-        let asks = |phrase: &&&str| {
-            phrase.split(' ').enumerate().all(|(at, word)| lower(at).as_deref() == Some(word))
-        };
-        match ASKING.iter().find(asks) {
-            // A question of only opening words keeps them.
-            Some(phrase) if phrase.split(' ').count() < rest.len() => {
-                rest = &rest[phrase.split(' ').count()..]
-            }
-            _ => break,
-        }
-    }
-    let mut content: Vec<String> = Vec::with_capacity(rest.len());
-    for (at, word) in rest.iter().enumerate() {
-        let plain = same(word, at == 0);
+/// Returns the words that two equivalent questions share, in order.
+fn content(words: &[String], names: &BTreeSet<String>) -> Vec<String> {
+    let words = reworded(words, names);
+    let mut content: Vec<String> = Vec::with_capacity(words.len());
+    for (at, word) in words.iter().enumerate() {
+        let plain = same(word, at == 0 && !names.contains(word));
         if listed(EMPTY, &plain) {
             continue;
         }
-        let named = rest
-            .get(at + 1)
-            .is_some_and(|next| next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()));
-        let done =
-            content.last().is_none_or(|last| last.ends_with("ed") || listed(IRREGULAR_PARTICIPLES, last));
-        let of = listed(NAME_PREPOSITIONS, &plain) && named && !done;
+        let next = words.get(at + 1).and_then(|next| next.chars().next());
+        let named = next.is_some_and(|c| c.is_uppercase() || (c.is_ascii_digit() && plain != "at"));
+        let apart = content.last().is_none_or(|last| {
+            last.ends_with("ed")
+                || listed(IRREGULAR_PARTICIPLES, last)
+                || (plain != "of" && listed(SENT, &last.to_lowercase()))
+        });
+        let of = listed(NAME_PREPOSITIONS, &plain) && named && !apart;
         content.push(if of { "of".into() } else { plain });
     }
     content
@@ -125,11 +120,6 @@ fn same(word: &str, first: bool) -> String {
     let plain = if first && upper == 1 && word.starts_with(char::is_uppercase) { &lower } else { word };
     let alike = SAME.iter().find(|words| listed(words, &lower)).and_then(|words| words.split(' ').next());
     alike.unwrap_or(plain).to_owned()
-}
-
-/// Returns whether a list of words has this one.
-pub(super) fn listed(words: &str, word: &str) -> bool {
-    words.split_whitespace().any(|other| other == word)
 }
 
 fn kind(word: &str) -> QuestionMismatch {

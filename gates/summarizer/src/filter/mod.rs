@@ -26,6 +26,7 @@ mod reply_parts;
 mod semantic;
 mod short_form;
 pub(crate) mod summary;
+mod wording;
 
 use gatehouse_sdk::{
     Call, Content, Fault, FaultKind, Origin, OutgoingReply, Reply,
@@ -161,7 +162,7 @@ impl IncomingReply<'_> {
         artifacts::put(&Draft {
             tool: Some(tool.clone()),
             source: Some(source.clone()),
-            summary: summary.map(|summary| summary.to_stored(&query(self.arguments))),
+            summary: summary.map(|summary| summary.to_stored(&named_arguments(self.arguments))),
             tags: vec![source, tool, self.call.preset.clone()],
             ttl_ms: Some(self.call.params.ttl_ms()),
             ..Draft::new(self.parts.stored_text(), self.parts.mime_type())
@@ -178,6 +179,39 @@ fn called_tools(call: &Call<Params>) -> Vec<String> {
 fn reply(mut content: Vec<Content>, parts: &ReplyParts) -> Reply {
     content.extend(parts.rest.iter().cloned());
     Reply { content, structured: None, is_error: false, meta: None }
+}
+
+/// Characters of an argument. Longer ones are documents or code.
+const MAX_ARGUMENT_CHARS: usize = 120;
+
+/// Describes the arguments for searches, with names and numbers: `repo gatehouse, labels bug ui, page 2`.
+fn named_arguments(arguments: &str) -> String {
+    fn collect(value: &Value, into: &mut String) {
+        match value {
+            Value::Null => {}
+            Value::String(text) => {
+                into.push(' ');
+                into.extend(text.chars().take(MAX_ARGUMENT_CHARS));
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+            Value::Object(map) => map.iter().for_each(|(name, value)| {
+                into.push(' ');
+                into.push_str(name);
+                collect(value, into);
+            }),
+            other => {
+                into.push(' ');
+                into.push_str(&other.to_string());
+            }
+        }
+    }
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let named = arguments.iter().map(|(name, value)| {
+        let mut text = name.clone();
+        collect(value, &mut text);
+        text
+    });
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// Longer text is a document rather than a question.

@@ -22,7 +22,7 @@ const INSIGHT_PREFIX: &str = "> ";
 const METHOD_PREFIX: &str = "method: ";
 const ASKED_PREFIX: &str = "asked: ";
 
-/// The query is stored so that searches find it too.
+/// The arguments are stored so that searches find them too.
 const MAX_ASKED: usize = 300;
 
 /// Summary as tools return it.
@@ -99,14 +99,14 @@ impl Summary {
     }
 
     /// Formats the summary for the artifact, which searches use: one line per finding (`- …`) and per sentence of a
-    /// model (`~ …`), then the query and the method, up to [`MAX_STORED`] characters.
-    pub(crate) fn to_stored(&self, query: &str) -> String {
-        let query: String = query.split_whitespace().collect::<Vec<_>>().join(" ");
-        let query = match query.char_indices().nth(MAX_ASKED).map_or(&*query, |(end, _)| &query[..end]) {
+    /// model (`~ …`), then the arguments and the method, up to [`MAX_STORED`] characters.
+    pub(crate) fn to_stored(&self, arguments: &str) -> String {
+        let asked: String = arguments.split_whitespace().collect::<Vec<_>>().join(" ");
+        let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
             "" => String::new(),
-            query => format!("{ASKED_PREFIX}{query}\n"),
+            asked => format!("{ASKED_PREFIX}{asked}\n"),
         };
-        let end = format!("{query}{METHOD_PREFIX}{}", self.method);
+        let end = format!("{asked}{METHOD_PREFIX}{}", self.method);
         let mut left = MAX_STORED.saturating_sub(end.chars().count());
         let findings = self.findings.iter().map(|line| (FINDING_PREFIX, line));
         let unverified = self.unverified.iter().map(|line| (UNVERIFIED_PREFIX, line));

@@ -176,3 +176,21 @@ fn one_excluded_tool_among_several_leaves_the_reply() {
         assert!(reply(&["search", "fs__read_file"]).is_none());
     });
 }
+
+#[test]
+fn arguments_are_stored_with_their_names_and_numbers() {
+    host().run(|| {
+        let long = "x".repeat(5_000);
+        let arguments =
+            json!({"repo": "tidepool", "page": 2, "labels": ["bug", "ui"], "of": {"n": null}, "code": long});
+        let short =
+            filtered_with(testing::origin("look"), &arguments, Reply::markdown(lines(5_000)), &json!({}));
+        let id = head(&short.unwrap())["metadata"]["artifactId"].as_str().unwrap().to_owned();
+        let summary = artifacts::info(&[id]).unwrap().remove(0).unwrap().summary.unwrap();
+        let asked = summary.lines().find_map(|line| line.strip_prefix("asked: ")).unwrap();
+        for named in ["repo tidepool", "page 2", "labels bug ui", "of n"] {
+            assert!(asked.split(", ").any(|part| part == named), "{named}: {asked}");
+        }
+        assert!(asked.len() < 200 && summary.ends_with("method: extractive"), "{summary}");
+    });
+}

@@ -9,6 +9,8 @@ const DIFFERENT: &str = include_str!("../../tests/fixtures/different.tsv");
 
 const ALIKE: &str = include_str!("../../tests/fixtures/alike.tsv");
 
+const HELD_OUT: &str = include_str!("../../tests/fixtures/held-out.tsv");
+
 fn pairs(text: &str) -> Vec<[&str; 3]> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect()
@@ -35,7 +37,18 @@ fn equivalent_questions_match() {
     }
     let hits: usize = kinds.values().map(|(hits, _)| hits).sum();
     eprintln!("{hits} of {} shipped paraphrases pass the guards: {kinds:?}", pairs.len());
-    assert!(hits * 100 >= pairs.len() * 25, "{hits} of {}: {kinds:?}", pairs.len());
+    assert!(hits * 100 >= pairs.len() * 95, "{hits} of {}: {kinds:?}", pairs.len());
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "the share is a figure in docs/benchmarks.md")]
+fn pairs_that_the_rules_were_not_made_for_match_only_if_they_ask_for_the_same() {
+    let (same, other): (Vec<_>, Vec<_>) = pairs(HELD_OUT).into_iter().partition(|[kind, ..]| *kind == "same");
+    let passed =
+        |pairs: &[[&'static str; 3]]| pairs.iter().filter(|[_, a, b]| mismatch(a, b).is_none()).count();
+    let (hits, false_hits) = (passed(&same), passed(&other));
+    eprintln!("{hits} of {} held-out paraphrases pass the guards, {false_hits} false", same.len());
+    assert!(hits * 10 >= same.len() * 7 && false_hits == 0, "{hits} of {}, {false_hits} false", same.len());
 }
 
 /// Pairs in a private file next to the repository.
@@ -54,5 +67,5 @@ fn unseen_pairs_behave_the_same() {
     let (false_hits, hits) = (passing("different"), passing("paraphrases"));
     assert!(false_hits.is_empty(), "{false_hits:#?}");
     eprintln!("{} of {} paraphrases pass the guards", hits.len(), pairs["paraphrases"].len());
-    assert!(!hits.is_empty());
+    assert!(hits.len() * 100 >= pairs["paraphrases"].len() * 36, "{}", hits.len());
 }

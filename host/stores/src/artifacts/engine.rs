@@ -119,11 +119,20 @@ pub(crate) fn item_number(key: &str) -> i64 {
     key.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or(-1)
 }
 
-/// The best artifacts by words and by meaning, each with both scores. The key of a candidate is its id.
+/// An artifact with both scores. The key of the candidate is its id.
+#[derive(Debug)]
+pub(crate) struct ArtifactCandidate {
+    pub(crate) scored: ScoredCandidate<String>,
+    pub(crate) artifact: Artifact,
+    /// The text that the search compared with the question, next to the tool, the source and the tags.
+    pub(crate) body: String,
+}
+
+/// The best artifacts by words and by meaning.
 #[derive(Debug, Default)]
 pub(crate) struct ArtifactCandidates {
-    pub(crate) candidates: Vec<(ScoredCandidate<String>, Artifact)>,
-    /// Number of artifacts with a summary but no vector of the question's model.
+    pub(crate) candidates: Vec<ArtifactCandidate>,
+    /// Number of artifacts with a text to embed but no vector of the question's model.
     pub(crate) without_vector: usize,
     /// Reason that the engine searched by words only.
     pub(crate) words_only_reason: Option<String>,
@@ -163,7 +172,11 @@ pub(crate) trait ArtifactEngine: Send + Sync {
 
     async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault>;
 
-    /// Changes the row of an artifact. `None` if it does not exist. A new summary loses its vectors.
+    /// Returns the owner and id of up to `limit` artifacts without a subject that exist at `now`. Does not create a
+    /// database.
+    async fn without_subject(&self, now: i64, limit: usize) -> Result<Vec<(String, String)>, Fault>;
+
+    /// Changes the row of an artifact. `None` if it does not exist. A new summary or subject loses its vectors.
     async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault>;
 
     async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault>;

@@ -6,6 +6,9 @@ use gatehouse_core::{
     ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ID_PREFIX},
     search::embedded_text,
 };
+
+use super::subject::subject;
+
 /// Number of hexadecimal digits of the shortest id.
 const MIN_ID_DIGITS: usize = 12;
 const MAX_ID_DIGITS: usize = 64;
@@ -24,6 +27,8 @@ pub(crate) struct ArtifactRow {
     pub(crate) source: Option<String>,
     pub(crate) preset: String,
     pub(crate) summary: Option<String>,
+    /// What the text is about. `None` if an older version stored the artifact.
+    pub(crate) subject: Option<String>,
     /// Sorted and without duplicates.
     pub(crate) tags: Vec<String>,
     /// Time of the first `put`, in Unix milliseconds.
@@ -37,7 +42,7 @@ pub(crate) struct ArtifactRow {
 impl ArtifactRow {
     /// Creates the row of a new text. `ttl` is in milliseconds.
     pub(super) fn new(draft: ArtifactDraft, digest: &[u8], now: i64, ttl: i64) -> Result<Self, Fault> {
-        let ArtifactDraft { mime_type, tool, source, preset, summary, tags, .. } = draft;
+        let ArtifactDraft { text, mime_type, tool, source, preset, summary, tags, .. } = draft;
         let mut row = Self {
             id: Self::ids(digest).next().unwrap_or_default(),
             mime_type: label("media type", mime_type)?,
@@ -45,12 +50,14 @@ impl ArtifactRow {
             source: source.map(|source| label("source name", source)).transpose()?,
             preset: label("preset name", preset)?,
             summary: None,
+            subject: None,
             tags: Vec::new(),
             created: now,
             expires: Some(now.saturating_add(ttl)),
             ttl,
         };
         row.set_summary(summary)?;
+        row.set_subject(&text);
         row.tag(tags)?;
         Ok(row)
     }
@@ -73,6 +80,7 @@ impl ArtifactRow {
         newer(&mut self.tool, &new.tool);
         newer(&mut self.source, &new.source);
         newer(&mut self.summary, &new.summary);
+        newer(&mut self.subject, &new.subject);
         self.ttl = new.ttl;
         self.expires = self.expires.and(new.expires);
         self.tag(new.tags.clone())
@@ -93,6 +101,11 @@ impl ArtifactRow {
         let Some(summary) = summary else { return Ok(()) };
         self.summary = Some(bounded("summary", summary, MAX_SUMMARY)?);
         Ok(())
+    }
+
+    /// Sets the subject from the text or its beginning.
+    pub(super) fn set_subject(&mut self, text: &str) {
+        self.subject = Some(without_nul(subject(text)));
     }
 
     fn tag(&mut self, tags: Vec<String>) -> Result<(), Fault> {
@@ -130,10 +143,24 @@ impl ArtifactRow {
         names.chain(&self.tags).map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the text to embed. `None` if there is no summary.
+    /// Returns the text that the word index has next to the heading.
+    pub(crate) fn body(&self) -> String {
+        [&self.summary, &self.subject]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// Returns the text to embed. `None` if there is neither summary nor subject.
     pub(crate) fn text_to_embed(&self) -> Option<String> {
-        let summary = self.summary.as_deref()?;
-        Some(embedded_text(self.tool.as_deref().unwrap_or_default(), summary, &self.tags, ""))
+        let (summary, subject) = (self.summary.as_deref(), self.subject.as_deref().unwrap_or_default());
+        if summary.is_none() && subject.is_empty() {
+            return None;
+        }
+        let tool = self.tool.as_deref().unwrap_or_default();
+        Some(embedded_text(tool, summary.unwrap_or_default(), &self.tags, subject))
     }
 
     /// Returns 32 hexadecimal digits that identify the text to embed.
@@ -195,8 +222,12 @@ fn bounded(what: &str, text: String, bytes: usize) -> Result<String, Fault> {
         let message = format!("artifact {what} is {} bytes; the limit is {bytes}", text.len());
         return Err(Fault::invalid(message));
     }
-    // PostgreSQL text cannot contain NUL, and all engines must store the same text.
-    Ok(if text.contains('\0') { text.replace('\0', "\u{1A}") } else { text })
+    Ok(without_nul(text))
+}
+
+/// PostgreSQL text cannot contain NUL, and all engines must store the same text.
+fn without_nul(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{1A}") } else { text }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::artifacts::{Artifact, ArtifactHit},
+    ports::artifacts::ArtifactHit,
     search::{FitScorer, MIN_CANDIDATE_POOL, SearchQuery, fuse, matching_candidates},
 };
 
@@ -40,16 +40,17 @@ impl ArtifactStore {
             // Another process may have stored these artifacts.
             self.embedding.wake();
         }
-        let (scored, artifacts): (Vec<_>, Vec<_>) = found.candidates.into_iter().unzip();
-        let mut artifacts: HashMap<String, Artifact> =
-            artifacts.into_iter().map(|artifact| (artifact.id.clone(), artifact)).collect();
+        let (mut scored, mut artifacts) = (Vec::new(), HashMap::new());
+        for candidate in found.candidates {
+            artifacts.insert(candidate.artifact.id.clone(), (candidate.artifact, candidate.body));
+            scored.push(candidate.scored);
+        }
         let scorer = FitScorer::new(text);
         let hits = fuse(matching_candidates(scored)).into_iter().take(limit).filter_map(|ranked| {
-            let artifact = artifacts.remove(&ranked.key)?;
+            let (artifact, body) = artifacts.remove(&ranked.key)?;
             let tags = artifact.tags.join("\n");
-            let texts = [&artifact.tool, &artifact.source, &artifact.summary];
-            let mut texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
-            texts.push(&tags);
+            let names = [&artifact.tool, &artifact.source].into_iter().flatten().map(String::as_str);
+            let texts: Vec<&str> = names.chain([&*tags, &*body]).collect();
             let fit = scorer.fit(ranked.name, ranked.cosine, &texts);
             Some(ArtifactHit { score: ranked.score, fit, artifact })
         });
@@ -70,6 +71,7 @@ impl ArtifactStore {
     }
 }
 
+/// Texts to embed, of summaries and subjects.
 pub(super) struct SummaryTexts(pub(super) Arc<dyn ArtifactEngine>);
 
 #[async_trait]

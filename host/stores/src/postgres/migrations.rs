@@ -129,7 +129,7 @@ pub(super) const ARTIFACTS: SchemaPart = SchemaPart {
     depends_on: Some(&KNOWLEDGE),
     write_timeout: None,
     lock_key: 3,
-    steps: &[artifacts::ARTIFACTS],
+    steps: &[artifacts::ARTIFACTS, artifacts::SUBJECTS],
 };
 
 /// Vectors; requires pgvector. `{vector}` is replaced by the schema of pgvector.

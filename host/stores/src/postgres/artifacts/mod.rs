@@ -92,6 +92,15 @@ impl ArtifactEngine for PostgresArtifacts {
         self.server.read_with(work).await
     }
 
+    async fn without_subject(&self, now: i64, limit: usize) -> Result<Vec<(String, String)>, Fault> {
+        let version = self.server.inspect_with(async |db| migrations::ARTIFACTS.version(db).await).await?;
+        if version.is_none() {
+            return Ok(Vec::new());
+        }
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.server.read_with(async |db| read::without_subject(db, now, limit).await).await
+    }
+
     async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
         self.server.write_with(async |db| write::change(db, scope, id, edit).await).await
     }

@@ -19,7 +19,7 @@ use crate::artifacts::{
 /// Selects artifacts `a` and their texts `t` with the columns that [`from_row`] reads.
 pub(super) const SELECT_ARTIFACT: &str =
     "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
-        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
+        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl, a.subject
      FROM gatehouse.artifact a JOIN gatehouse.artifact_text t ON t.number = a.text";
 
 /// Condition: owned by `$1` and not expired at `$2`.
@@ -43,6 +43,7 @@ pub(super) fn from_row(row: &Row) -> Result<StoredArtifact<String>> {
             created: column(row, 12)?,
             expires: column(row, 13)?,
             ttl: column(row, 14)?,
+            subject: column(row, 15)?,
         },
     })
 }
@@ -98,6 +99,17 @@ pub(super) async fn recent(
     let words: Vec<Cow<'_, str>> = filter.words.split_whitespace().map(storable).collect();
     let values: SqlValues<'_> = &[&scope.owner, &scope.now, &tags, &words, &(limit as i64)];
     db.all(&sql, values, |row| Ok(from_row(row)?.artifact())).await
+}
+
+/// Returns the owner and id of artifacts without a subject.
+pub(super) async fn without_subject(
+    db: &PostgresSession,
+    now: i64,
+    limit: i64,
+) -> Result<Vec<(String, String)>> {
+    let sql = "SELECT owner, id FROM gatehouse.artifact
+         WHERE subject IS NULL AND (expires IS NULL OR expires > $1) LIMIT $2";
+    db.all(sql, &[&now, &limit], |row| Ok((column(row, 0)?, column(row, 1)?))).await
 }
 
 pub(super) async fn text(

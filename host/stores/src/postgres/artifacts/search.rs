@@ -14,7 +14,9 @@ use super::{
     },
     read::{self, NOT_EXPIRED, from_row},
 };
-use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearestItem, item_number, item_prefix};
+use crate::artifacts::engine::{
+    ArtifactCandidate, ArtifactCandidates, ArtifactQuestion, NearestItem, item_number, item_prefix,
+};
 
 pub(super) async fn candidates(
     db: &PostgresSession,
@@ -44,11 +46,9 @@ pub(super) async fn candidates(
         let own = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
         let foreign = || foreign.get(&found.number)?.cosine_if_current(&found.row);
         let cosine = own.or_else(foreign);
-        let artifact = found.artifact();
-        candidates.push((
-            ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine },
-            artifact,
-        ));
+        let (body, artifact) = (found.row.body(), found.artifact());
+        let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
+        candidates.push(ArtifactCandidate { scored, artifact, body });
     }
     let without_vector = match vectors {
         VectorSearch::Query(near) => without_vector(db, question, near).await?,

@@ -17,11 +17,11 @@ use crate::artifacts::{
     row::{ArtifactRow, StoredArtifact},
 };
 
-/// Estimated bytes of an artifact's row without its summary: columns, indexes and a vector of a few hundred numbers.
+/// Estimated bytes of an artifact's row without its summary and subject: columns, indexes and a vector of a few hundred numbers.
 const ROW_BYTES: i64 = 4_096;
 
-/// Stored copies of a summary: original, lowercase, terms and index.
-const SUMMARY_COPIES: i64 = 4;
+/// Stored copies of a summary or subject: original, lowercase, terms and index.
+const TEXT_COPIES: i64 = 4;
 
 /// Stores an artifact. If the storage limit is exceeded, deletes expired artifacts first.
 pub(super) async fn put(db: &PostgresSession, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact> {
@@ -135,15 +135,15 @@ async fn insert(
 
 /// Stores the metadata, search terms and embedding item of an artifact.
 async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow) -> Result<()> {
-    let summary = with_variants(row.summary.as_deref().unwrap_or_default());
-    let terms = IndexTerms::new(&row.id, [&with_variants(&row.heading()), &summary]);
-    let IndexTerms { texts: [heading, summary], length } = terms;
-    let weight = ROW_BYTES + SUMMARY_COPIES * row.summary.as_ref().map_or(0, String::len) as i64;
+    let body = row.body();
+    let weight = ROW_BYTES + TEXT_COPIES * body.len() as i64;
+    let terms = IndexTerms::new(&row.id, [&with_variants(&row.heading()), &with_variants(&body)]);
+    let IndexTerms { texts: [heading, body], length } = terms;
     db.run(
         "UPDATE gatehouse.artifact SET expires = $2, ttl = $3, tool = $4, source = $5, tags = $6, summary = $7,
             words = $8, weight = $9, length = $10,
             terms = array_to_tsvector(ARRAY[$11::text]) || setweight(to_tsvector('gatehouse.words', $12), 'B')
-                || to_tsvector('gatehouse.words', $13)
+                || to_tsvector('gatehouse.words', $13), subject = $14
          WHERE number = $1",
         &[
             &number,
@@ -158,7 +158,8 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
             &length,
             &item_prefix(owner),
             &heading,
-            &summary,
+            &body,
+            &row.subject,
         ],
     )
     .await?;

@@ -59,3 +59,9 @@ pub(super) const ARTIFACTS: &str = "
     CREATE INDEX artifact_of_text ON gatehouse.artifact (text);
     CREATE INDEX artifact_terms ON gatehouse.artifact USING gin (terms);
 ";
+
+/// 2: what the text is about, for searches. Null in rows of version 1 until a host indexes them.
+pub(super) const SUBJECTS: &str = "
+    ALTER TABLE gatehouse.artifact ADD COLUMN subject text;
+    CREATE INDEX artifact_no_subject ON gatehouse.artifact (number) WHERE subject IS NULL;
+";

@@ -80,6 +80,13 @@ impl ArtifactEngine for SqliteArtifacts {
         self.db.read(move |db| read::candidates(db, &cache, &question)).await
     }
 
+    async fn without_subject(&self, now: i64, limit: usize) -> Result<Vec<(String, String)>, Fault> {
+        if !self.db.exists().await {
+            return Ok(Vec::new());
+        }
+        self.db.read(move |db| read::without_subject(db, now, limit)).await
+    }
+
     async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault> {
         let (scope, id) = (scope.clone(), id.to_owned());
         self.db.write(move |db| write::change(db, &scope, &id, edit)).await

@@ -13,8 +13,8 @@ use crate::{
     artifacts::{
         blocks::TextBlock,
         engine::{
-            ArtifactCandidates, ArtifactQuestion, ArtifactSpan, BlockStart, NearestItem, OwnerScope,
-            PackedText, item_number,
+            ArtifactCandidate, ArtifactCandidates, ArtifactQuestion, ArtifactSpan, BlockStart, NearestItem,
+            OwnerScope, PackedText, item_number,
         },
         row::{ArtifactRow, StoredArtifact, split_tags},
     },
@@ -30,7 +30,7 @@ use crate::{
 
 /// Selects artifacts `a` and their texts `t` with the columns that [`from_row`] reads.
 const SELECT_ARTIFACT: &str = "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
-        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
+        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl, a.subject
      FROM artifact a JOIN text t ON t.number = a.text";
 
 /// Condition: owned by the owner named `?1` and not expired at `?2`.
@@ -55,6 +55,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<StoredArtifact<i64>> {
             created: row.get(12)?,
             expires: row.get(13)?,
             ttl: row.get(14)?,
+            subject: row.get(15)?,
         },
     })
 }
@@ -106,6 +107,13 @@ pub(super) fn recent(
     let words = list(filter.words.split_whitespace().map(str::to_owned));
     let values = params![scope.owner, scope.now, tags, words, limit as i64];
     db.all(&sql, values, |row| Ok(from_row(row)?.artifact()))
+}
+
+/// Returns the owner and id of artifacts without a subject.
+pub(super) fn without_subject(db: &Connection, now: i64, limit: usize) -> Result<Vec<(String, String)>> {
+    let sql = "SELECT o.name, a.id FROM artifact a JOIN owner o ON o.number = a.owner
+         WHERE a.subject IS NULL AND (a.expires IS NULL OR a.expires > ?1) LIMIT ?2";
+    db.all(sql, params![now, limit as i64], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 pub(super) fn text(
@@ -190,9 +198,9 @@ pub(super) fn candidates(
             Some((cached, values)) => vectors::cosine(db, cached.model(), number, values)?,
             None => foreign.get(&number).and_then(|near| near.cosine_if_current(&stored.row)),
         };
-        let artifact = stored.artifact();
+        let (body, artifact) = (stored.row.body(), stored.artifact());
         let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
-        found.candidates.push((scored, artifact));
+        found.candidates.push(ArtifactCandidate { scored, artifact, body });
     }
     Ok(found)
 }

@@ -163,7 +163,8 @@ fn insert(
 
 fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<()> {
     db.run(
-        "UPDATE artifact SET expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8
+        "UPDATE artifact SET expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8,
+            subject = ?9
          WHERE number = ?1",
         params![
             number,
@@ -173,7 +174,8 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
             row.source,
             row.joined_tags(),
             row.summary,
-            row.words()
+            row.words(),
+            row.subject
         ],
     )?;
     put_words(db, number, &index(owner), row)?;
@@ -193,13 +195,13 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
 fn put_words(db: &Connection, number: i64, index: &WordIndex, row: &ArtifactRow) -> Result<()> {
     index.remove(db, number)?;
     let WordIndex { words, pieces, .. } = index;
-    let (heading, summary) = (row.heading(), row.summary.as_deref().unwrap_or_default());
+    let (heading, body) = (row.heading(), row.body());
     let columns = "(rowid, heading, summary) VALUES (?1, ?2, ?3)";
-    let values = params![number, with_variants(&heading), with_variants(summary)];
+    let values = params![number, with_variants(&heading), with_variants(&body)];
     db.run(&format!("INSERT INTO {words} {columns}"), values)?;
-    let [heading, summary] = [&*heading, summary].map(script::grams);
-    if !heading.is_empty() || !summary.is_empty() {
-        db.run(&format!("INSERT INTO {pieces} {columns}"), params![number, heading, summary])?;
+    let [heading, body] = [&heading, &body].map(|text| script::grams(text));
+    if !heading.is_empty() || !body.is_empty() {
+        db.run(&format!("INSERT INTO {pieces} {columns}"), params![number, heading, body])?;
     }
     Ok(())
 }

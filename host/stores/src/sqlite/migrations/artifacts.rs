@@ -76,4 +76,9 @@ pub(in crate::sqlite) const ARTIFACTS: MigrationSteps = &[
         vector_tables!(),
         vector_state!(),
     ),
+    // 2: what the text is about, for searches. Null in rows of version 1 until a host indexes them.
+    "
+    ALTER TABLE artifact ADD COLUMN subject TEXT;
+    CREATE INDEX artifact_no_subject ON artifact (number) WHERE subject IS NULL;
+    ",
 ];

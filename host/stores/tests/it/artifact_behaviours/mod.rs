@@ -1,5 +1,6 @@
 //! Behaviors that every artifact engine must have, like [`behaviours`](crate::behaviours) for the knowledge graph.
 
+pub(crate) mod described;
 pub(crate) mod finding;
 pub(crate) mod growth;
 pub(crate) mod keeping;
@@ -29,6 +30,10 @@ use crate::{
 macro_rules! artifact_behaviours {
     ($fixture:ty) => {
         $crate::behaviours::tests! { $fixture, artifact_behaviours;
+            described {
+                results_are_found_by_a_description,
+                the_subject_of_a_result_is_found_without_a_summary,
+            }
             finding {
                 lists_are_narrowed_by_tags_and_words_and_newest_first,
                 words_are_found_in_summaries_names_and_tags,

@@ -11,7 +11,8 @@ use gatehouse_stores::{ArtifactLimits, ArtifactStore, PostgresConfig, WikiRoots}
 use super::{Postgres, Setup, graph_on, server::Database};
 use crate::{
     artifact_behaviours::{
-        HOUR, LOCAL, artifact_behaviours, draft, limits, meaning::until_complete, shelf, shelf_by_meaning,
+        HOUR, LOCAL, artifact_behaviours, described::older_artifacts_get_their_subject, draft, limits,
+        meaning::until_complete, shelf, shelf_by_meaning,
     },
     embedder::TestEmbedder,
     engines::{ArtifactFixture, Fixture},
@@ -42,7 +43,21 @@ async fn asking_after_its_health_and_sweeping_make_no_table() {
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
     assert_eq!(place.database.number(schemas).await, 0);
     shelf.put(draft("x", "")).await;
-    assert_eq!(shelf.store.health().await.unwrap().schema, Some((1, 1)));
+    assert_eq!(shelf.store.health().await.unwrap().schema, Some((2, 2)));
+}
+
+#[tokio::test]
+async fn artifacts_of_version_1_are_kept_and_indexed() {
+    let Some(place) = Postgres::fresh().await else { return };
+    older_artifacts_get_their_subject(&place, async || {
+        let statements = "ALTER TABLE gatehouse.artifact DROP COLUMN subject;
+            UPDATE gatehouse.schema_version SET version = 1 WHERE part = 'artifacts';
+            UPDATE gatehouse.artifact SET terms = ts_delete(terms, ARRAY['lighthous', 'ar', 'men'])";
+        for statement in statements.split(';') {
+            place.database.run(statement).await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

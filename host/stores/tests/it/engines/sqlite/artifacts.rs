@@ -13,7 +13,10 @@ use rusqlite::Connection;
 
 use super::{Setup, Sqlite};
 use crate::{
-    artifact_behaviours::{HOUR, LOCAL, artifact_behaviours, draft, keeping::noise, shelf},
+    artifact_behaviours::{
+        HOUR, LOCAL, artifact_behaviours, described::older_artifacts_get_their_subject, draft,
+        keeping::noise, shelf,
+    },
     engines::{ArtifactFixture, Fixture},
 };
 
@@ -72,7 +75,7 @@ async fn asking_after_its_health_and_sweeping_make_no_database() {
     assert!(!place.database().exists());
     shelf.put(draft("x", "")).await;
     let health = shelf.store.health().await.unwrap();
-    assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((1, 1)), place.address()));
+    assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((2, 2)), place.address()));
 }
 
 #[tokio::test]
@@ -97,6 +100,28 @@ async fn swept_artifacts_leave_no_trace_and_free_their_space() {
     }
     assert!(holds(&left, "unforgettable"));
     assert_eq!(shelf.text(&stays).await, "stays");
+}
+
+#[tokio::test]
+async fn artifacts_of_version_1_are_kept_and_indexed() {
+    let place = SqliteArtifacts::fresh().await.unwrap();
+    older_artifacts_get_their_subject(&place, async || {
+        let db = Connection::open(place.database()).unwrap();
+        let words = |owner: i64| {
+            format!(
+                "DELETE FROM words_{owner}; INSERT INTO words_{owner} (rowid, heading, summary)
+                 SELECT number, coalesce(tool, ''), coalesce(summary, '') FROM artifact WHERE owner = {owner};"
+            )
+        };
+        db.execute_batch(&format!(
+            "DROP INDEX artifact_no_subject; ALTER TABLE artifact DROP COLUMN subject; PRAGMA user_version = 1;
+             {}{}",
+            words(1),
+            words(2)
+        ))
+        .unwrap();
+    })
+    .await;
 }
 
 #[tokio::test]
