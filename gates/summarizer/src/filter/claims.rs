@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     claim_words::{ADDRESS, ADDRESSING, BEFORE_VERBS, CLAIMS, NOT_SUPERLATIVE, PLAIN, TRIED, VERBS},
     facts,
-    guards::listed,
+    wording::listed,
 };
 
 /// Longer passages would join words about different things.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::guards::listed;
+use super::wording::listed;
 
 /// Capitalized words that can begin a sentence and are not names.
 const BEGINNINGS: &str = "\

@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use super::{
     facts,
     guard_words::{
-        DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, NUMBERS, SAME, SENT,
-        UNITS,
+        DATES, DIRECTIONS, EMPTY, IRREGULAR_PARTICIPLES, NAME_PREPOSITIONS, NEGATIONS, SAME, SENT, UNITS,
     },
     wording::{listed, names_in, reworded},
 };

@@ -5,9 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use super::guard_words::{
-    ASKING, CLOCK_UNITS, CLOSING, DATES, IRREGULAR_PARTICIPLES, NEGATIONS, NOUNS_LIKE_VERBS, NUMBERS,
-    PHRASES, PREPOSITIONS,
+use super::{
+    facts::digits,
+    guard_words::{
+        ASKING, CLOCK_UNITS, CLOSING, DATES, IRREGULAR_PARTICIPLES, NEGATIONS, NOUNS_LIKE_VERBS, PHRASES,
+        PREPOSITIONS,
+    },
 };
 
 /// Maximum words after a name that it can describe, as in `AAPL stock price`.
@@ -40,7 +43,7 @@ fn starts_upper(word: &str) -> bool {
 }
 
 fn is_number(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_digit()) || is(NUMBERS, word)
+    word.starts_with(|c: char| c.is_ascii_digit()) || digits(&word.to_lowercase()).is_some()
 }
 
 /// Splits `isn't` into `is not`, and `what's` into `what is`.

@@ -10,12 +10,12 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{ports::Clock, source::OmittedItems};
+use gatehouse_core::ports::Clock;
 use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
 
-use self::parts::{FilterSavings, LedgerStatus, StatusPart};
+use self::parts::{FilterSavings, LedgerStatus, OmittedByServer, StatusPart};
 use super::{CommandError, GlobalArgs, PlainError, cache};
 use crate::{
     compose::{Composition, GateCounts, SystemClock},
@@ -90,12 +90,6 @@ struct StatusReport<'a> {
     lacks: Vec<String>,
     left_out: StatusPart<OmittedByServer>,
     hosts: Vec<RunningHost>,
-}
-
-/// What was left out of the last listing of servers.
-#[derive(Serialize)]
-struct OmittedByServer {
-    servers: BTreeMap<String, OmittedItems>,
 }
 
 #[derive(Serialize)]
@@ -252,14 +246,6 @@ impl fmt::Display for StatusReport<'_> {
             write!(f, "\npreset     {name}{mark}: {preset}")?;
         }
         self.hosts.iter().try_for_each(|host| write!(f, "\n{host}"))
-    }
-}
-
-impl fmt::Display for OmittedByServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<_> =
-            self.servers.iter().map(|(server, omitted)| format!("{server}: {omitted}")).collect();
-        f.write_str(&lines.join("\n           "))
     }
 }
 

@@ -5,6 +5,7 @@ mod background_listing;
 mod connecting;
 mod isolated_connection;
 mod listing;
+mod omitted_items;
 mod policies;
 mod source;
 

@@ -1,8 +1,9 @@
-//! Parts of `gatehouse status`: one that can fail independently, the ledger, and the savings of filters.
+//! Parts of `gatehouse status`: one that can fail independently, the ledger, what servers list in vain, and the savings
+//! of filters.
 
-use std::{fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use gatehouse_core::{Fault, ports::ledger::MetricsFilter};
+use gatehouse_core::{Fault, ports::ledger::MetricsFilter, source::OmittedItems};
 use serde::Serialize;
 
 use super::PlainError;
@@ -90,6 +91,20 @@ impl fmt::Display for LedgerStatus {
             "{calls} calls of {tools} tools in {}, each stored for {retention_days} days",
             address.display()
         )
+    }
+}
+
+/// What was left out of the last listing of servers.
+#[derive(Serialize)]
+pub(super) struct OmittedByServer {
+    pub(super) servers: BTreeMap<String, OmittedItems>,
+}
+
+impl fmt::Display for OmittedByServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> =
+            self.servers.iter().map(|(server, omitted)| format!("{server}: {omitted}")).collect();
+        f.write_str(&lines.join("\n           "))
     }
 }
 

@@ -1,4 +1,6 @@
 //! Access to servers under a preset that includes some and hides or denies some of their tools.
+//!
+//! Longer than 300 lines because all tests share one host and its servers.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 

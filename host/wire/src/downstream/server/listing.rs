@@ -1,23 +1,21 @@
 //! Listing a server when it connects or reports a change. The listing is stored in the index and read from there.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use gatehouse_core::{
-    Fault, SourceId, check_threads, lock,
-    names::quoted,
+    Fault, check_threads, lock,
     outcome::ResourceLink,
     ports::{
         servers::{RefreshReport, ServerListing},
         tool_index::{IndexedListing, KnownListing},
     },
-    source::{Listing, MAX_TOOLS},
-    tool::{ExposedName, MAX_NAME_CHARS},
+    source::Listing,
 };
 
-use super::{DownstreamServer, InFlightGuard, ServerContext};
+use super::{
+    DownstreamServer, InFlightGuard, ServerContext,
+    omitted_items::{UniqueNames, drop_invalid_tools},
+};
 use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
 
 const MAX_REMEMBERED_BYTES: usize = 1 << 20;
@@ -249,142 +247,5 @@ fn describe_failure(failure: &CallFailure) -> String {
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
         CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
         CallFailure::Login(fault) => fault_as_clause(fault),
-    }
-}
-
-/// Names that clients see for the items of a server, with the server's own.
-struct UniqueNames<'a> {
-    source: &'a SourceId,
-    used: HashMap<ExposedName, Arc<str>>,
-}
-
-impl<'a> UniqueNames<'a> {
-    fn new(source: &'a SourceId) -> Self {
-        Self { source, used: HashMap::new() }
-    }
-
-    /// Adds a name. Fails if clients could not tell its item from an earlier one, which would make the preset fail:
-    /// a server can list a name that equals a shortened one.
-    fn add(&mut self, what: &str, name: &str) -> Result<(), String> {
-        let Ok(exposed) = self.source.exposed_name(name) else { return Ok(()) };
-        let shown = quoted(name, MAX_NAME_CHARS);
-        match self.used.entry(exposed) {
-            Entry::Vacant(free) => {
-                free.insert(name.into());
-                Ok(())
-            }
-            Entry::Occupied(used) if **used.get() == *name => {
-                Err(format!("{what} '{shown}' is listed twice"))
-            }
-            Entry::Occupied(used) => Err(format!(
-                "{what} '{shown}' would have the name '{}', like '{}'",
-                used.key(),
-                quoted(used.get(), MAX_NAME_CHARS)
-            )),
-        }
-    }
-}
-
-/// Removes tools that clients cannot be shown.
-fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
-    // Without the other parts, which would be copied for each tool.
-    let alone = Listing {
-        name: listing.name.clone(),
-        params_schema: Arc::clone(&listing.params_schema),
-        ..Listing::default()
-    };
-    let mut names = UniqueNames::new(source);
-    let mut tools = std::mem::take(&mut listing.tools).into_iter();
-    let mut invalid = Vec::new();
-    while listing.tools.len() < MAX_TOOLS
-        && let Some(tool) = tools.next()
-    {
-        let one = Listing { tools: vec![Arc::clone(&tool)], ..alone.clone() };
-        let checked =
-            names.add("tool", &tool.name).and_then(|()| one.check_server().map_err(|why| why.to_string()));
-        match checked {
-            Ok(()) => listing.tools.push(tool),
-            Err(why) => invalid.push(why),
-        }
-    }
-    let omitted = &mut listing.omitted;
-    if let Some(first) = tools.next() {
-        let (count, first) = (1 + tools.len(), quoted(&first.name, MAX_NAME_CHARS));
-        omitted.add(
-            count,
-            format!("tool '{first}' and all after it, because a server has at most {MAX_TOOLS} tools"),
-        );
-    }
-    invalid.into_iter().for_each(|why| omitted.add(1, why));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn listed(names: impl IntoIterator<Item = String>) -> Listing {
-        let tool = |name: String| {
-            json!({"name": name, "title": null, "description": "", "input_schema": {"type": "object"},
-                "output_schema": null, "intent": "query", "effect": "read-only", "idempotent": true,
-                "open_world": false, "dry_run": null, "meta": null})
-        };
-        let tools = names.into_iter().map(|name| serde_json::from_value(tool(name)).expect("a tool"));
-        let mut listing = Listing { tools: tools.collect(), ..Listing::default() };
-        drop_invalid_tools(&SourceId::Server("s".into()), &mut listing);
-        listing
-    }
-
-    fn names(listing: &Listing) -> Vec<&str> {
-        listing.tools.iter().map(|tool| &*tool.name).collect()
-    }
-
-    #[test]
-    fn names_of_up_to_128_characters_are_kept() {
-        let listing = listed([64, 65, 128, 129].map(|length| "x".repeat(length)));
-        assert_eq!(names(&listing), [64, 65, 128].map(|length| "x".repeat(length)));
-        let expected = format!(
-            "left out 1 item: tool name '{}…' has 129 characters; a name has 1 to 128",
-            "x".repeat(64)
-        );
-        assert_eq!(listing.omitted.to_string(), expected);
-        // 100 characters of 2 bytes each.
-        let listing = listed(["ü".repeat(100), "fine".into()]);
-        assert_eq!(names(&listing), ["fine"]);
-        assert!(listing.omitted.reasons[0].contains("contains 'ü'"), "{:?}", listing.omitted);
-    }
-
-    #[test]
-    fn a_name_that_equals_a_shortened_one_is_left_out() {
-        let server = SourceId::Server("s".into());
-        let long = "y".repeat(100);
-        let shown = server.exposed_name(&long).expect("a name").to_string();
-        let twin = shown.strip_prefix("s__").expect("a prefix").to_owned();
-        assert_eq!(server.exposed_name(&twin).expect("a name").to_string(), shown);
-        let listing = listed([long.clone(), twin.clone(), "fine".into()]);
-        assert_eq!(names(&listing), [&long, "fine"]);
-        let expected = format!("tool '{twin}' would have the name '{shown}', like '{}…'", "y".repeat(64));
-        assert_eq!(listing.omitted.reasons, [expected]);
-    }
-
-    #[test]
-    fn tools_after_the_512th_are_counted_and_not_checked() {
-        let listing = listed((0..512).map(|number| format!("t{number}")));
-        assert_eq!((listing.tools.len(), listing.omitted.count), (512, 0));
-        let invalid = std::iter::once("not valid".to_owned());
-        let listing = listed(invalid.chain((0..600).map(|number| format!("t{number}"))));
-        assert_eq!((listing.tools.len(), listing.omitted.count), (512, 89));
-        let expected = "tool 't512' and all after it, because a server has at most 512 tools";
-        assert_eq!(listing.omitted.reasons[0], expected);
-        assert_eq!(listing.omitted.reasons.len(), 2);
-        let listing = listed((0..513).map(|number| format!("t{number}")));
-        assert_eq!(listing.omitted.to_string(), format!("left out 1 item: {expected}"));
-    }
-
-    #[test]
-    fn reasons_are_bounded() {
-        let listing = listed((0..2_000).map(|number| format!("not valid {number}")));
-        assert_eq!((listing.omitted.count, listing.omitted.reasons.len()), (2_000, 9));
-        assert!(listing.omitted.to_string().ends_with("; and others"));
     }
 }

@@ -91,8 +91,8 @@ async fn a_line_that_is_too_long_is_answered_and_the_next_one_read() {
     assert_eq!(said[3]["error"]["code"], -32700, "what follows is read as a line of its own");
 }
 
-#[tokio::test]
-async fn a_large_line_is_parsed_elsewhere_and_marked() {
+#[test]
+fn a_large_line_is_parsed_elsewhere_and_marked() {
     let call = |id: u32, length: usize| {
         let text = "x".repeat(length);
         format!(
@@ -102,18 +102,25 @@ async fn a_large_line_is_parsed_elsewhere_and_marked() {
     let input = [call(1, 10), call(2, MIN_LARGE_MESSAGE), call(3, 10)].join("\n").into_bytes();
     let mut lines = LineTransport::new((std::io::Cursor::new(input), tokio::io::sink()));
     lines.begun = true;
-    let mut marked = Vec::new();
-    loop {
-        // Lines parsed on this thread are ready immediately.
-        let first = futures_util::poll!(std::pin::pin!(lines.receive()));
-        let (message, waited) = match first {
-            std::task::Poll::Ready(message) => (message, false),
-            std::task::Poll::Pending => (lines.receive().await, true),
-        };
-        let Some(JsonRpcMessage::Request(request)) = message else { break };
-        let is_large = request.request.extensions().get::<LargeRequest>().is_some();
-        marked.push((request.id.to_string(), is_large, waited));
-    }
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+    let marked = runtime.expect("a runtime").block_on(async {
+        let mut marked = Vec::new();
+        loop {
+            // The only other thread is held, so a line that is parsed there is not ready.
+            let (go_on, held) = std::sync::mpsc::channel::<()>();
+            let holding = spawn_blocking(move || held.recv());
+            let first = futures_util::poll!(std::pin::pin!(lines.receive()));
+            drop(go_on);
+            let _ = holding.await;
+            let (message, waited) = match first {
+                std::task::Poll::Ready(message) => (message, false),
+                std::task::Poll::Pending => (lines.receive().await, true),
+            };
+            let Some(JsonRpcMessage::Request(request)) = message else { break marked };
+            let is_large = request.request.extensions().get::<LargeRequest>().is_some();
+            marked.push((request.id.to_string(), is_large, waited));
+        }
+    });
     let small = |id: &str| (id.to_owned(), false, false);
     assert_eq!(marked, [small("1"), ("2".to_owned(), true, true), small("3")]);
 }
