@@ -137,7 +137,6 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
             budget: params.budget().saturating_sub(reserved),
             query: &args.query,
             context: args.context.as_deref().unwrap_or_default(),
-            tokens: whole,
             time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(started)),
         };
         let FittedDocument { text, tokens, method, notes } =

@@ -22,8 +22,6 @@ pub(crate) struct Request<'a> {
     pub(crate) query: &'a str,
     /// The caller's task; may be empty.
     pub(crate) context: &'a str,
-    /// Tokens of the whole document.
-    pub(crate) tokens: u32,
     pub(crate) time_ms: u64,
 }
 

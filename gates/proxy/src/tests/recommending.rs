@@ -1,6 +1,11 @@
 //! Tests of recommendations in each mode.
 
-use gatehouse_sdk::{Fault, models::Completion, servers::RelatedTool, testing::Fake};
+use gatehouse_sdk::{
+    Fault,
+    models::Completion,
+    servers::{Fit, RelatedTool},
+    testing::Fake,
+};
 use serde_json::{Value, json};
 
 use super::{answer, found, hit, host, metrics};
