@@ -3,6 +3,8 @@
 //! A text is stored once per SHA-256 digest, for all owners, in [blocks] of about 1 MiB. Its metadata belongs to one
 //! owner, and no method crosses owners. Expired artifacts are invisible immediately; a [background
 //! task](ArtifactStore::start_sweeping) deletes them from disk.
+//!
+//! Longer than 300 lines because the service is one trait, whose functions share the owner and the limits.
 
 pub(crate) mod blocks;
 pub(crate) mod engine;

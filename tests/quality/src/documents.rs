@@ -65,6 +65,13 @@ pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Re
         };
         measure(name, &text, &folder, &elsewhere, results)?;
     }
+    Ok(())
+}
+
+/// Measures the documents of this crate, then the means of all kinds measured so far.
+pub(crate) fn run_own(queries: &Path, results: &mut Results) -> Result<()> {
+    let folder = queries.join("documents");
+    let elsewhere = set::elsewhere(&folder.join("elsewhere.jsonl"))?;
     for (name, file) in OWN_DOCUMENTS {
         measure(name, &own_document(file)?, &folder, &elsewhere, results)?;
     }

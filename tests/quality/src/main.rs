@@ -97,6 +97,7 @@ async fn main() -> Result<()> {
     tools::run(&places, &mut results)?;
     languages::run(&places, &mut results)?;
     documents::run(&places.queries, &places.documents, &mut results)?;
+    documents::run_own(&places.queries, &mut results)?;
     println!("{}", serde_json::to_string_pretty(&measured(results))?);
     Ok(())
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(places: &Places) -> Result<Value> {
     let reports = [
         report("with vectors", &public(true)?),
         report("without vectors", &by_words),
-        report("spaceless", &in_languages(&SPACELESS)?),
+        report("spaceless", &without_tool_count(in_languages(&SPACELESS)?)),
     ];
     Ok(json!({"models": reports, "stored": stored(places, &unrelated)?}))
 }

@@ -125,9 +125,13 @@ fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
             "search_tools",
             json!({"query": "x"}),
         );
-        let ends = text
-            .lines()
-            .map(|line| line.rsplit_once("the state.").map_or(line, |(_, end)| end).trim().to_owned());
+        let ends = text.lines().map(|line| {
+            line.rsplit_once("the state.")
+                .map_or(line, |(_, end)| end)
+                .replace("[code]", "")
+                .trim()
+                .to_owned()
+        });
         (ends.collect::<Vec<_>>(), data["results"][0]["fit"].clone())
     };
     let (lines, fit) = fits(&[Fit::Names, Fit::Good, Fit::Nothing]);

@@ -163,7 +163,7 @@ mod tests {
                 MatchEvidence { tool_count: 10.0, ..little },
             ];
             for more in more {
-                assert!(more.probability() > little.probability(), "{more:?}");
+                assert!(more.probability() >= little.probability(), "{more:?}");
             }
         }
     }

@@ -64,7 +64,9 @@ const ALL: [usize; 4] = [0, 1, 2, 3];
 
 #[test]
 fn exact_name_comes_first_then_names_with_that_prefix() {
-    assert_eq!(numbers(&found("readFile", &ALL, &[])), [0, 1]);
+    let by_name = found("readFile", &ALL, &[]);
+    assert_eq!(numbers(&by_name)[..2], [0, 1]);
+    assert_eq!([by_name.tools[0].fit, by_name.tools[1].fit], [MatchQuality::Names, MatchQuality::Good]);
     assert_eq!(found("read_file", &ALL, &[]).tools[0].score, 1.0);
 }
 
@@ -88,9 +90,10 @@ fn hidden_tools_do_not_affect_results() {
 }
 
 #[test]
-fn unrelated_question_finds_nothing() {
+fn nothing_fits_an_unrelated_question() {
     let none = found("who won the football match yesterday", &ALL, &[Some(0.1); 4]);
-    assert_eq!(numbers(&none), [0_usize; 0]);
+    assert_eq!(numbers(&none).len(), 4, "the nearest are listed");
+    assert!(none.tools.iter().all(|tool| tool.fit == MatchQuality::Nothing), "{:?}", none.tools);
     assert!(none.unmatched_terms.contains(&"football".to_owned()), "{:?}", none.unmatched_terms);
     assert_eq!(found("", &ALL, &[]), ToolMatches::default());
 }
@@ -99,11 +102,12 @@ fn unrelated_question_finds_nothing() {
 fn cosine_finds_tools_without_shared_words() {
     let cosines = [Some(0.1), Some(0.0), None, Some(0.6)];
     let hits = found("will it rain", &ALL, &cosines);
-    assert_eq!(numbers(&hits), [3]);
+    assert_eq!(numbers(&hits), [3, 0], "a tool without any similarity is not near");
+    assert!(hits.tools[0].fit == MatchQuality::Good && hits.tools[1].fit == MatchQuality::Nothing);
 }
 
 #[test]
-fn without_a_good_match_few_are_returned() {
+fn the_nearest_five_are_listed_and_more_only_if_they_may_fit() {
     let server = SourceId::Server("many".into());
     let tools: Vec<_> = (0..40).map(|n| tool(&format!("tool{n}"), "Does one of the things.", &[])).collect();
     let segment = ToolSegment::new(&server, &tools);
@@ -111,11 +115,10 @@ fn without_a_good_match_few_are_returned() {
         let question = [ToolQuery { text: "carpet stains", cosines: vec![Some(cosine); 40] }];
         search(&[&segment], &question).tools
     };
-    assert_eq!(found(0.1).len(), 0);
-    let near = found(0.35);
-    assert!(near.len() == 5 && near.iter().all(|tool| tool.fit == MatchQuality::Weak), "{near:?}");
-    let good = found(0.6);
-    assert!(good.len() == 10 && good.iter().all(|tool| tool.fit == MatchQuality::Good), "{good:?}");
+    let far = found(0.1);
+    assert!(far.len() == 5 && far.iter().all(|tool| tool.fit == MatchQuality::Nothing), "{far:?}");
+    let near = found(0.9);
+    assert!(near.len() == 10 && near.iter().all(|tool| tool.fit != MatchQuality::Nothing), "{near:?}");
 }
 
 #[test]
