@@ -192,6 +192,15 @@ mod tests {
     }
 
     #[test]
+    fn own_documents_contain_their_answers() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/queries/documents");
+        for (name, file) in OWN_DOCUMENTS {
+            let text = own_document(file).unwrap();
+            Set::read(&folder.join(format!("{name}.jsonl")), &text).unwrap();
+        }
+    }
+
+    #[test]
     fn a_document_that_is_not_there_or_another_one_is_listed_as_skipped() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut results = Results::default();

@@ -62,6 +62,12 @@ async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut R
     Ok(())
 }
 
+/// Returns a graph without pages, with the local model.
+pub(crate) fn empty_graph(database: &Path) -> WikiKnowledge {
+    let config = KnowledgeConfig { database: database.to_owned(), roots: WikiRoots::Any, default_root: None };
+    WikiKnowledge::sqlite(config, Arc::new(Noon), Some(Arc::new(LocalEmbedder)))
+}
+
 async fn graph(database: &Path, wiki: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<WikiKnowledge> {
     let config = KnowledgeConfig { database: database.to_owned(), roots: WikiRoots::Any, default_root: None };
     let graph = WikiKnowledge::sqlite(config, Arc::new(Noon), embedder);
@@ -99,7 +105,7 @@ async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) 
     Ok(recall)
 }
 
-fn said(fault: gatehouse_core::Fault) -> anyhow::Error {
+pub(crate) fn said(fault: gatehouse_core::Fault) -> anyhow::Error {
     anyhow!("{}", fault.message)
 }
 

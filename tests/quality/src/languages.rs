@@ -1,12 +1,19 @@
-//! Tool search in other languages: recall in self-made catalogs, and the verdict on unrelated questions.
+//! Search in other languages: recall of tools and pages that were made for this, and the verdict on unrelated questions.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use gatehouse_core::ports::{
+    KnowledgeGraph as _,
+    knowledge::{PageDraft, PageFilters, PageType},
+};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
     Places, Results,
     catalogue::{Asking, Catalogue},
+    knowledge,
     recall::Recall,
     sets::{self, Question, Tool},
 };
@@ -44,23 +51,84 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
+#[derive(Deserialize)]
+struct PageSet {
+    pages: Vec<PageText>,
+    queries: Vec<PageQuestion>,
+}
+
+#[derive(Deserialize)]
+struct PageText {
+    title: String,
+    overview: String,
+    content: String,
+}
+
+#[derive(Deserialize)]
+struct PageQuestion {
+    language: String,
+    q: String,
+    title: String,
+}
+
+/// Measures the search of wiki pages in all languages at once.
+pub(crate) async fn run_pages(places: &Places, results: &mut Results) -> Result<()> {
+    let set: PageSet = sets::json(&places.queries.join("languages/pages.json"))?;
+    let folder = tempfile::tempdir()?;
+    let graph = knowledge::empty_graph(&folder.path().join("pages.db"));
+    let drafts = set.pages.iter().map(|page| PageDraft {
+        title: page.title.clone(),
+        page_type: PageType::Principle,
+        overview: page.overview.clone(),
+        content: page.content.clone(),
+        domains: Vec::new(),
+        sources: Vec::new(),
+        links: Vec::new(),
+    });
+    graph.upsert(drafts.collect()).await.map_err(knowledge::said)?;
+    ensure!(graph.wait_for_vectors(Duration::from_secs(60)).await, "the pages got no vectors");
+    for language in SPACELESS.into_iter().chain(SPACED) {
+        let mut recall = Recall::default();
+        for question in set.queries.iter().filter(|question| question.language == language) {
+            let found =
+                graph.search(&question.q, &PageFilters::default(), LIMIT).await.map_err(knowledge::said)?;
+            let found: Vec<String> = found.hits.into_iter().map(|hit| hit.page.title).collect();
+            recall.add(&found, std::slice::from_ref(&question.title));
+        }
+        results.rows.push(recall.row(&format!("pages in {language}"), set.pages.len(), "both"));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
 
-    #[test]
-    fn questions_in_other_scripts_find_their_tools() {
+    fn places() -> Places {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let places = Places {
+        Places {
             queries: root.join("tests/fixtures/queries"),
             sample_wiki: root.join("docs/sample-wiki"),
             data: None,
             documents: Vec::new(),
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn questions_in_other_languages_find_their_pages() {
         let mut results = Results::default();
-        run(&places, &mut results).unwrap();
+        run_pages(&places(), &mut results).await.unwrap();
+        for row in &results.rows {
+            assert!(row["recall@5"].as_f64().is_some_and(|recall| recall >= 0.5), "{row}");
+        }
+    }
+
+    #[test]
+    fn questions_in_other_scripts_find_their_tools() {
+        let mut results = Results::default();
+        run(&places(), &mut results).unwrap();
         for row in &results.rows {
             assert!(row["recall@5"].as_f64().is_some_and(|recall| recall >= 0.4), "{row}");
         }

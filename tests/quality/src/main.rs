@@ -96,6 +96,7 @@ async fn main() -> Result<()> {
     knowledge::run(&places, &mut results).await?;
     tools::run(&places, &mut results)?;
     languages::run(&places, &mut results)?;
+    languages::run_pages(&places, &mut results).await?;
     documents::run(&places.queries, &places.documents, &mut results)?;
     documents::run_own(&places.queries, &mut results)?;
     println!("{}", serde_json::to_string_pretty(&measured(results))?);

@@ -116,6 +116,15 @@ fn part(set: &ToolSet, size: usize) -> ToolSet {
     ToolSet { queries, docs: docs.clone() }
 }
 
+/// Hides the number of tools, because two catalogs cannot tell its influence.
+fn without_tool_count(mut all: Vec<Examples>) -> Vec<Examples> {
+    for examples in &mut all {
+        let evidence = examples.own.iter_mut().chain(&mut examples.unrelated).flatten();
+        evidence.for_each(|evidence| evidence.tool_count = 1.0);
+    }
+    all
+}
+
 fn examples(set: &'static str, tools: ToolSet, unrelated: &[Asking], with_vectors: bool) -> Option<Examples> {
     let catalogue = Catalogue::of(&tools.docs);
     let evidence =
