@@ -36,13 +36,13 @@ pub struct VerdictWeights {
 }
 
 const WITH_VECTORS: VerdictWeights =
-    VerdictWeights { measures: [17.414, -0.454, 3.318, 0.271, 4.348, -0.932, 2.281], constant: -5.313 };
+    VerdictWeights { measures: [16.924, -0.520, 2.822, 0.663, 4.555, -0.885, 2.203], constant: -5.018 };
 
 const WITHOUT_VECTORS: VerdictWeights =
-    VerdictWeights { measures: [0.0, 0.0, 6.138, 2.667, 5.929, -1.092, 2.961], constant: -5.167 };
+    VerdictWeights { measures: [0.0, 0.0, 4.539, 2.585, 4.612, -0.935, 2.797], constant: -5.994 };
 
 const SPACELESS: VerdictWeights =
-    VerdictWeights { measures: [0.0, 0.0, 1.041, 8.928, 8.692, 2.203, 4.371], constant: -22.271 };
+    VerdictWeights { measures: [0.0, 0.0, 0.768, 10.311, 8.277, 0.0, 2.237], constant: -7.664 };
 
 /// Minimum probability of a tool that fits, and of one that may fit.
 const MIN_GOOD: f64 = 0.5;
