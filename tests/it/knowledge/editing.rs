@@ -54,7 +54,7 @@ fn links_are_edited_in_both_directions() {
     let place = editable();
     let mut client = Client::start(&place, "merger");
     client.call("kg_index", json!({"wiki_dir": place.path("wiki")}));
-    let types = json!({"query": "tool", "page_types": ["Heuristic"], "top_k": 2});
+    let types = json!({"query": "tool server call retry cache", "page_types": ["Heuristic"], "top_k": 2});
     let hits = client.call("search_knowledge", types)["structuredContent"]["hits"].clone();
     let (from, to) = (hits[0]["id"].as_str().expect("an id"), hits[1]["id"].as_str().expect("an id"));
     let updates = json!({"outgoing_links": [{"edge": "related", "target": to}]});
