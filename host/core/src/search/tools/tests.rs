@@ -91,7 +91,7 @@ fn hidden_tools_do_not_affect_results() {
 
 #[test]
 fn nothing_fits_an_unrelated_question() {
-    let none = found("who won the football match yesterday", &ALL, &[Some(0.1); 4]);
+    let none = found("who won the football match yesterday", &ALL, &[Some(0.01); 4]);
     assert_eq!(numbers(&none).len(), 4, "the nearest are listed");
     assert!(none.tools.iter().all(|tool| tool.fit == MatchQuality::Nothing), "{:?}", none.tools);
     assert!(none.unmatched_terms.contains(&"football".to_owned()), "{:?}", none.unmatched_terms);
@@ -192,7 +192,7 @@ fn hostile_tools_are_bounded() {
     let postings: usize = ["creat", "invoic", "custom"].iter().map(|term| segment.postings(term).len()).sum();
     assert!(postings <= 3 * tools.len(), "{postings}");
     let asked = [ToolQuery { text: "create an invoice", cosines: Vec::new() }];
-    assert_eq!(search(&[&segment], &asked).tools.len(), 10);
+    assert_eq!(search(&[&segment], &asked).tools.len(), 5, "words alone say little about 10,000 tools");
 
     let long: String = (0..20_000).map(|n| format!("word{n} ")).collect();
     let segment = ToolSegment::new(&SourceId::Server("long".into()), &[tool("long", &long, &[])]);
