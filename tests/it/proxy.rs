@@ -68,10 +68,13 @@ fn a_copy_of_a_servers_tools_is_shown_with_the_original_and_after_it() {
     }
     let mut client = Client::start(&place, "p");
     let found = client.text("search_tools", json!({"query": "say what it is told", "top_k": 4}));
-    let first = found.lines().next().expect("a line");
+    let first = found.lines().nth(1).expect("a line");
     assert!(first.starts_with("zeta: echo(") && first.ends_with(" [same on alpha: echo]"), "{found}");
     let recommended = client.text("recommend_tools", json!({"task_description": "say what it is told"}));
-    assert!(recommended.starts_with("zeta: echo(") && recommended.contains("alpha: echo]"), "{recommended}");
+    assert!(
+        recommended.starts_with("Fits:\nzeta: echo(") && recommended.contains("alpha: echo]"),
+        "{recommended}"
+    );
     let broken = json!({"server": "zeta", "tool": "fails"});
     (0..3).for_each(|_| drop(client.call("call_tool", broken.clone())));
     let found = client.text("search_tools", json!({"query": "fails"}));

@@ -102,7 +102,7 @@ fn search_reads_as_documented() {
         "\n---\n",
         "## [1] ",
         "**Type:** ",
-        " | **Score:** 1.00",
+        " | **Score:** ",
         "**Domains:** ",
         "### Overview",
         "### Content Preview",

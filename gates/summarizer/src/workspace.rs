@@ -85,7 +85,7 @@ fn artifact_match(hit: Hit) -> ArtifactMatch {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ListArgs {
+struct WorkspaceListArgs {
     /// All of them.
     tags: Option<Vec<String>>,
     query: Option<String>,
@@ -114,14 +114,14 @@ struct ArtifactList {
 }
 
 pub(crate) fn list() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, ListArgs>(LIST)
+    gatehouse_sdk::tool::<Params, WorkspaceListArgs>(LIST)
         .description(|_| "List stored results, newest first, by tags or words.")
         .idempotent()
         .output::<ArtifactList>()
         .run(run_list)
 }
 
-fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
+fn run_list(_: &Call<Params>, args: WorkspaceListArgs) -> Result<Reply, Fault> {
     let filter = Filter { tags: args.tags.unwrap_or_default(), words: args.query.unwrap_or_default() };
     let found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
     let now = context::now();

@@ -35,7 +35,7 @@ const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("gates/sdk", &[]),
     ("gates", &["gatehouse-sdk", "gatehouse-jq", "gatehouse-wiki"]),
     ("tests/fixtures/gates", &["gatehouse-sdk"]),
-    ("tests/quality", &["gatehouse-core", "gatehouse-text", "gatehouse-stores"]),
+    ("tests/quality", &["gatehouse-core", "gatehouse-documents", "gatehouse-text", "gatehouse-stores"]),
     ("tests", &[]),
     ("packaging", &[]),
     ("xtask", &[]),

@@ -79,6 +79,8 @@ fn by_both(word_share: f32, cosine: f32) -> MatchQuality {
     match WORD_WEIGHT * word_share + cosine {
         sum if sum >= MIN_GOOD_FIT => MatchQuality::Good,
         sum if sum >= MIN_WEAK_FIT => MatchQuality::Weak,
+        // The cosine of a long text with a short question is low.
+        _ if word_share >= 1.0 => MatchQuality::Weak,
         _ => MatchQuality::Nothing,
     }
 }

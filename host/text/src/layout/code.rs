@@ -187,7 +187,7 @@ pub(crate) fn definition(line: &str) -> Option<KeywordDefinition<'_>> {
     let named =
         words.next().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
     let name = named.filter(|_| DEFINITION_KEYWORDS.contains(&keyword))?;
-    // `type of the value` is prose, and `fn of(value)` is not.
+    // `type of the value` is prose, and a function of that name is not.
     let after = content[name.as_ptr() as usize - content.as_ptr() as usize + name.len()..].chars().next();
     if PROSE_WORDS.contains(&name) && after.is_none_or(char::is_whitespace) {
         return None;

@@ -18,7 +18,7 @@ use crate::{embedder::TestEmbedder, engines::ArtifactFixture, support::fixture};
 const MAX_PLACE: usize = 3;
 
 #[derive(Deserialize)]
-struct KeptResult {
+struct DescribedResult {
     tool: String,
     source: String,
     /// As the gate `summarizer` writes it, without findings: arguments and method.
@@ -27,7 +27,7 @@ struct KeptResult {
     questions: Vec<String>,
 }
 
-impl KeptResult {
+impl DescribedResult {
     fn draft(&self) -> ArtifactDraft {
         ArtifactDraft {
             text: self.text.clone(),
@@ -42,12 +42,12 @@ impl KeptResult {
     }
 }
 
-fn kept_results() -> Vec<KeptResult> {
+fn kept_results() -> Vec<DescribedResult> {
     serde_json::from_slice(&std::fs::read(fixture("kept.json")).unwrap()).unwrap()
 }
 
 /// Stores the results and returns their ids.
-async fn keep(shelf: &Shelf, results: &[KeptResult]) -> Vec<String> {
+async fn keep(shelf: &Shelf, results: &[DescribedResult]) -> Vec<String> {
     let mut ids = Vec::new();
     for result in results {
         ids.push(shelf.put(result.draft()).await.id);
