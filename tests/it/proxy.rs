@@ -78,7 +78,7 @@ fn a_copy_of_a_servers_tools_is_shown_with_the_original_and_after_it() {
     let broken = json!({"server": "zeta", "tool": "fails"});
     (0..3).for_each(|_| drop(client.call("call_tool", broken.clone())));
     let found = client.text("search_tools", json!({"query": "fails"}));
-    assert!(found.starts_with("alpha: fails(") && found.contains(" [same on zeta: fails]"), "{found}");
+    assert!(found.starts_with("Fits:\nalpha: fails(") && found.contains(" [same on zeta: fails]"), "{found}");
 }
 
 /// A call cannot be undone, so an expensive filter must not lose its result.

@@ -118,7 +118,7 @@ fn search_reads_as_documented() {
         data["hits"][0]["title"].as_str().is_some_and(|title| title.to_lowercase().contains("breaker")),
         "{data}"
     );
-    assert_eq!(data["hits"][0]["score"], 1.0);
+    assert!(data["hits"][0]["score"].as_f64().is_some_and(|score| score > 0.8), "{data}");
 }
 
 #[test]
