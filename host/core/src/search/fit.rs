@@ -137,6 +137,7 @@ mod tests {
             ("nothing of it", Some(0.55), MatchQuality::Good),
             ("repeat the moon landing", Some(0.35), MatchQuality::Weak),
             ("red wine in a carpet", Some(0.2), MatchQuality::Nothing),
+            ("circuitbreakers pause", Some(0.05), MatchQuality::Weak),
             ("breaker reliability", None, MatchQuality::Good),
             ("breakers in the old town of London", None, MatchQuality::Nothing),
             ("", None, MatchQuality::Nothing),

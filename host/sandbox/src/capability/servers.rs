@@ -18,7 +18,7 @@ use gatehouse_core::{
         CallLedger, ServerRegistry, ToolIndex,
         ledger::{MetricsFilter, RelatedTool, ToolMetrics},
         servers::{ServerListing, ServerStatus},
-        tool_index::{KnownListing, KnownTool, SearchResult, ToolHit, ToolSearchRequest},
+        tool_index::{KnownListing, KnownTool, MatchQuality, SearchResult, ToolHit, ToolSearchRequest},
     },
     tool::{SourceId, ToolId},
 };
@@ -201,7 +201,10 @@ impl<'a> ServerAccess<'a> {
         let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {
             hits.truncate(limit.saturating_sub(of_gates.len()));
-            hits.extend(of_gates);
+            // After the tools of servers that fit, and before those that are only near.
+            let fits = |hit: &(ToolHit, _)| matches!(hit.0.fit, MatchQuality::Names | MatchQuality::Good);
+            let place = hits.iter().rposition(fits).map_or(0, |last| last + 1);
+            hits.splice(place..place, of_gates);
         }
         let unlisted = (!unlisted.is_empty()).then(|| listings::missing_listings(&unlisted));
         let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();

@@ -64,8 +64,6 @@ pub struct ToolMatch {
     pub score: f64,
     /// [`MatchQuality::Nothing`] if it is only one of the nearest.
     pub fit: MatchQuality,
-    /// True if the question is the name or its prefix.
-    pub named: bool,
 }
 
 /// Scores of all tools for one text of the search.
@@ -105,11 +103,10 @@ impl<'a> ToolSegments<'a> {
     /// Lists the five nearest tools however little they fit. Further tools have at least half of the best score and may
     /// fit the question.
     pub fn search(&self, search: &ToolSearch<'_>) -> ToolMatches {
-        let texts = self.texts(search);
-        let Some(question) = texts.first() else { return ToolMatches::default() };
-        let name = NameQuery::new(question.query.text);
         let tools: Vec<&IndexedTool> = self.iter().collect();
-        let ranked = self.rank(&texts, search.allowed, &tools, &name);
+        let texts = self.texts(search, &tools);
+        let Some(question) = texts.first() else { return ToolMatches::default() };
+        let ranked = self.rank(&texts, search.allowed, &tools);
         let best = ranked.iter().find(|tool| tool.name == NameMatch::No).map_or(0.0, |tool| tool.score);
         let mut matches = Vec::new();
         for (place, ranked) in ranked.into_iter().take(search.limit).enumerate() {
@@ -123,8 +120,7 @@ impl<'a> ToolSegments<'a> {
             let listed = place < MIN_LISTED
                 || (ranked.score >= best * MIN_SCORE_SHARE && fit != MatchQuality::Nothing);
             if listed && ranked.score > 0.0 && ranked.score >= search.min_score {
-                let named = ranked.name != NameMatch::No;
-                matches.push(ToolMatch { tool, score: ranked.score, fit, named });
+                matches.push(ToolMatch { tool, score: ranked.score, fit });
             }
         }
         ToolMatches { tools: matches, unmatched_terms: question.words.unmatched.clone() }
@@ -132,32 +128,31 @@ impl<'a> ToolSegments<'a> {
 
     /// Returns the evidence for the best tools, by text of the search. For measurements.
     pub fn evidence(&self, search: &ToolSearch<'_>, depth: usize) -> Vec<Vec<MatchEvidence>> {
-        let texts = self.texts(search);
-        let Some(question) = texts.first() else { return Vec::new() };
         let tools: Vec<&IndexedTool> = self.iter().collect();
-        let ranked = self.rank(&texts, search.allowed, &tools, &NameQuery::new(question.query.text));
+        let texts = self.texts(search, &tools);
+        let ranked = self.rank(&texts, search.allowed, &tools);
         let of_tool = |tool: usize| texts.iter().map(|text| text.evidence(self, tools[tool], tool)).collect();
         ranked.into_iter().take(depth).map(|ranked| of_tool(ranked.key.1)).collect()
     }
 
     /// Returns the scores of the question, then those of its parts.
-    fn texts<'q>(&self, search: &ToolSearch<'q>) -> Vec<TextScores<'q>> {
-        let tools: Vec<&IndexedTool> = self.iter().collect();
-        let lengths = ToolLengths::new(&tools, search.allowed);
+    fn texts<'q>(&self, search: &ToolSearch<'q>, tools: &[&IndexedTool]) -> Vec<TextScores<'q>> {
+        let lengths = ToolLengths::new(tools, search.allowed);
         let queries = search.queries.iter();
         queries.map(|query| TextScores::new(self, query, search.allowed, &lengths)).collect()
     }
 
-    /// Ranks every allowed tool, best first.
+    /// Ranks every allowed tool, best first. Empty without a text.
     fn rank<'t>(
         &self,
         texts: &[TextScores<'_>],
         allowed: &RowSet,
         tools: &'t [&IndexedTool],
-        name: &NameQuery,
     ) -> Vec<RankedCandidate<(&'t ToolId, usize)>> {
+        let Some((question, parts)) = texts.split_first() else { return Vec::new() };
+        let name = NameQuery::new(question.query.text);
         let score = |tool: usize| {
-            let (question, parts) = (texts[0].share(tool), &texts[1..]);
+            let question = question.share(tool);
             if parts.is_empty() {
                 return question;
             }
