@@ -143,7 +143,7 @@ impl Catalog {
         filters::attach(preset, &filters, &mut entries);
         let approvals = approval::attach(preset, &mut entries);
         let unmatched = preset.unmatched(&entries);
-        entries.retain(|entry| preset.denied_by(entry.name.as_str()).is_none());
+        entries.retain(|entry| preset.denies(&entry.id, entry.name.as_str()).is_none());
         entries.iter_mut().for_each(|entry| entry.listed &= preset.shows(&entry.names()));
         filters::remove_idle(preset, &filters, &mut entries);
         let crowded = budget::apply(&mut entries);

@@ -63,6 +63,16 @@ pub struct ToolId {
     pub name: Arc<str>,
 }
 
+impl ToolId {
+    /// Returns `server__tool` if `shown` is the shortened form of it.
+    pub(crate) fn unshortened_name(&self, shown: &str) -> Option<String> {
+        let SourceId::Server(server) = &self.source else { return None };
+        let whole = format!("{server}__{}", self.name);
+        let is_shown = || self.source.exposed_name(&self.name).is_ok_and(|name| name.as_str() == shown);
+        (whole != shown && is_shown()).then_some(whole)
+    }
+}
+
 /// Maximum characters of an exposed name; common clients refuse longer ones.
 pub const MAX_NAME_CHARS: usize = 64;
 

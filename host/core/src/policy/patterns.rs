@@ -75,7 +75,10 @@ impl ToolList {
     /// Returns the names of a tool that this list's patterns can match.
     fn names(self, entry: &ToolEntry) -> Vec<String> {
         match self {
-            Self::Deny => vec![entry.name.to_string()],
+            Self::Deny => {
+                let whole = entry.id.unshortened_name(entry.name.as_str());
+                std::iter::once(entry.name.to_string()).chain(whole).collect()
+            }
             Self::Listed => entry.names().to_vec(),
             Self::ApproveTools | Self::ApproveExcept => approval::names(entry),
         }

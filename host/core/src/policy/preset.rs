@@ -13,7 +13,7 @@ use crate::{
     names,
     overrides::ToolOverride,
     patterns::PatternList,
-    tool::SourceId,
+    tool::{SourceId, ToolId},
     workflow::WorkflowStep,
 };
 
@@ -176,6 +176,12 @@ impl CompiledPreset {
     /// Returns the glob that removes this exposed name, if any.
     pub fn denied_by(&self, exposed: &str) -> Option<&str> {
         self.deny.first_match(exposed)
+    }
+
+    /// Returns the glob that removes a tool, if any. Globs match the name that clients see, and also the whole name if
+    /// that is too long to be shown, so that its end cannot escape them.
+    pub fn denies(&self, tool: &ToolId, shown: &str) -> Option<&str> {
+        self.denied_by(shown).or_else(|| self.deny.first_match(&tool.unshortened_name(shown)?))
     }
 }
 

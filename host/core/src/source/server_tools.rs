@@ -47,7 +47,7 @@ impl ServerTools {
             let name = name.as_str();
             let change = self.preset.tools.get(name);
             let shown = change.and_then(|change| change.name.as_deref()).unwrap_or(name);
-            !change.is_some_and(|change| change.hidden) && self.preset.denied_by(shown).is_none()
+            !change.is_some_and(|change| change.hidden) && self.preset.denies(tool, shown).is_none()
         })
     }
 

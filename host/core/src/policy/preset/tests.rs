@@ -43,6 +43,22 @@ fn later_lines_win_parameter_by_parameter() {
 }
 
 #[test]
+fn deny_matches_the_end_of_names_that_are_too_long_to_be_shown() {
+    let preset = Preset { deny: vec!["github__*_repository".into()], ..Preset::default() };
+    let compiled = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
+    let denied = |tool: &str, shown: Option<&str>| {
+        let id = ToolId { source: SourceId::Server("github".into()), name: tool.into() };
+        let exposed = id.source.exposed_name(tool).expect("a name").to_string();
+        compiled.denies(&id, shown.unwrap_or(&exposed)).is_some()
+    };
+    let long = format!("delete_{}_repository", "x".repeat(60));
+    assert!(denied("delete_repository", None) && denied(&long, None));
+    assert!(!denied(&format!("{long}_list"), None) && !denied("list", None));
+    assert!(!denied(&long, Some("remove")), "as for short names, a preset's own name counts alone");
+    assert!(!denied("delete_repository", Some("remove")));
+}
+
+#[test]
 fn mistakes_are_named() {
     let error =
         |name: &str| CompiledPreset::compile(&presets(), name).map(|_| ()).expect_err("refused").to_string();

@@ -153,7 +153,7 @@ fn verdict(
         bail!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]");
     }
     let shown = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
-    if let Some(glob) = compiled.denied_by(&shown) {
+    if let Some(glob) = compiled.denies(&id, &shown) {
         bail!("preset '{preset}' denies '{shown}' by \"{glob}\"");
     }
     let Some(through) = through else {
