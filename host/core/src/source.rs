@@ -58,7 +58,7 @@ pub struct Listing {
     pub omitted: OmittedItems,
 }
 
-/// Tools and prompts of a server that were left out of its listing.
+/// Tools, prompts and resource templates of a server that were left out of its listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedItems {
     pub count: usize,
@@ -74,6 +74,16 @@ impl OmittedItems {
         self.count == 0
     }
 
+    /// Returns a line for agents. The reasons quote the server and name tools that a preset may hide, so they are for
+    /// operators.
+    pub fn summary(&self) -> String {
+        format!("left out {}; `gatehouse servers status` says why", self.counted())
+    }
+
+    fn counted(&self) -> String {
+        format!("{} {}", self.count, if self.count == 1 { "item" } else { "items" })
+    }
+
     /// Adds `count` items with one reason.
     pub fn add(&mut self, count: usize, reason: impl Into<String>) {
         self.count += count;
@@ -87,8 +97,7 @@ impl OmittedItems {
 
 impl fmt::Display for OmittedItems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let noun = if self.count == 1 { "item" } else { "items" };
-        write!(f, "left out {} {noun}: {}", self.count, self.reasons.join("; "))
+        write!(f, "left out {}: {}", self.counted(), self.reasons.join("; "))
     }
 }
 

@@ -142,7 +142,7 @@ impl<'a> ServerAccess<'a> {
             let known = servers.known(&status.name).await?;
             let omitted = known.as_ref().map(|listed| &listed.listing.omitted);
             if let Some(omitted) = omitted.filter(|omitted| !omitted.is_empty()) {
-                status.last_error.get_or_insert_with(|| omitted.to_string());
+                status.last_error.get_or_insert_with(|| omitted.summary());
             }
             let tool_count = known.map(|listed| self.catalog.server_tools.entries(&listed).len() as u32);
             all.push(ServerWithTools { status, tool_count });

@@ -126,7 +126,7 @@ impl From<core::RefreshReport> for wit::RefreshReport {
     fn from(report: core::RefreshReport) -> Self {
         let core::RefreshReport { added, updated, removed, unchanged, embeddings, mut failed, omitted } =
             report;
-        failed.extend(omitted.into_iter().map(|(server, omitted)| (server, omitted.to_string())));
+        failed.extend(omitted.into_iter().map(|(server, omitted)| (server, omitted.summary())));
         Self { added, updated, removed, unchanged, embeddings, failed }
     }
 }

@@ -244,7 +244,7 @@ async fn what_the_preset_hides_leaves_no_trace() {
     let told: Vec<_> = servers.iter().map(|one| (&*one.status.name, one.tool_count)).collect();
     assert_eq!(told, [("git", Some(1)), ("new", None)]);
     let errors = servers.iter().map(|one| one.status.last_error.as_deref());
-    let expected = [Some("left out 1 item: tool 'twice' is listed twice"), None];
+    let expected = [Some("left out 1 item; `gatehouse servers status` says why"), None];
     assert_eq!(errors.collect::<Vec<_>>(), expected);
     let names = |tools: Vec<ServerTool>| {
         tools.into_iter().map(|tool| tool.entry.id.name.to_string()).collect::<Vec<_>>()

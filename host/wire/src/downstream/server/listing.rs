@@ -183,10 +183,10 @@ impl DownstreamServer {
         let bare = Listing { params_schema: listing.params_schema.clone(), ..Listing::default() };
         let mut names = UniqueNames::new(&self.id);
         listing.prompts.retain(|prompt| {
-            let checked = names.add("prompt", &prompt.name).and_then(|()| {
-                let one = Listing { prompts: vec![prompt.clone()], ..bare.clone() };
-                one.check_server().map_err(|why| why.to_string())
-            });
+            let one = Listing { prompts: vec![prompt.clone()], ..bare.clone() };
+            // An invalid prompt takes no name.
+            let checked = one.check_server().map_err(|why| why.to_string());
+            let checked = checked.and_then(|()| names.add("prompt", &prompt.name));
             checked.map_err(|why| omitted.add(1, why)).is_ok()
         });
         let mut sound =

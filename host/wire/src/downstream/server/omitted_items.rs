@@ -62,7 +62,7 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
     {
         let one = Listing { tools: vec![Arc::clone(&tool)], ..alone.clone() };
         let checked =
-            names.add("tool", &tool.name).and_then(|()| one.check_server().map_err(|why| why.to_string()));
+            one.check_server().map_err(|why| why.to_string()).and_then(|()| names.add("tool", &tool.name));
         match checked {
             Ok(()) => listing.tools.push(tool),
             Err(why) => invalid.push(why),

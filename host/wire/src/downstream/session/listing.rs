@@ -24,7 +24,7 @@ use crate::downstream::{convert, inbound::MessageMemory, server_text::is_task_on
 
 /// Maximum pages of a list, and maximum tools in all of them.
 const MAX_PAGES: usize = 64;
-const MAX_TOOLS: usize = 4_096;
+const MAX_READ_TOOLS: usize = 4_096;
 
 const MAX_LISTING_BYTES: usize = 4 << 20;
 const MAX_LISTING_VALUES: usize = 200_000;
@@ -101,14 +101,14 @@ impl ServerSession {
             ServerResult::CustomResult(CustomResult(page)) => parse_tools(page),
             _ => None,
         };
-        let listed = self.pages("tools/list", budget, MAX_TOOLS + 1, ask, take).await?;
+        let listed = self.pages("tools/list", budget, MAX_READ_TOOLS + 1, ask, take).await?;
         let mut omitted = OmittedItems::default();
-        if listed.len() > MAX_TOOLS {
-            omitted.add(1, format!("tools after number {MAX_TOOLS} were not read"));
+        if listed.len() > MAX_READ_TOOLS {
+            omitted.add(1, format!("tools after number {MAX_READ_TOOLS} were not read"));
         }
         let tools = listed
             .into_iter()
-            .take(MAX_TOOLS)
+            .take(MAX_READ_TOOLS)
             .filter_map(|tool| tool.and_then(callable).map_err(|why| omitted.add(1, why)).ok());
         Ok((tools.collect(), omitted))
     }
