@@ -9,10 +9,10 @@ use gatehouse_core::{fair_semaphore::FairSemaphore, outcome, ports};
 
 use super::Capabilities;
 
-/// Maximum bytes to extract from; more than any document that a model is shown.
+/// Maximum bytes to extract from, more than any document that a model is shown, and maximum bytes of a query.
 pub(crate) const MAX_DOCUMENT: usize = 4 << 20;
 
-/// Maximum bytes to count or digest: any result. Their memory is bounded, and a gate's limit `copy` is usually less.
+/// Maximum bytes to count or digest: any result. A gate's limit `copy` is usually less.
 pub(crate) const MAX_RESULT: usize = 64 << 20;
 
 /// Maximum bytes to process on the async thread. They take well under the two milliseconds after which a guest yields,
@@ -26,27 +26,35 @@ static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
 static WARM: AtomicBool = AtomicBool::new(false);
 
 impl Capabilities {
-    /// Runs `work` when it is the gate's turn. `who` names the compressor in faults; `bytes` is the length of the
-    /// longest text, and `limit` its maximum.
+    /// Runs `work` on a text of `text_len` bytes, at most `limit`, and a query, when it is the gate's turn. `who` names
+    /// the compressor in faults. Until the work ends, both texts count in the memory of the call.
     pub(crate) async fn text<T: Send + 'static>(
         &self,
         who: &'static str,
-        bytes: usize,
-        limit: usize,
+        (text_len, limit): (usize, usize),
+        query_len: usize,
         work: impl FnOnce(&dyn ports::TextCompressor) -> Result<T, outcome::Fault> + Send + 'static,
     ) -> Result<T, outcome::Fault> {
-        if bytes > limit {
-            return Err(outcome::Fault::exhausted(format!(
-                "text is too long for the {who}; the limit is {limit} bytes"
-            )));
+        for (what, len, limit) in [("text", text_len, limit), ("query", query_len, MAX_DOCUMENT)] {
+            if len > limit {
+                let message = format!("{what} is too long for the {who}; the limit is {limit} bytes");
+                return Err(outcome::Fault::exhausted(message));
+            }
         }
+        let bytes = text_len + query_len;
         let port = Arc::clone(&self.facts.ports.text);
         if bytes <= MAX_INLINE_BYTES && WARM.load(Ordering::Relaxed) {
             return work(&*port);
         }
+        let mut held = self.budget.reserve();
+        if !held.take(bytes) {
+            let message =
+                format!("a text of {bytes} bytes for the {who} exceeds the memory budget of this call");
+            return Err(outcome::Fault::exhausted(message).hint("Pass less text per call."));
+        }
         let turn = TURNS.acquire(&self.facts.gate).await;
         let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _turn = (turn, held);
             let done = work(&*port);
             WARM.store(true, Ordering::Relaxed);
             done

@@ -13,27 +13,27 @@ use crate::{
 
 impl Host for State {
     async fn extract(&mut self, text: String, query: String, budget: u32) -> Result<ExtractResult, Fault> {
-        let bytes = text.len().max(query.len());
+        let (text_len, query_len) = ((text.len(), MAX_DOCUMENT), query.len());
         let work = move |port: &dyn ports::TextCompressor| port.extract(&text, &query, budget);
-        Ok(self.capabilities.text("extractor", bytes, MAX_DOCUMENT, work).await?.into())
+        Ok(self.capabilities.text("extractor", text_len, query_len, work).await?.into())
     }
 
     async fn count(&mut self, text: String) -> Result<u32, Fault> {
-        let bytes = text.len();
+        let text_len = (text.len(), MAX_RESULT);
         let work = move |port: &dyn ports::TextCompressor| Ok(port.count(&text));
-        Ok(self.capabilities.text("token counter", bytes, MAX_RESULT, work).await?)
+        Ok(self.capabilities.text("token counter", text_len, 0, work).await?)
     }
 
     async fn compact(&mut self, text: String) -> Result<Option<CompactResult>, Fault> {
-        let bytes = text.len();
+        let text_len = (text.len(), MAX_RESULT);
         let work = move |port: &dyn ports::TextCompressor| Ok(port.compact(&text));
-        Ok(self.capabilities.text("compactor", bytes, MAX_RESULT, work).await?.map(Into::into))
+        Ok(self.capabilities.text("compactor", text_len, 0, work).await?.map(Into::into))
     }
 
     async fn digest(&mut self, document: String, query: String, budget: u32) -> Result<DigestResult, Fault> {
-        let bytes = document.len().max(query.len());
+        let (text_len, query_len) = ((document.len(), MAX_RESULT), query.len());
         let work = move |port: &dyn ports::TextCompressor| port.digest(&document, &query, budget);
-        Ok(self.capabilities.text("digester", bytes, MAX_RESULT, work).await?.into())
+        Ok(self.capabilities.text("digester", text_len, query_len, work).await?.into())
     }
 }
 
