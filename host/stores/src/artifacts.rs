@@ -155,10 +155,14 @@ impl ArtifactStore {
                 0 => break,
                 some => swept += some,
             }
+            // Now, because a later batch can fail.
+            #[cfg(feature = "chroma")]
+            if let Some(chroma) = &self.chroma {
+                chroma.note_deletion(true);
+            }
         }
         #[cfg(feature = "chroma")]
         if let Some(chroma) = &self.chroma {
-            chroma.note_deletion(swept > 0);
             chroma.sweep().await?;
         }
         if swept > 0 {
@@ -300,18 +304,19 @@ impl ArtifactStore {
         Sweeper(tokio::spawn(async move {
             let mut indexed = false;
             loop {
-                if !indexed {
-                    match store.index_older().await {
-                        Ok(()) => indexed = true,
-                        Err(fault) => tracing::warn!("cannot index older artifacts yet: {}", fault.message),
-                    }
-                }
                 match store.sweep().await {
                     Ok(0) => {}
                     Ok(swept) => {
                         tracing::debug!(swept, "deleted expired artifacts")
                     }
                     Err(fault) => tracing::warn!("cannot delete expired artifacts: {}", fault.message),
+                }
+                // Subjects need space that expired artifacts may have had.
+                if !indexed {
+                    match store.index_older().await {
+                        Ok(()) => indexed = true,
+                        Err(fault) => tracing::warn!("cannot index older artifacts yet: {}", fault.message),
+                    }
                 }
                 sleep(pause).await;
             }

@@ -63,6 +63,8 @@ pub(crate) struct VectorModel {
     pub(crate) name: String,
     /// `None` if not yet known.
     pub(crate) dimension: Option<usize>,
+    /// Earlier edition whose vectors searches still use, so they must not be deleted.
+    pub(crate) searched: Option<String>,
 }
 
 #[async_trait]
@@ -126,7 +128,10 @@ impl EmbeddingTask {
         }
         match query(worker, text).await {
             Ok(values) => {
-                let model = worker.job().searched_model().await.to_owned();
+                let job = worker.job();
+                // The first search can find a database that is being set up.
+                let model =
+                    timeout(QUERY_TIMEOUT, job.searched_model()).await.unwrap_or(&job.name).to_owned();
                 (values.map(|values| QueryVector { model, values }), None)
             }
             Err(fault) => {
@@ -190,7 +195,7 @@ struct EmbeddingJob {
     earlier: Option<String>,
     /// True if all items had a vector of the earlier edition, and some none of this one, when first asked.
     earlier_is_complete: OnceCell<bool>,
-    /// True once a pass has given every item a vector.
+    /// True once a pass has tried every item.
     complete: AtomicBool,
 }
 
@@ -219,9 +224,8 @@ impl WorkerJob for EmbeddingJob {
                 first = first.and(Err(fault));
             }
         }
-        if first.is_ok() {
-            self.complete.store(true, Ordering::Relaxed);
-        }
+        // Texts that the model refuses have no vector of either edition.
+        self.complete.store(true, Ordering::Relaxed);
         first
     }
 }
@@ -256,7 +260,7 @@ impl EmbeddingJob {
 
     async fn searches_earlier(&self, earlier: &str) -> bool {
         let is_waiting = async |name: &str| {
-            let model = VectorModel { name: name.to_owned(), dimension: None };
+            let model = VectorModel { name: name.to_owned(), dimension: None, searched: None };
             self.store.waiting(&model, "", 1).await.map(|items| !items.is_empty())
         };
         let asked = self.earlier_is_complete.get_or_try_init(|| async {
@@ -268,7 +272,10 @@ impl EmbeddingJob {
 
     fn model(&self) -> VectorModel {
         let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
-        VectorModel { name: self.name.clone(), dimension }
+        let searches_earlier =
+            self.earlier_is_complete.get() == Some(&true) && !self.complete.load(Ordering::Relaxed);
+        let searched = self.earlier.clone().filter(|_| searches_earlier);
+        VectorModel { name: self.name.clone(), dimension, searched }
     }
 
     /// Embeds items and stores their vectors. If the model rejects the batch, tries each text by itself.

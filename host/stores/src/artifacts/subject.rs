@@ -67,9 +67,19 @@ impl SubjectWords {
         }
     }
 
-    /// Reads strings until the text ends, which can be in the middle of a value. Returns false if there is none.
+    /// Reads strings until the text ends, which can be in the middle of a value. Returns false for a text that only
+    /// begins like JSON, such as `[section]` of a settings file.
     fn read_json(&mut self, text: &str, nested: usize) -> bool {
         let (mut at, mut key) = (0, String::new());
+        let first =
+            text.find(|c: char| !c.is_whitespace() && !matches!(c, '{' | '[' | ',' | '-' | '.' | '0'..='9'));
+        let begins_like_json = first.is_some_and(|at| {
+            let rest = &text[at..];
+            rest.starts_with('"') || ["true", "false", "null"].iter().any(|word| rest.starts_with(word))
+        });
+        if !begins_like_json {
+            return false;
+        }
         while let Some(begin) = text[at..].find('"').map(|begin| at + begin) {
             let Some(end) = end_of_string(text, begin) else { break };
             let string: String = serde_json::from_str(&text[begin..end]).unwrap_or_default();
@@ -177,23 +187,21 @@ fn beginning(text: &str, chars: usize) -> &str {
 
 /// Returns the text between tags, one line each, without scripts and styles.
 fn without_tags(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('<') {
-        plain.push_str(&rest[..open]);
+    let lower = text.to_ascii_lowercase();
+    let (mut plain, mut at) = (String::new(), 0);
+    while let Some(open) = lower[at..].find('<').map(|open| at + open) {
+        plain.push_str(&text[at..open]);
         plain.push('\n');
-        let tag = &rest[open..];
-        let hidden = ["script", "style"]
-            .into_iter()
-            .find(|name| tag.get(1..=name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)));
+        let hidden = ["script", "style"].into_iter().find(|name| lower[open + 1..].starts_with(name));
         let end = match hidden {
-            Some(name) => tag.find(&format!("</{name}")),
+            Some(name) => lower[open..].find(&format!("</{name}")),
             None => Some(0),
         };
-        let Some(end) = end.and_then(|end| Some(end + tag[end..].find('>')? + 1)) else { return plain };
-        rest = &tag[end..];
+        let end = end.and_then(|end| Some(end + lower[open + end..].find('>')? + 1));
+        let Some(end) = end else { return plain };
+        at = open + end;
     }
-    plain + rest
+    plain + &text[at..]
 }
 
 #[cfg(test)]
@@ -218,6 +226,9 @@ mod tests {
         let page = "<!doctype html><html><head><style>p { color: red }</style><title>Rust Book</title></head><p>Text";
         assert_eq!(subject(page), "Rust Book\nText\n");
         assert_eq!(subject("{not JSON at all}"), "{not JSON at all}\n");
+        let settings = "[main]\nname = \"x y\"\nDeploys the cluster\n";
+        assert_eq!(subject(settings), settings, "only the beginning is like JSON");
+        assert_eq!(subject("<SCRIPT>let a;</SCRIPT><p>After"), "After\n");
     }
 
     #[test]

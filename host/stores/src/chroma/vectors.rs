@@ -37,7 +37,9 @@ impl ChromaVectors {
     /// Returns the model name under which the engine records stored vectors.
     async fn engine_model(&self, model: &VectorModel) -> Result<VectorModel, Fault> {
         let collection = self.chroma.collection().await?;
-        Ok(VectorModel { name: format!("{} in ChromaDB {collection}", model.name), dimension: None })
+        let noted = |name: &str| format!("{name} in ChromaDB {collection}");
+        let searched = model.searched.as_deref().map(noted);
+        Ok(VectorModel { name: noted(&model.name), dimension: None, searched })
     }
 
     /// Replaces the vector of a question by the items that are nearest to it. After a failure, the question has only

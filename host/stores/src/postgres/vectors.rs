@@ -112,7 +112,7 @@ impl VectorStore for PostgresVectors {
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(schema) = self.schema().await? else { return Ok(()) };
-        self.server.write_with(async |db| store(db, &schema, self.corpus, &model.name, &vectors).await).await
+        self.server.write_with(async |db| store(db, &schema, self.corpus, model, &vectors).await).await
     }
 }
 
@@ -201,7 +201,7 @@ async fn store(
     db: &PostgresSession,
     schema: &str,
     corpus: &str,
-    model: &str,
+    model: &VectorModel,
     vectors: &[NewVector],
 ) -> Result<()> {
     let sql = format!(
@@ -213,7 +213,7 @@ async fn store(
     );
     for NewVector { item: VectorItem { key, version }, vector } in vectors {
         let dimension = integer(vector.as_ref().map_or(0, Vec::len));
-        db.run(&sql, &[&corpus, key, &model, &dimension, vector, version]).await?;
+        db.run(&sql, &[&corpus, key, &model.name, &dimension, vector, version]).await?;
     }
     // Runs after every batch, so it reads the models from the index, one step per model.
     let old = "WITH RECURSIVE known (model) AS (
@@ -223,11 +223,11 @@ async fn store(
                 WHERE v.corpus = $3 AND v.model > known.model ORDER BY v.model LIMIT 1)
             FROM known WHERE known.model IS NOT NULL
         ), outdated AS (
-            SELECT model FROM known WHERE model <> $1 AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
+            SELECT model FROM known WHERE model <> $1 AND model IS DISTINCT FROM $4 AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
                 WHERE v.corpus = $3 AND v.model = known.model AND v.made > now() - make_interval(days => $2))
         )
         DELETE FROM gatehouse.item_vector WHERE corpus = $3 AND model IN (SELECT model FROM outdated)";
-    db.run(old, &[&model, &UNUSED_MODEL_DAYS, &corpus]).await?;
+    db.run(old, &[&model.name, &UNUSED_MODEL_DAYS, &corpus, &model.searched]).await?;
     Ok(())
 }
 

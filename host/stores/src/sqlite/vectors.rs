@@ -32,8 +32,8 @@ impl VectorStore for Database {
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let (corpus, name) = (self.corpus(), model.name.clone());
-        self.write(move |db| store(db, corpus, &name, &vectors)).await
+        let (corpus, model) = (self.corpus(), model.clone());
+        self.write(move |db| store(db, corpus, &model, &vectors)).await
     }
 }
 
@@ -74,8 +74,8 @@ pub(super) fn waiting(
 }
 
 /// Stores vectors of items whose version is unchanged. Storing them twice is harmless.
-pub(super) fn store(db: &Connection, corpus: &str, name: &str, vectors: &[NewVector]) -> Result<()> {
-    let model = touch_model(db, name)?;
+pub(super) fn store(db: &Connection, corpus: &str, model: &VectorModel, vectors: &[NewVector]) -> Result<()> {
+    let model = touch_model(db, model)?;
     let sql = "UPDATE vector_state SET generation = generation + 1 RETURNING generation";
     let generation: i64 = db.value(sql, [])?;
     let mut statement = db.prepare_cached(
@@ -92,9 +92,9 @@ pub(super) fn store(db: &Connection, corpus: &str, name: &str, vectors: &[NewVec
 }
 
 /// Marks a model as used, deletes models unused for too long, and returns the model's number.
-fn touch_model(db: &Connection, name: &str) -> Result<i64> {
-    let unused = "DELETE FROM model WHERE used < unixepoch() - ?1 AND name <> ?2";
-    db.run(unused, params![UNUSED_MODEL_SECONDS, name])?;
+fn touch_model(db: &Connection, VectorModel { name, searched, .. }: &VectorModel) -> Result<i64> {
+    let unused = "DELETE FROM model WHERE used < unixepoch() - ?1 AND name <> ?2 AND name IS NOT ?3";
+    db.run(unused, params![UNUSED_MODEL_SECONDS, name, searched])?;
     db.value(
         "INSERT INTO model (name, used) VALUES (?1, unixepoch())
          ON CONFLICT (name) DO UPDATE SET used = excluded.used RETURNING number",

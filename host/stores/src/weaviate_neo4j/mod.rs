@@ -172,10 +172,11 @@ impl PageEngine for WeaviateNeo4jEngine {
         let ServerPair { neo4j, weaviate, outbox } = &*self.0;
         neo4j.check_schema().await?;
         let Some(state) = neo4j.state().await? else { return Ok(PageCandidates::default()) };
-        let model = question
-            .vector
-            .as_ref()
-            .map(|vector| VectorModel { name: vector.model.clone(), dimension: Some(vector.values.len()) });
+        let model = question.vector.as_ref().map(|vector| VectorModel {
+            name: vector.model.clone(),
+            dimension: Some(vector.values.len()),
+            searched: None,
+        });
         let model = model.as_ref();
         let mut state = self.0.wait_for_outbox(state, model).await?;
         let found = WeaviateSearch { neo4j, weaviate, state: &state, model }.candidates(question).await;
@@ -250,8 +251,11 @@ impl VectorStore for ServerPair {
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         self.neo4j.store_vectors(model, vectors).await?;
-        self.outbox.job().set_model(model);
-        self.wait_until_searchable(MAX_WRITE_WAIT).await;
+        // Weaviate has the vectors of one model. A search exchanges them when it uses another.
+        if model.searched.is_none() {
+            self.outbox.job().set_model(model);
+            self.wait_until_searchable(MAX_WRITE_WAIT).await;
+        }
         Ok(())
     }
 }

@@ -174,7 +174,7 @@ async fn items_of_another_corpus_in_the_file_neither_wait_nor_get_vectors() {
         Ok(())
     };
     db.write(put).await.unwrap();
-    let model = VectorModel { name: "test".into(), dimension: Some(1) };
+    let model = VectorModel { name: "test".into(), dimension: Some(1), searched: None };
     for (after, expected) in [("", &["a", "c"][..]), ("a", &["c"]), ("c", &[])] {
         let items = db.waiting(&model, after, 9).await.unwrap();
         assert_eq!(items.into_iter().map(|item| item.key).collect::<Vec<_>>(), expected, "{after}");
@@ -188,4 +188,28 @@ async fn items_of_another_corpus_in_the_file_neither_wait_nor_get_vectors() {
     assert_eq!(items.into_iter().map(|item| item.key).collect::<Vec<_>>(), ["c"]);
     let stored = db.read(|db| db.value::<i64>("SELECT count(*) FROM vector", [])).await;
     assert_eq!(stored, Ok(1), "only the page");
+}
+
+#[tokio::test]
+async fn an_old_model_that_searches_use_keeps_its_vectors() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path().join("k.db"));
+    db.write(|db| vectors::put_item(db, "page", "a", "1").map(drop)).await.unwrap();
+    let model = |name: &str, searched: Option<&str>| VectorModel {
+        name: name.into(),
+        dimension: Some(1),
+        searched: searched.map(str::to_owned),
+    };
+    let new =
+        || NewVector { item: VectorItem { key: "a".into(), version: "1".into() }, vector: Some(vec![1.0]) };
+    db.put(&model("first", None), vec![new()]).await.unwrap();
+    db.write(|db| db.run("UPDATE model SET used = used - 40 * 86400", []).map(drop)).await.unwrap();
+    let names = async || {
+        let sql = "SELECT name FROM model ORDER BY name";
+        db.read(move |db| db.column::<String, Vec<_>>(sql, [])).await.unwrap()
+    };
+    db.put(&model("second", Some("first")), vec![new()]).await.unwrap();
+    assert_eq!(names().await, ["first", "second"]);
+    db.put(&model("second", None), vec![new()]).await.unwrap();
+    assert_eq!(names().await, ["second"]);
 }

@@ -166,8 +166,8 @@ impl VectorStore for SqliteTools {
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let (name, vectors) = (model.name.clone(), Arc::new(vectors));
-        self.write(move |db| vectors::store(db, TOOLS, &name, &vectors)).await
+        let (model, vectors) = (model.clone(), Arc::new(vectors));
+        self.write(move |db| vectors::store(db, TOOLS, &model, &vectors)).await
     }
 }
 
