@@ -68,7 +68,9 @@ fn embed(name: &str, folder: &Path) -> io::Result<String> {
         for entry in fs::read_dir(below)? {
             let path = entry?.path();
             if path.is_dir() {
-                folders.push(path);
+                // What trying a template leaves behind.
+                let made = ["__pycache__", "node_modules", ".venv", "build", "target"];
+                folders.extend(Some(path).filter(|path| !made.iter().any(|name| path.ends_with(name))));
                 continue;
             }
             let shown = path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();

@@ -72,9 +72,22 @@ fn table(definition: &Map<String, serde_json::Value>) -> Table {
     table
 }
 
-/// Converts a JSON value to TOML. `None` if it is or contains null, which no valid server has.
+/// Converts a JSON value to TOML. `None` for null, which is left out of lists and objects.
 fn value(json: &serde_json::Value) -> Option<Value> {
-    toml::Value::try_from(json).ok()?.to_string().parse().ok()
+    Some(match json {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Bool(is) => Value::from(*is),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => Value::from(whole),
+            None => Value::from(number.as_f64()?),
+        },
+        serde_json::Value::String(text) => Value::from(text.as_str()),
+        serde_json::Value::Array(items) => Value::Array(items.iter().filter_map(value).collect()),
+        serde_json::Value::Object(pairs) => {
+            let pairs = pairs.iter().filter_map(|(name, json)| Some((name, value(json)?)));
+            Value::InlineTable(pairs.collect())
+        }
+    })
 }
 
 #[cfg(test)]
@@ -90,6 +103,16 @@ mod tests {
     fn git() -> Map<String, serde_json::Value> {
         let git = json!({"args": ["-y", "git"], "command": "npx", "env": {"T": "${T}"}, "timeout": "5 s"});
         git.as_object().cloned().expect("an object")
+    }
+
+    #[test]
+    fn a_null_leaves_out_itself_only() {
+        let server = json!({"command": "npx", "args": ["-y", null, "git"], "env": {"A": "1", "B": null}});
+        let block = server_block("git", server.as_object().expect("an object"));
+        assert_eq!(
+            block,
+            "[servers.git]\ncommand = \"npx\"\nargs = [\"-y\", \"git\"]\nenv = { A = \"1\" }\n"
+        );
     }
 
     const BLOCK: &str = "[servers.git]\ncommand = \"npx\"\nargs = [\"-y\", \"git\"]\nenv = { T = \"${T}\" }\ntimeout = \"5 s\"\n";
