@@ -15,23 +15,26 @@ pub(super) const ASKING: &[&str] = &[
 /// Phrases that can end a question without changing it.
 #[rustfmt::skip]
 pub(super) const CLOSING: &[&str] = &[
-    "please", "for me", "thanks", "thank you", "right now", "at the moment", "at present", "currently", "are there",
+    "please", "thanks", "thank you", "right now", "at the moment", "at present", "currently", "are there",
     "is there", "do we have", "exist",
 ];
 
 /// Nouns that begin like an opening.
-#[rustfmt::skip]
-pub(super) const NOUNS_LIKE_VERBS: &[&str] = &[
-    "list price", "list prices", "print queue", "print job", "print jobs", "print edition", "display name",
-    "display names", "display settings", "display size", "get request", "get requests", "fetch errors", "view count",
-    "view counts", "show times", "show notes", "all time",
-];
+pub(super) const NOUNS_LIKE_VERBS: &[&str] =
+    &["list price", "list prices", "get request", "get requests", "show times", "show notes", "all time"];
+
+/// Openings that are as often nouns (`view controllers`). They are verbs before [DETERMINERS].
+pub(super) const VERBS_LIKE_NOUNS: &str = "\
+    display fetch print view";
+
+pub(super) const DETERMINERS: &str = "\
+    the all my me every any";
 
 /// Phrases and their common form. A final `#` requires a number after the phrase, and a final `@` a name. Longer ones
 /// come before their own beginnings.
 #[rustfmt::skip]
 pub(super) const PHRASES: &[(&str, &str)] = &[
-    ("how much does", "cost of"), ("how much do", "cost of"), ("number #", ""), ("version #", ""),
+    ("how much does", "cost of"), ("how much do", "cost of"), ("number #", ""),
     ("how many", "number of"), ("total number of", "number of"), ("the count of", "number of"),
     ("how much is", "price of"), ("how big is", "size of"), ("how large is", "size of"), ("how old is", "age of"),
     ("how tall is", "height of"), ("how high is", "height of"), ("how long is", "length of"),

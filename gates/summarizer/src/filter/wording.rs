@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use super::{
     facts::digits,
     guard_words::{
-        ASKING, CLOCK_UNITS, CLOSING, DATES, IRREGULAR_PARTICIPLES, NEGATIONS, NOUNS_LIKE_VERBS, PHRASES,
-        PREPOSITIONS,
+        ASKING, CLOCK_UNITS, CLOSING, DATES, DETERMINERS, IRREGULAR_PARTICIPLES, NEGATIONS, NOUNS_LIKE_VERBS,
+        PHRASES, PREPOSITIONS, VERBS_LIKE_NOUNS,
     },
 };
 
@@ -44,6 +44,11 @@ fn starts_upper(word: &str) -> bool {
 
 fn is_number(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) || digits(&word.to_lowercase()).is_some()
+}
+
+/// Returns true for a word of dates, a year or a date of digits.
+fn is_date(word: &str) -> bool {
+    is(DATES, word) || word.len() >= 4 && word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Splits `isn't` into `is not`, and `what's` into `what is`.
@@ -85,7 +90,9 @@ fn phrase_length(words: &[String], phrase: &str) -> Option<usize> {
 fn without_opening(words: &[String]) -> &[String] {
     let mut rest = words;
     while let Some(length) = ASKING.iter().find_map(|phrase| phrase_length(rest, phrase)) {
-        let is_noun = NOUNS_LIKE_VERBS.iter().any(|phrase| phrase_length(rest, phrase).is_some());
+        let determined = rest.get(1).is_some_and(|word| is(DETERMINERS, word));
+        let is_noun = is(VERBS_LIKE_NOUNS, &rest[0]) && !determined
+            || NOUNS_LIKE_VERBS.iter().any(|phrase| phrase_length(rest, phrase).is_some());
         // `GET` is a method.
         let is_method = rest[0].len() > 1 && rest[0].chars().all(char::is_uppercase);
         if length == rest.len() || is_noun || is_method {
@@ -130,9 +137,11 @@ fn with_common_phrases(words: &[String]) -> Vec<String> {
         };
         rest = &rest[length..];
     }
-    // `5 latest commits` are the `last 5 commits`.
-    if let Some(at) = common.windows(2).position(|two| is_number(&two[0]) && is("latest newest", &two[1])) {
-        common[at + 1] = std::mem::replace(&mut common[at], "last".to_owned());
+    // `5 latest commits` are the `last 5 commits`. Later numbers can be versions, as in `iOS 17 latest features`.
+    if words.first().is_some_and(|first| is_number(first))
+        && common.get(1).is_some_and(|second| is("latest newest", second))
+    {
+        common[1] = std::mem::replace(&mut common[0], "last".to_owned());
     }
     common
 }
@@ -191,16 +200,19 @@ fn predicate_first(words: &[String]) -> Vec<String> {
     if is(NEGATIONS, &after[0]) || is_number(&after[0]) || !(predicate.relative || one_subject) {
         return unchanged();
     }
-    if after[0] == "there" {
+    if predicate.present && after[0] == "there" {
         return [head, subject, &after[1..]].concat();
     }
     let adjective = predicate.present && !is_preposition(0) && (after.len() == 1 || is_preposition(1));
     let participle = after[0].ends_with("ed") || is(IRREGULAR_PARTICIPLES, &after[0]);
+    // Without its verb, a participle is in the past before a date (`created in 2024`), else in the present.
+    let dated = after.get(1).is_some_and(|word| is("in on since until till before after during", word))
+        && after.get(2).is_some_and(|word| is_date(word));
     match (adjective && one_subject, is_preposition(0) && predicate.present || participle) {
         (true, participle) if after.len() == 1 || !participle => {
             [head, &after[..1], subject, &after[1..]].concat()
         }
-        (_, true) => [head, subject, after].concat(),
+        (_, true) if predicate.present != dated => [head, subject, after].concat(),
         _ => unchanged(),
     }
 }
