@@ -37,15 +37,15 @@ pub(crate) struct CondensedText {
     pub(crate) notes: Vec<String>,
 }
 
-/// Returns whether there is a model. Without the `models` grant there is none, as the preset intends.
-pub(crate) fn is_serving() -> bool {
-    models::which().is_ok_and(|serving| serving.llm.is_some())
+/// Returns the name of the model. Without the `models` grant there is none, as the preset intends.
+pub(crate) fn serving() -> Option<String> {
+    models::which().ok()?.llm
 }
 
 /// Condenses the document with the model. `None` if no model is available. The error is a short reason why there is no
 /// text.
 pub(crate) fn condense(request: &Request<'_>, document: &str) -> Result<Option<CondensedText>, String> {
-    if !is_serving() {
+    if serving().is_none() {
         return Ok(None);
     }
     write(request, document).map(Some)

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BudgetEncoding, Params, model,
-    shorten::{self, FittedDocument},
+    params::longest_fitting,
+    shorten::{self, FittedDocument, MIN_EXTRACT_TOKENS},
 };
 
 const MAX_HITS: u32 = 4;
@@ -24,11 +25,11 @@ const SEAM_TOKENS: u32 = 1;
 /// Tokens reserved for notes about a model's text.
 const MODEL_NOTE_TOKENS: u32 = 56;
 
-/// Tokens reserved for the notes below a guide.
-const NOTE_TOKENS: u32 = 48;
+/// The lists of a reply without a document end at this fraction of the budget.
+const MAX_LIST_SHARE: u32 = 2;
 
-/// Lengths to which the source in the first line is cut until it fits.
-const SOURCE_CHARS: [usize; 4] = [400, 160, 80, 40];
+/// Lengths to which the texts in the first line are cut until it fits.
+const FIRST_LINE_CHARS: [usize; 6] = [400, 160, 80, 40, 20, 10];
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -129,12 +130,22 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         found.was_compressed = true;
         found.original_token_count = Some(whole);
         found.notes.insert(0, shorten::OFF_TOPIC.to_owned());
-        let notes = if params.use_llm && model::is_serving() { MODEL_NOTE_TOKENS } else { 0 };
+        let model = params.use_llm.then(model::serving).flatten();
+        let notes = if model.is_some() { MODEL_NOTE_TOKENS } else { 0 };
+        found.method = model.unwrap_or_else(|| shorten::EXTRACTIVE.to_owned());
         let reserved = params.count(&head(call, &found, &document, max_head)?)? + SEAM_TOKENS + notes;
         found.notes.remove(0);
+        let budget = params.budget().saturating_sub(reserved);
+        if budget < MIN_EXTRACT_TOKENS {
+            let least = reserved + MIN_EXTRACT_TOKENS;
+            let most = params.budget();
+            let fault =
+                format!("the preset's budget_tokens is {most}, but this document needs at least {least}");
+            return Err(Fault::denied(fault).hint("Raise budget_tokens in the preset."));
+        }
         let request = shorten::Request {
             params,
-            budget: params.budget().saturating_sub(reserved),
+            budget,
             query: &args.query,
             context: args.context.as_deref().unwrap_or_default(),
             time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(started)),
@@ -160,28 +171,31 @@ fn others(result: &SearchResult) -> Vec<String> {
     others.map(|hit| one_line(&hit.path, 300)).collect()
 }
 
-/// Builds the block before the document: source, size and method, then how to read omitted lines, notes and other
-/// documents, as many of them as fit `max_tokens`. The structured data has all of them.
+/// Builds the block before the document: source, size and method, cut to fit `max_tokens` if possible, then how to read
+/// omitted lines, notes and other documents, as many of them as fit. The structured data has all of them.
 fn head(
     call: &Call<Params>,
     found: &RetrievedDocument,
     document: &Document,
     max_tokens: u32,
 ) -> Result<String, Fault> {
-    let made = document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, 40)));
     let unit = call.params.unit();
-    let size = match found.original_token_count {
-        None => format!("whole, {} tokens ({unit})", found.token_count),
-        Some(original) => {
-            let method = one_line(&found.method, 60);
-            format!("{original} tokens shortened to {} ({unit}; {method})", found.token_count)
-        }
+    let facts = |most: usize| {
+        let made =
+            document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, most.min(40))));
+        let size = match found.original_token_count {
+            None => format!("whole, {} tokens ({unit})", found.token_count),
+            Some(original) => {
+                let method = one_line(&found.method, most.min(60));
+                format!("{original} tokens shortened to {} ({unit}; {method})", found.token_count)
+            }
+        };
+        format!("{size}{}. Fit: {}.", made.unwrap_or_default(), found.fit)
     };
-    let facts = format!("{size}{}. Fit: {}.", made.unwrap_or_default(), found.fit);
     let fits = |text: &str| Ok::<_, Fault>(call.params.count(text)? <= max_tokens);
     let mut out = String::new();
-    for most in SOURCE_CHARS {
-        out = format!("{}: {facts}", code(&one_line(&found.sources.concat(), most)));
+    for most in FIRST_LINE_CHARS {
+        out = format!("{}: {}", code(&one_line(&found.sources.concat(), most)), facts(most));
         if fits(&out)? {
             break;
         }
@@ -213,40 +227,55 @@ fn no_results(
     let all = documents::repositories(true)?;
     let this = all.iter().find(|r| r.name.eq_ignore_ascii_case(repository.trim()));
     let guide = this.and_then(|repository| repository.navigation_guide.as_deref()).unwrap_or_default();
-    let mut content = format!(
-        "No document of {} answers: \"{}\"\n\nTry:\n",
-        code(&one_line(repository, 100)),
-        gatehouse_wiki::shorten(&one_line(query, 400), 300)
-    );
-    let nearest: Vec<String> = result.hits.iter().map(|hit| code(&one_line(&hit.path, 300))).collect();
-    if !nearest.is_empty() {
-        content += &format!("- The nearest documents (none fits): {}\n", nearest.join(", "));
+    let budget = call.params.budget();
+    let fits = |text: &str, max_tokens: u32| Ok::<_, Fault>(call.params.count(text)? <= max_tokens);
+    let mut content = String::new();
+    for most in FIRST_LINE_CHARS {
+        content = format!(
+            "No document of {} answers: \"{}\"\n\nTry:\n- Terms from the guide below, or fewer and broader terms\n\
+            - The other search_type\n",
+            code(&one_line(repository, most.min(100))),
+            one_line(query, most.min(300))
+        );
+        if fits(&content, budget / MAX_HEAD_SHARE)? {
+            break;
+        }
     }
-    content += "- Terms from the guide below, or fewer and broader terms\n- The other search_type\n";
+    if let Some(tool) = context::exposed_name("search_knowledge") {
+        content += &format!("- `{tool}` for the knowledge graph\n");
+    }
+    let nearest: Vec<String> = result.hits.iter().map(|hit| code(&one_line(&hit.path, 300))).collect();
     let others: Vec<String> = all
         .iter()
         .filter(|other| this.is_none_or(|this| this.name != other.name))
         .map(|other| code(&one_line(&other.name, 100)))
         .take(10)
         .collect();
-    if !others.is_empty() {
-        content += &format!("- Another repository: {}\n", others.join(", "));
-    }
-    if let Some(tool) = context::exposed_name("search_knowledge") {
-        content += &format!("- `{tool}` for the knowledge graph\n");
-    }
-    let mut notes = notes(result);
-    if guide.trim().is_empty() {
-        notes.push("This repository has no navigation guide yet.".into());
-    } else {
-        let with_guide = format!("{content}\n{}\n", guide.trim());
-        if call.params.count(&with_guide)? + NOTE_TOKENS <= call.params.budget() {
-            content = with_guide;
-        } else {
-            notes.push("The guide exceeds the budget; list_repositories_with_navigation returns it.".into());
+    for (label, names) in [("The nearest documents (none fits)", nearest), ("Another repository", others)] {
+        let longer = |count: usize| format!("{content}- {label}: {}\n", names[..count].join(", "));
+        let count = longest_fitting(names.len(), |count| fits(&longer(count), budget / MAX_LIST_SHARE))?;
+        if count > 0 {
+            content = longer(count);
         }
     }
-    content += &notes.iter().map(|note| format!("\n{note}\n")).collect::<String>();
+    let mut notes = notes(result);
+    let paragraphs = |notes: &[String]| notes.iter().map(|note| format!("\n{note}\n")).collect::<String>();
+    let with_guide = format!("{content}\n{}\n{}", guide.trim(), paragraphs(&notes));
+    if !guide.trim().is_empty() && fits(&with_guide, budget)? {
+        content = with_guide;
+    } else {
+        let missing = match guide.trim() {
+            "" => "This repository has no navigation guide yet.",
+            _ => "The guide exceeds the budget; list_repositories_with_navigation returns it.",
+        };
+        notes.insert(0, missing.to_owned());
+        for note in &notes {
+            let longer = format!("{content}\n{note}\n");
+            if fits(&longer, budget)? {
+                content = longer;
+            }
+        }
+    }
     let found = RetrievedDocument {
         token_count: call.params.count(&content)?,
         content,

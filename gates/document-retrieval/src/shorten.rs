@@ -11,7 +11,14 @@ const MAX_CORRECTIONS: u32 = 6;
 
 const VERBATIM_SEPARATOR: &str = "\n\n---\nFrom the document itself:\n\n";
 
-const MIN_EXTRACT_TOKENS: u32 = 96;
+/// Minimum tokens to quote after a model's text.
+const MIN_FILLER_TOKENS: u32 = 96;
+
+/// Minimum budget of the extractor.
+pub(crate) const MIN_EXTRACT_TOKENS: u32 = 64;
+
+/// Name of the method without a model.
+pub(crate) const EXTRACTIVE: &str = "extractive";
 
 pub(crate) const OFF_TOPIC: &str = "Nothing in the document answers the query; these are its central parts.";
 
@@ -53,7 +60,7 @@ pub(crate) fn shorten_document(request: &Request<'_>, document: &str) -> Result<
     }
     let (text, tokens, off_topic) = extract(request, document, budget)?;
     notes.extend(off_topic);
-    Ok(FittedDocument { text, tokens, method: "extractive".into(), notes })
+    Ok(FittedDocument { text, tokens, method: EXTRACTIVE.into(), notes })
 }
 
 /// Fills the budget that the model left with text from the document.
@@ -67,7 +74,7 @@ fn with_extract(
     let mut tokens = request.params.count(&text)?;
     let mut notes = written.notes;
     let rest = budget.saturating_sub(tokens + request.params.count(VERBATIM_SEPARATOR)?);
-    if tokens * 100 < budget * MIN_USED_PERCENT && rest >= MIN_EXTRACT_TOKENS {
+    if tokens * 100 < budget * MIN_USED_PERCENT && rest >= MIN_FILLER_TOKENS {
         notes.push(format!(
             "The model wrote {tokens} tokens, which were checked against the document; the rest is quoted from it."
         ));
@@ -107,6 +114,7 @@ fn extract(
     }
     let (text, tokens) = best.ok_or_else(|| {
         Fault::internal(format!("the extractor found no part of the document that fits in {budget} tokens"))
+            .hint("Raise budget_tokens in the preset.")
     })?;
     Ok((text, tokens, off_topic.then(|| OFF_TOPIC.to_owned())))
 }

@@ -131,3 +131,93 @@ fn names_of_documents_do_not_write_the_reply() {
     let text = call(host, TOOL, question()).unwrap().text();
     assert!(text.contains("Other documents: `` x` # Forged ``") && text.lines().count() == 3, "{text}");
 }
+
+/// Counts each byte of a character that is not ASCII as a token, as vocabularies do for rare ones.
+fn tokens(text: &str) -> usize {
+    words(text) + text.bytes().filter(|byte| !byte.is_ascii()).count()
+}
+
+/// Returns a host whose extractor refuses budgets that are too small, as the real one does.
+fn strict_host(path: &str) -> Fake {
+    let path = path.to_owned();
+    host(&"word ".repeat(5_000))
+        .find(move |_, _, _, _| Ok(found(vec![hit(&path, Fit::Good)])))
+        .extract(|_, _, budget| {
+            if budget < 64 {
+                return Err(Fault::invalid("too small"));
+            }
+            let text = "word ".repeat(budget as usize);
+            Ok(ExtractResult { text, tokens_in: 5_000, tokens_out: budget, shortened: true, fit: None })
+        })
+        .count(|text| Ok(tokens(text) as u32))
+}
+
+#[test]
+fn a_long_path_leaves_room_for_the_document_in_a_small_budget() {
+    let path = "𠮷".repeat(40);
+    let params = "{\"budget_tokens\":256}";
+    for model in [None, Some("提供商/一个名字很长的语言模型")] {
+        let host =
+            strict_host(&path).serving(model, None, "local/test").complete(|_, _| Err(Fault::denied("no")));
+        let reply = call_with(host, TOOL, question(), params).unwrap();
+        let all = tokens(&reply.text());
+        assert!((150..=256).contains(&all), "{all}: {}", reply.text());
+        let data = data(TOOL, &reply);
+        assert_eq!(
+            (&data["method"], data["sources"][0].as_str()),
+            (&json!("extractive"), Some(&*format!("manual/{path}")))
+        );
+    }
+    // The method of the final line is longer than that of a whole document.
+    let host = strict_host(&path).serving(Some("提供商/语言模型"), None, "local/test").complete(|_, _| {
+        Ok(gatehouse_sdk::models::Completion::new("提供商/一个名字很长的语言模型", "word ".repeat(60)))
+    });
+    let reply = call_with(host, TOOL, question(), params).unwrap();
+    assert!(tokens(&reply.text()) <= 256, "{}", reply.text());
+    assert_eq!(data(TOOL, &reply)["method"], "提供商/一个名字很长的语言模型");
+}
+
+#[test]
+fn a_budget_without_room_for_the_document_is_a_fault_that_names_the_minimum() {
+    let host = strict_host(&"𠮷".repeat(40)).count(|text| Ok(tokens(text) as u32 * 10));
+    let fault = call_with(host, TOOL, question(), "{\"budget_tokens\":256}").unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Denied);
+    let (_, least) =
+        fault.message.split_once("budget_tokens is 256, but this document needs at least ").unwrap();
+    assert!(least.parse::<u32>().unwrap() > 256, "{least}");
+}
+
+#[test]
+fn an_empty_result_stays_within_the_budget() {
+    let mut query = question();
+    for (text, guide) in [("calibrate", "Short."), ("字 ", "字 "), ("a b ", "a b ")] {
+        for times in [1, 20, 100] {
+            query["query"] = text.repeat(times).into();
+            let (long, guide) = (text.repeat(times), guide.repeat(times));
+            let shown = guide.clone();
+            let host = host("a")
+                .repositories(move |_| {
+                    let mut all: Vec<_> = (0..20).map(|at| repository(&format!("{at} {long}"))).collect();
+                    all.push(Repository { navigation_guide: Some(guide.clone()), ..repository("manual") });
+                    Ok(all)
+                })
+                .find(move |_, query, _, _| {
+                    Ok(SearchResult {
+                        hits: vec![hit(query, Fit::Nothing); 4],
+                        unmatched_terms: vec![query.to_owned(); 20],
+                        note: Some(query.repeat(9)),
+                    })
+                })
+                .count(|text| Ok(tokens(text) as u32));
+            let reply = call_with(host, TOOL, query.clone(), "{\"budget_tokens\":256}").unwrap();
+            let text = reply.text();
+            assert!(tokens(&text) <= 256, "{}: {text}", tokens(&text));
+            assert!(
+                text.starts_with("No document of `manual` answers: \"")
+                    && text.contains("\n- The other search_type\n")
+            );
+            assert_eq!(data(TOOL, &reply)["token_count"], tokens(&text));
+            assert!(text.contains("The guide exceeds the budget") || text.contains(shown.trim()), "{text}");
+        }
+    }
+}
