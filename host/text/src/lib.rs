@@ -9,6 +9,7 @@ mod compact;
 mod digest;
 mod embed;
 mod extract;
+mod fnv;
 mod layout;
 mod tokens;
 

@@ -8,6 +8,7 @@ use super::{
     lines::{MAX_LINE_BYTES, numbered},
     timestamp,
 };
+use crate::fnv::{self, fnv1a};
 
 pub(super) const MAX_TEMPLATE_WORDS: usize = 40;
 
@@ -73,12 +74,10 @@ impl WordFrequencies {
     }
 }
 
-/// Returns the bucket of a word in each table: FNV-1a (Fowler, Noll, Vo), and its bits mixed again (Stafford's variant
+/// Returns the bucket of a word in each table: FNV-1a, and its bits mixed again (Stafford's variant
 /// 13 of MurmurHash3's finalizer). Both are the same on every machine.
 fn buckets(word: &str) -> [usize; 2] {
-    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv1a(fnv::START, word.as_bytes());
     let mixed = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     [(hash ^ (hash >> 32)) as usize % BUCKETS, (mixed ^ (mixed >> 31)) as usize % BUCKETS]

@@ -85,32 +85,52 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
     if wanted.is_empty() {
         return Vec::new();
     }
-    let mut found = Vec::new();
-    let mut seen = vec![0_u32; wanted.len()];
-    let mut lower = String::new();
-    let mut lines = 0_u32;
-    for (number, line) in numbered(text) {
-        lines += 1;
-        lower.clear();
-        lower.extend(line.chars().flat_map(char::to_lowercase));
-        let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
-        let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
-        if mask == 0 {
-            continue;
-        }
-        seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
-        found.push((mask, number, line));
-    }
+    let LinesByWords { found, seen, lines } = LinesByWords::from_text(text, &wanted);
     let weight = |at: usize| f64::from(1 + lines / seen[at].max(1)).ln();
     let score = |mask: u32| (0..wanted.len()).filter(|at| mask >> at & 1 == 1).map(weight).sum::<f64>();
-    let best = found.iter().map(|(mask, ..)| score(*mask)).fold(0.0, f64::max);
-    found.retain(|(mask, ..)| score(*mask) * 3.0 >= best * 2.0);
-    found.sort_by(|a, b| score(b.0).total_cmp(&score(a.0)).then(a.1.cmp(&b.1)));
+    let mut scored: Vec<_> = found.into_iter().map(|(mask, lines)| (score(mask), lines)).collect();
+    let best = scored.iter().map(|(score, _)| *score).fold(0.0, f64::max);
+    scored.retain(|(score, _)| score * 3.0 >= best * 2.0);
+    let mut found: Vec<_> =
+        scored.iter().flat_map(|(score, lines)| lines.iter().map(move |line| (*score, *line))).collect();
+    found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.0.cmp(&y.0)));
     found.truncate(MAX_MATCHES);
     found
         .into_iter()
-        .map(|(_, number, line)| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS)))
+        .map(|(_, (number, line))| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS)))
         .collect()
+}
+
+struct LinesByWords<'a> {
+    /// The first lines with each set of words, and their numbers. [`MAX_QUERY_WORDS`] limits the number of sets.
+    found: HashMap<u32, Vec<(usize, &'a str)>>,
+    /// Number of lines with each word, and of all lines.
+    seen: Vec<u32>,
+    lines: u32,
+}
+
+impl<'a> LinesByWords<'a> {
+    fn from_text(text: &'a str, wanted: &[String]) -> Self {
+        let mut by_words = Self { found: HashMap::new(), seen: vec![0; wanted.len()], lines: 0 };
+        let mut lower = String::new();
+        for (number, line) in numbered(text) {
+            by_words.lines += 1;
+            lower.clear();
+            lower.extend(line.chars().flat_map(char::to_lowercase));
+            let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
+            let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
+            if mask == 0 {
+                continue;
+            }
+            by_words.seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
+            let found = by_words.found.entry(mask).or_default();
+            // A score depends only on the words, so later lines are not shown.
+            if found.len() < MAX_MATCHES {
+                found.push((number, line));
+            }
+        }
+        by_words
+    }
 }
 
 /// Returns the search words of a query: stems, and parts such as paths that are more than one word.
@@ -202,6 +222,23 @@ mod tests {
         let text = "job 1 done\njob 2 done\njob 3 failed: disk full\njob 4 done\n";
         assert_eq!(matching(text, "Which job has failed?"), ["3: job 3 failed: disk full"]);
         assert_eq!(matching(text, "how many are there?"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn few_lines_with_the_same_words_are_kept() {
+        let text = format!("{}ab cd\nab ef\nef\n", "ab\ncd\n".repeat(100_000));
+        let wanted = words("ab cd ef");
+        let by_words = LinesByWords::from_text(&text, &wanted);
+        let kept: Vec<usize> = by_words.found.values().map(Vec::len).collect();
+        assert_eq!((kept.len(), kept.iter().sum::<usize>()), (5, 2 * MAX_MATCHES + 3));
+        assert_eq!((by_words.seen, by_words.lines), (vec![100_002, 100_001, 2], 200_003));
+        assert_eq!(matching(&text, "ab cd ef"), ["200002: ab ef", "200003: ef"]);
+        let first: Vec<String> = (0..MAX_MATCHES).map(|n| format!("{}: ab", 2 * n + 1)).collect();
+        assert_eq!(matching(&text, "ab"), first);
+        // Words that are as frequent weigh the same, so their lines alternate.
+        let even: Vec<String> =
+            (0..MAX_MATCHES).map(|n| format!("{}: {}", n + 1, ["ab", "cd"][n % 2])).collect();
+        assert_eq!(matching(&"ab\ncd\n".repeat(1_000), "ab cd"), even);
     }
 
     #[test]

@@ -114,6 +114,10 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         if severity::counts_failures(line) {
             form.insert_str(0, COUNTED_FAILURE);
         }
+        let is_step = |known: &LineTemplate| known.times > MAX_OUTCOMES;
+        if form.matches(' ').count() < MIN_STEP_WORDS || !forms.get(&form).is_some_and(is_step) {
+            outcomes.candidate(number, line);
+        }
         if forms.len() >= MAX_TEMPLATES && !forms.contains_key(&form) {
             other_forms += 1;
             continue;
@@ -123,10 +127,6 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
             && line.trim_start().starts_with("-->")
         {
             failure.add_place(number, line);
-        }
-        let is_step = |known: &LineTemplate| known.times > MAX_OUTCOMES;
-        if form.matches(' ').count() < MIN_STEP_WORDS || !forms.get(&form).is_some_and(is_step) {
-            outcomes.candidate(number, line);
         }
         let template = forms.entry(form.clone()).or_insert_with(|| LineTemplate::new(level, line));
         template.add(number, line, &changing);
@@ -185,4 +185,24 @@ fn worst(failures: &[(String, LineTemplate)]) -> Option<String> {
     let (number, first) = failures.first()?.1.examples.first()?;
     let lines: usize = failures.iter().map(|(_, form)| form.times).sum();
     Some(format!("{lines} lines report failures; line {number}: {first}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_after_very_many_templates_is_found() {
+        let letter = |n: usize| char::from_u32('一' as u32 + n as u32).unwrap_or_default();
+        let many: String =
+            (0..70 * 70).map(|n| format!("a{} b{}\n", letter(n / 70), letter(n % 70))).collect();
+        let text = format!("{many}1 failed, 204 passed in 48.31s\n{}", "bye\n".repeat(200));
+        let sections = sections(&text, "", 1_000);
+        assert!(
+            sections
+                .iter()
+                .any(|section| section.lines.iter().any(|line| line.ends_with("of other templates")))
+        );
+        assert_eq!(sections[0].lines[0], "line 4901: 1 failed, 204 passed in 48.31s");
+    }
 }

@@ -4,9 +4,10 @@
 //! texts, a number beyond all others, a new key, or a word of the query. Counts in a digest are then about the rows that
 //! were read, which it says.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use super::measure;
+use crate::fnv::{self, fnv1a};
 
 /// Maximum nodes of a document that is read whole, about 110 MB.
 pub(super) const MAX_NODES: usize = 4_000_000;
@@ -37,6 +38,9 @@ pub(super) struct RowSampler {
     columns: HashMap<u64, ColumnMemory>,
     words: Vec<String>,
     matches: usize,
+    /// The number of bytes searched for the words, and where the last word in them starts.
+    searched: usize,
+    last_match: Option<usize>,
     /// The last node with an unusual value.
     unusual: Option<usize>,
     /// Rows that were not read.
@@ -97,19 +101,32 @@ impl RowSampler {
         }
     }
 
-    /// Returns whether to read a row that has ended: its index, its first node and its text. It has all later nodes.
-    pub(super) fn keeps(&mut self, index: usize, first: usize, row: &[u8]) -> bool {
+    /// Returns whether to read a row that has ended: its index, its first node and its place in the text. It has all
+    /// later nodes. Rows may contain each other, and each ends after those before it.
+    pub(super) fn keeps(&mut self, index: usize, first: usize, text: &[u8], row: Range<usize>) -> bool {
         let unusual = self.unusual.is_some_and(|node| node >= first);
         if index < FIRST_ROWS || unusual || is_sampled(index, self.step) {
             return true;
         }
-        let has = |word: &String| row.windows(word.len()).any(|part| part == word.as_bytes());
-        if self.matches < MAX_MATCHES && self.words.iter().any(has) {
-            self.matches += 1;
-            return true;
+        if self.matches < MAX_MATCHES {
+            self.search(&text[..row.end]);
+            if self.last_match.is_some_and(|at| at >= row.start) {
+                self.matches += 1;
+                return true;
+            }
         }
         self.left_out += 1;
         false
+    }
+
+    /// Searches a text for the words, from where the last search ended, so that nested rows are searched once.
+    fn search(&mut self, text: &[u8]) {
+        for word in &self.words {
+            let from = self.searched.saturating_sub(word.len() - 1);
+            let last = text[from..].windows(word.len()).rposition(|part| part == word.as_bytes());
+            self.last_match = self.last_match.max(last.map(|at| from + at));
+        }
+        self.searched = text.len();
     }
 
     /// Returns a sentence about the rows that were not read, or nothing.
@@ -130,21 +147,21 @@ fn is_sampled(index: usize, step: usize) -> bool {
     (hash(0, &index.to_le_bytes()) >> 20).is_multiple_of(step as u64)
 }
 
-/// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, continued from a hash or 0.
+/// Returns the hash of the bytes, continued from a hash or 0.
 pub(super) fn hash(before: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(before ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    fnv1a(before ^ fnv::START, bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
     fn unusual_rows_are_read() {
         let mut sampler = RowSampler::new(40_000_000, "what about order-77123 now");
-        let mut kept = Vec::new();
+        let (mut kept, mut text) = (Vec::new(), String::new());
         for row in 0..100_000 {
             let state = if row == 51_111 { "quarantined" } else { ["open", "paid"][row % 2] };
             sampler.note(1, state, row);
@@ -153,7 +170,9 @@ mod tests {
             if row == 70_001 {
                 sampler.note(4, "x", row);
             }
-            if sampler.keeps(row, row, format!("order-{row} {state}").as_bytes()) {
+            let start = text.len();
+            let _ = write!(text, "order-{row} {state}");
+            if sampler.keeps(row, row, text.as_bytes(), start..text.len()) {
                 kept.push(row);
             }
         }
@@ -162,5 +181,25 @@ mod tests {
         }
         assert!(kept.len() < 7_000 && kept.len() + sampler.left_out == 100_000, "{}", kept.len());
         assert!(kept.len() > 5_000 && sampler.note_text().contains("one of 20 further ones"));
+    }
+
+    #[test]
+    fn a_word_in_a_nested_row_is_in_those_around_it() {
+        let text = b"order-1 [a order-77123 b] order-2";
+        let mut sampler = RowSampler::new(usize::MAX, "order-77123");
+        // None of these is in the even sample.
+        let mut keeps = |row| sampler.keeps(FIRST_ROWS, 0, text, row);
+        let found = [0..7, 9..10, 11..17, 11..22, 23..24, 8..25, 26..33, 0..33].map(&mut keeps);
+        assert_eq!(found, [false, false, false, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn nested_rows_are_searched_once() {
+        let text = vec![b'['; 2_000_000];
+        let mut sampler = RowSampler::new(usize::MAX, "order-77123");
+        for end in text.len() / 2..text.len() {
+            assert!(!sampler.keeps(FIRST_ROWS, 0, &text, text.len() - end..end));
+        }
+        assert_eq!(sampler.left_out, text.len() / 2);
     }
 }

@@ -168,7 +168,7 @@ impl<'a> JsonScanner<'a> {
         let index = self.nodes[container as usize].len;
         self.nodes[container as usize].len += 1;
         if let (Some(sampler), Some(node)) = (&mut self.sampler, self.nodes.get(first))
-            && !sampler.keeps(index as usize, first, &self.bytes[node.start as usize..self.at])
+            && !sampler.keeps(index as usize, first, self.bytes, node.start as usize..self.at)
         {
             self.nodes.truncate(first);
         }

@@ -6,19 +6,21 @@
 
 mod cells;
 
+use std::ops::ControlFlow;
+
 use super::{
     document::{NodeBuilder, NodeIndex, NodeKind, ParsedDocument},
     kind::TextSample,
     measure,
-    row_sampler::{self, RowSampler},
+    row_sampler::{MAX_NODES, RowSampler},
 };
 use cells::{CellRange, TableFormat};
 
-/// Maximum bytes of a table that is read whole. It can have as many nodes.
-const MAX_WHOLE_BYTES: usize = 2 * row_sampler::MAX_NODES;
-
 const MAX_SAMPLE_RECORDS: usize = 200;
 const MIN_RECORDS: usize = 3;
+
+/// Rows of a large text after which it is no table if too many of them are broken.
+const JUDGED_ROWS: usize = 4_096;
 
 const MAX_HEADER_CELL_BYTES: usize = 64;
 
@@ -27,12 +29,14 @@ const MAX_COLUMNS: usize = 256;
 /// Reads a text as rows, only some of them if it is very large. `None` if it is not a table.
 pub(super) fn read<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
     let format = TableFormat::ALL.into_iter().find(|format| fits(*format, sample))?;
-    let mut builder = TableBuilder::new(text);
-    if text.len() > MAX_WHOLE_BYTES {
-        // At least two bytes for each node.
-        builder.sampler = Some(RowSampler::new(text.len() / 2, query));
+    let mut builder = TableBuilder::new(text, None);
+    let end = builder.records(format);
+    if builder.is_full() {
+        let nodes = MAX_NODES.saturating_mul(text.len()) / end.max(1);
+        drop(builder);
+        builder = TableBuilder::new(text, Some(RowSampler::new(nodes, query)));
+        builder.records(format);
     }
-    format.records(text, |record, cells| builder.record(format, record, cells));
     builder.finish()
 }
 
@@ -49,6 +53,7 @@ fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
         if widths.len() < MAX_SAMPLE_RECORDS {
             widths.push(format.width(cells.len(), widths.first().copied()));
         }
+        ControlFlow::Continue(())
     });
     // The sample may cut off the last record.
     if sample.cut {
@@ -99,10 +104,33 @@ struct TableBuilder<'a> {
 }
 
 impl<'a> TableBuilder<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, sampler: Option<RowSampler>) -> Self {
         let mut tree = NodeBuilder::default();
         tree.push(NodeKind::Array, 0..text.len(), 0, 0);
-        Self { text, tree, names: None, width: 0, rows: 0, broken: 0, sampler: None }
+        Self { text, tree, names: None, width: 0, rows: 0, broken: 0, sampler }
+    }
+
+    /// Reads the records, without a sampler only until there are [`MAX_NODES`]. Returns the end of the last one.
+    fn records(&mut self, format: TableFormat) -> usize {
+        let mut end = 0;
+        format.records(self.text, |record, cells| {
+            end = record.end;
+            self.record(format, record, cells);
+            let full = self.sampler.is_none() && self.is_full();
+            match full || (self.rows >= JUDGED_ROWS && self.is_broken()) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        end
+    }
+
+    fn is_full(&self) -> bool {
+        self.tree.nodes.len() >= MAX_NODES
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken * 10 > self.rows
     }
 
     fn record(&mut self, format: TableFormat, record: CellRange, cells: &[CellRange]) {
@@ -125,7 +153,9 @@ impl<'a> TableBuilder<'a> {
             let row = self.tree.push(kind, record.clone(), 0, self.rows);
             self.cells(row, &names, format.merged(cells, self.width, record.end));
         } else {
-            self.tree.push(NodeKind::String, record, 0, self.rows);
+            if !self.is_full() {
+                self.tree.push(NodeKind::String, record, 0, self.rows);
+            }
             self.broken += 1;
         }
         self.rows += 1;
@@ -135,10 +165,15 @@ impl<'a> TableBuilder<'a> {
     fn samples(&mut self, record: &CellRange, cells: &[CellRange]) -> bool {
         let Some(sampler) = &mut self.sampler else { return true };
         let first = self.tree.nodes.len();
+        // The end of a table may have far more cells than the estimate from its beginning.
+        if first >= MAX_NODES {
+            sampler.left_out += 1;
+            return false;
+        }
         for (column, cell) in (0..).zip(cells) {
             sampler.note(column, &self.text[cell.clone()], first);
         }
-        sampler.keeps(self.rows, first, &self.text.as_bytes()[record.clone()])
+        sampler.keeps(self.rows, first, self.text.as_bytes(), record.clone())
     }
 
     fn cells(&mut self, row: NodeIndex, names: &[CellRange], cells: Vec<CellRange>) {
@@ -165,7 +200,7 @@ impl<'a> TableBuilder<'a> {
 
     fn finish(mut self) -> Option<ParsedDocument<'a>> {
         self.tree.close(ParsedDocument::ROOT, self.rows);
-        if self.rows + 1 < MIN_RECORDS || self.broken * 10 > self.rows {
+        if self.rows + 1 < MIN_RECORDS || self.is_broken() {
             return None;
         }
         let without_header = self.names.is_some_and(|names| names.is_empty());
@@ -223,6 +258,25 @@ mod tests {
     fn quotes_hold_commas_lines_and_quotes() {
         let text = "a,b\n\"x, y\",\"line\nline\"\n1,\"say \"\"so\"\"\"\n2,3\n";
         assert_eq!(rows(text).unwrap()[..2], ["a=x, y b=line\nline", "a=1 b=say \"\"so\"\""]);
+    }
+
+    #[test]
+    fn a_table_of_few_nodes_is_read_whole() {
+        let row = format!("{},7\n", "long text ".repeat(1_000));
+        let text = format!("a,b\n{}", row.repeat(900));
+        assert!(text.len() > 2 * MAX_NODES);
+        let table = read(&text, "", &TextSample::from_text(&text)).unwrap();
+        assert!(!table.sampled && table.children(ParsedDocument::ROOT).count() == 900);
+    }
+
+    #[test]
+    fn many_broken_lines_end_the_reading() {
+        let text = format!("a,b\n{}{}", "1,2\n".repeat(200), "x\n".repeat(1_000_000));
+        let sample = TextSample { text: &text[..800], ..TextSample::from_text(&text) };
+        assert!(fits(TableFormat::Separated(b','), &sample) && read(&text, "", &sample).is_none());
+        let mut builder = TableBuilder::new(&text, None);
+        assert!(builder.records(TableFormat::Separated(b',')) < 10_000);
+        assert_eq!((builder.rows, builder.broken), (JUDGED_ROWS, JUDGED_ROWS - 200));
     }
 
     #[test]

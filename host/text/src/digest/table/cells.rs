@@ -1,6 +1,6 @@
 //! Formats of tables, and the positions of their cells.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Byte range of a cell, without surrounding whitespace.
 pub(super) type CellRange = Range<usize>;
@@ -58,8 +58,12 @@ impl TableFormat {
         cells
     }
 
-    /// Calls `give` with each record, without its line end, and its cells. Skips blank lines.
-    pub(super) fn records(self, text: &str, mut give: impl FnMut(CellRange, &[CellRange])) {
+    /// Calls `give` with each record, without its line end, and its cells, until it breaks. Skips blank lines.
+    pub(super) fn records(
+        self,
+        text: &str,
+        mut give: impl FnMut(CellRange, &[CellRange]) -> ControlFlow<()>,
+    ) {
         if let Self::Separated(separator) = self {
             return separated(text, separator, give);
         }
@@ -86,8 +90,8 @@ impl TableFormat {
             {
                 return;
             }
-            if self != Self::Markdown || !dashes {
-                give(record, &cells);
+            if (self != Self::Markdown || !dashes) && give(record, &cells).is_break() {
+                return;
             }
         }
     }
@@ -145,7 +149,7 @@ fn trimmed(text: &str, cell: CellRange) -> CellRange {
 }
 
 /// Reads separated records by RFC 4180.
-fn separated(text: &str, separator: u8, mut give: impl FnMut(CellRange, &[CellRange])) {
+fn separated(text: &str, separator: u8, mut give: impl FnMut(CellRange, &[CellRange]) -> ControlFlow<()>) {
     let bytes = text.as_bytes();
     let mut cells: Vec<CellRange> = Vec::new();
     let (mut record, mut at) = (0, 0);
@@ -173,8 +177,8 @@ fn separated(text: &str, separator: u8, mut give: impl FnMut(CellRange, &[CellRa
             at += 1;
             continue;
         }
-        if end > record {
-            give(record..end, &cells);
+        if end > record && give(record..end, &cells).is_break() {
+            return;
         }
         cells.clear();
         at += 1;
