@@ -16,7 +16,7 @@ use super::in_flight::InFlightRequests;
 use crate::peer_requests::answered_request;
 
 /// Maximum wait of the first request for the preset. If it is ready by then, the reply describes it completely.
-const MAX_PRESET_WAIT: Duration = Duration::from_millis(200);
+const MAX_PRESET_WAIT: Duration = Duration::from_secs(1);
 
 /// Maximum queued messages. More are not read until these are forwarded.
 const MAX_HELD_MESSAGES: usize = 64;
