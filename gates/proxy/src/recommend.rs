@@ -18,7 +18,7 @@ use crate::{
     metrics,
     params::SearchMode,
     reply_format,
-    search::{Twin, TwinGroup, Verdict, group_twins, rank, with_server, with_twins},
+    search::{Twin, TwinGroup, by_fit, group_twins, rank, with_server, with_twins},
 };
 
 const MAX_RECOMMENDATIONS: u32 = 20;
@@ -107,14 +107,12 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let fit = |candidate: &RecommendCandidate| {
         if candidate.reason.is_some() { Fit::Good } else { candidate.hit.fit }
     };
-    let verdict = Verdict::new(candidates.iter().map(fit));
-    let mut lines = vec![verdict.heading(candidates.is_empty()).to_owned()];
-    lines.extend(candidates.iter().map(|candidate| {
+    let mut lines = by_fit(candidates.iter().map(|candidate| {
         let mut line = with_server(&candidate.hit.server, &candidate.hit.signature);
         if let Some(remark) = remark(candidate) {
             line += &format!(" [{remark}]");
         }
-        verdict.mark(with_twins(line, &candidate.twins), fit(candidate))
+        (with_twins(line, &candidate.twins), fit(candidate))
     }));
     lines.extend(related.iter().map(alternatives::related_line));
     if search_mode == "hybrid_fallback" {

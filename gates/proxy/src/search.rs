@@ -104,9 +104,7 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
         };
         with_twins(line, twins)
     };
-    let verdict = Verdict::new(hits.iter().map(|found| found.hit.fit));
-    let mut lines = vec![verdict.heading(hits.is_empty()).to_owned()];
-    lines.extend(hits.iter().map(|found| verdict.mark(line(found), found.hit.fit)));
+    let mut lines = by_fit(hits.iter().map(|found| (line(found), found.hit.fit)));
     if hits.is_empty() {
         lines.extend(reply_format::hint(LIST, |list| format!("{list} lists the servers.")));
     }
@@ -117,37 +115,28 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
     lines.join("\n")
 }
 
-/// The best fit of the hits, which begins a reply.
-#[derive(Clone, Copy)]
-pub(crate) struct Verdict(Option<Fit>);
-
-impl Verdict {
-    pub(crate) fn new(fits: impl Iterator<Item = Fit>) -> Self {
-        Self(fits.map(without_name).max_by_key(|fit| rank(*fit)))
-    }
-
-    pub(crate) fn heading(self, is_empty: bool) -> &'static str {
-        match self.0 {
-            Some(Fit::Names | Fit::Good) => "Fits:",
-            Some(Fit::Weak) => "May fit:",
-            _ if is_empty => "Nothing fits.",
-            _ => "Nothing fits. Nearest:",
+/// Returns the lines of tools below headings that say how they fit, best first. A heading costs fewer tokens than a mark
+/// on each line.
+pub(crate) fn by_fit(lines: impl IntoIterator<Item = (String, Fit)>) -> Vec<String> {
+    let mut lines: Vec<(String, Fit)> = lines.into_iter().collect();
+    lines.sort_by_key(|(_, fit)| std::cmp::Reverse(rank(*fit)));
+    let Some((_, best)) = lines.first() else { return vec!["Nothing fits.".into()] };
+    let nothing = if rank(*best) == 0 { "Nothing fits. Nearest:" } else { "Does not fit:" };
+    let mut all = Vec::new();
+    let mut heading = "";
+    for (line, fit) in lines {
+        let own = match fit {
+            Fit::Names | Fit::Good => "Fits:",
+            Fit::Weak => "May fit:",
+            Fit::Nothing => nothing,
+        };
+        if own != heading {
+            heading = own;
+            all.push(own.to_owned());
         }
+        all.push(line);
     }
-
-    /// Marks the line of a hit that fits less than the heading says.
-    pub(crate) fn mark(self, line: String, fit: Fit) -> String {
-        let fit = without_name(fit);
-        match fit {
-            _ if Some(fit) == self.0 => line,
-            Fit::Weak => format!("{line} [may fit]"),
-            _ => format!("{line} [does not fit]"),
-        }
-    }
-}
-
-fn without_name(fit: Fit) -> Fit {
-    if fit == Fit::Names { Fit::Good } else { fit }
+    all
 }
 
 /// Orders fits: a higher number fits better.

@@ -137,10 +137,15 @@ fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
     let (lines, fit) = fits(&[Fit::Names, Fit::Good, Fit::Nothing]);
     assert_eq!(
         (lines, fit),
-        (["Fits:", "", "", "[does not fit]"].map(str::to_owned).to_vec(), json!("names"))
+        (["Fits:", "", "", "Does not fit:", ""].map(str::to_owned).to_vec(), json!("names"))
     );
     let (lines, fit) = fits(&[Fit::Weak, Fit::Nothing]);
-    assert_eq!((lines, fit), (["May fit:", "", "[does not fit]"].map(str::to_owned).to_vec(), json!("weak")));
+    assert_eq!(
+        (lines, fit),
+        (["May fit:", "", "Does not fit:", ""].map(str::to_owned).to_vec(), json!("weak"))
+    );
+    let (lines, _) = fits(&[Fit::Weak, Fit::Good, Fit::Weak]);
+    assert_eq!(lines, ["Fits:", "", "May fit:", "", ""]);
     let (lines, fit) = fits(&[Fit::Nothing]);
     assert_eq!((lines, fit), (["Nothing fits. Nearest:", ""].map(str::to_owned).to_vec(), json!("nothing")));
 }

@@ -74,7 +74,7 @@ fn unrelated_tools_are_not_recommended_as_fitting() {
     });
     let (text, data) = recommended(proven_but_unfit, "hybrid");
     assert_eq!(tools(&data), ["status", "log"]);
-    assert!(text.contains("calls succeeded] [may fit]"), "{text}");
+    assert!(text.contains("\nMay fit:\ngit: log("), "{text}");
 }
 
 #[test]
