@@ -1,6 +1,7 @@
 //! Behaviors that every document engine must have, like [`behaviours`](crate::behaviours) for the knowledge graph.
 
 pub(crate) mod keeping;
+pub(crate) mod languages;
 pub(crate) mod meaning;
 pub(crate) mod reading;
 pub(crate) mod search;
@@ -40,6 +41,9 @@ macro_rules! document_behaviours {
                 what_waited_when_a_process_ended_the_next_one_embeds,
                 words_alone_are_asked_no_model,
                 the_task_ends_with_the_library,
+            }
+            languages {
+                documents_in_other_languages_are_found_by_other_words,
             }
             reading {
                 documents_are_read_whole_and_by_lines,
