@@ -1,6 +1,7 @@
 //! Tool calls and their context.
 
 pub mod call_time;
+mod caller;
 pub mod envelope;
 pub(crate) mod failure_text;
 pub mod forwarding;
@@ -19,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+pub use caller::{Caller, Principal};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -55,15 +57,6 @@ impl fmt::Display for CallId {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Principal {
-    /// The process that started the host over stdio, or any client on loopback.
-    #[default]
-    Local,
-    /// A name from a credential.
-    Named(Arc<str>),
-}
-
 /// Sends progress to the client that requested it.
 pub trait ProgressSink: Send + Sync {
     /// Reports `done` of `total` units; `total` is `None` if unknown. Never blocks, and may drop messages.
@@ -74,7 +67,7 @@ pub trait ProgressSink: Send + Sync {
 pub struct CallContext {
     pub id: CallId,
     pub name: String,
-    pub principal: Principal,
+    pub caller: Arc<Caller>,
     pub catalog: Arc<Catalog>,
     pub started: Instant,
     pub cancel: CancellationToken,
@@ -151,7 +144,7 @@ impl CallContext {
         let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
         let mut seen = Self::with_limit(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
         seen.id = self.id;
-        seen.principal = self.principal.clone();
+        seen.caller = Arc::clone(&self.caller);
         seen.started = self.started;
         seen.meta = meta;
         seen
@@ -169,7 +162,7 @@ impl CallContext {
             entry,
             name,
             limit,
-            principal: Principal::Local,
+            caller: Caller::local(),
             catalog,
             started: Instant::now(),
             cancel: CancellationToken::new(),
@@ -194,6 +187,10 @@ impl CallContext {
             held_until_done: Mutex::default(),
             pipeline: Arc::clone(pipeline),
         }
+    }
+
+    pub fn principal(&self) -> &Principal {
+        &self.caller.principal
     }
 
     pub fn entry(&self) -> Result<&Arc<ToolEntry>, Fault> {

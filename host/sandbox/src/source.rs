@@ -59,7 +59,7 @@ fn as_seen(
         tool: tool.id.name.to_string(),
         arguments: arguments.to_string(),
         params: params.to_owned(),
-        caller: match &context.principal {
+        caller: match context.principal() {
             Principal::Local => None,
             Principal::Named(name) => Some(quoted(name, 128)),
         },

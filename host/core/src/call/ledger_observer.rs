@@ -43,8 +43,8 @@ impl CallObserver for LedgerObserver {
         }
         // The store keys this hash before it saves it; otherwise names could be guessed from it.
         let mut caller = DefaultHasher::new();
-        context.principal.hash(&mut caller);
-        if context.principal == Principal::Local {
+        context.principal().hash(&mut caller);
+        if *context.principal() == Principal::Local {
             self.host.hash(&mut caller);
         }
         let connecting_us = context.connecting_us.load(Ordering::Relaxed);
@@ -131,7 +131,7 @@ mod tests {
         let mut context =
             context(vec![Arc::new(observe), Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, name)
                 .await;
-        context.principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
+        context.caller = caller.map_or_else(Caller::local, Caller::named);
         let _outcome = Call::new(context, arguments).run().await;
         std::mem::take(&mut *lock(&seen.0))
     }

@@ -96,7 +96,7 @@ impl CallContext {
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
         let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
-        nested.principal = self.principal.clone();
+        nested.caller = Arc::clone(&self.caller);
         nested.cancel = self.cancel.clone();
         nested.progress = progress;
         nested.isolated = isolated;

@@ -55,7 +55,7 @@ impl ApproveStage {
         arguments: &Value,
     ) -> Result<(), Fault> {
         let preset = &context.catalog.preset;
-        let approval = ApprovalKey::new(&context.principal, preset, entry, scope, arguments);
+        let approval = ApprovalKey::new(context.principal(), preset, entry, scope, arguments);
         let is_approved = || {
             context.call_tree.approvals.is_approved(&approval)
                 || context.client.approvals().is_some_and(|session| session.is_approved(&approval))

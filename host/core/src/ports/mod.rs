@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use crate::outcome::Fault;
 
 pub mod artifacts;
+pub mod auth;
 pub mod client;
 pub mod documents;
 pub mod embed;
@@ -22,6 +23,7 @@ pub mod text;
 pub mod tool_index;
 
 pub use artifacts::ArtifactService;
+pub use auth::Authenticator;
 pub use client::CallingClient;
 pub use documents::{DocumentReader, DocumentStore};
 pub use embed::Embedder;

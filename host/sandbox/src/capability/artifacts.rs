@@ -28,7 +28,7 @@ const MAX_SUMMARY: usize = 64 << 10;
 impl Capabilities {
     pub(crate) fn artifacts(&self) -> Result<(&dyn ArtifactService, &Principal), Fault> {
         let granted = self.granted(Capability::Artifacts, AccessLevel::Full)?;
-        Ok((granted.facts.ports.artifacts.port()?, &granted.call.context.principal))
+        Ok((granted.facts.ports.artifacts.port()?, granted.call.context.principal()))
     }
 
     pub(crate) async fn put_artifact(&self, mut draft: ArtifactDraft) -> Result<Artifact, Fault> {

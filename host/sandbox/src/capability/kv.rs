@@ -37,7 +37,7 @@ impl Capabilities {
         let mark = match scope {
             KvScope::Gate => String::new(),
             KvScope::Preset => mark('p', &[preset]),
-            KvScope::Caller => match &context.principal {
+            KvScope::Caller => match context.principal() {
                 Principal::Local => mark('l', &[preset]),
                 Principal::Named(name) => mark('c', &[preset, name]),
             },

@@ -27,7 +27,7 @@ use crate::serve::{
         subscriptions::{self, ResourceWatch},
     },
     requests::{
-        interactive_request::{InteractiveParams, is_since_2026, principal},
+        interactive_request::{InteractiveParams, caller, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
     },
@@ -95,10 +95,10 @@ impl ServerHandler for Handler {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.served.changes();
         let mut seen = *changes.borrow_and_update();
-        let principal = principal(&context.request_context().extensions);
+        let caller = caller(&context.request_context().extensions);
         let mut watched = FuturesUnordered::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            watched.push(ResourceWatch::new(uri.clone()).next_change(self, &principal));
+            watched.push(ResourceWatch::new(uri.clone()).next_change(self, &caller));
         }
         loop {
             tokio::select! {
@@ -108,7 +108,7 @@ impl ServerHandler for Handler {
                         if context.sink().notify_resource_updated(watch.uri()).await.is_err() {
                             return Ok(());
                         }
-                        watched.push(watch.next_change(self, &principal));
+                        watched.push(watch.next_change(self, &caller));
                     }
                 }
                 changed = changes.changed() => {
@@ -183,8 +183,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.catalog_with_list::<SubscribeRequestMethod>(ListKind::Resources).await?;
-        let principal = principal(&context.extensions);
-        self.client.watched.subscribe(self, principal, context.peer, request.uri).await
+        let caller = caller(&context.extensions);
+        self.client.watched.subscribe(self, caller, context.peer, request.uri).await
     }
 
     async fn unsubscribe(

@@ -146,7 +146,7 @@ async fn an_approval_holds_for_as_long_as_the_rule_says_and_for_its_arguments() 
     assert!(asked(&timed, &user, "erase", json!({})).await);
     assert!(!asked(&timed, &other, "erase", json!({})).await, "the same principal");
     let mut stranger = timed.context(&other, "erase");
-    stranger.principal = Principal::Named("eve".into());
+    stranger.caller = Caller::named("eve");
     let before = other.asked().len();
     Call::new(stranger, json!({})).run().await.expect("allowed");
     assert_eq!(other.asked().len(), before + 1, "another principal");

@@ -1,8 +1,8 @@
 //! Access checks on headers alone, before the body is read: host names, web origins and the token.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
-use gatehouse_core::{LogLimit, Principal, names::quoted};
+use gatehouse_core::{Caller, LogLimit, names::quoted};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
@@ -42,8 +42,8 @@ pub(super) struct RequestGuard {
     /// Other origins that the operator allows. They get CORS headers.
     pages: Vec<WebOrigin>,
     token: Option<BearerToken>,
-    /// Principal of clients with the token.
-    bearer: Principal,
+    /// Caller of clients with the token.
+    bearer: Arc<Caller>,
     limits: [LogLimit; 3],
 }
 
@@ -72,7 +72,7 @@ impl RequestGuard {
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
         let own = WebOrigin::local(address.ip(), address.port());
-        let bearer = Principal::Named("token".into());
+        let bearer = Caller::named("token");
         Self { hosts, own, pages: settings.origins.clone(), token, bearer, limits: Default::default() }
     }
 
@@ -124,11 +124,11 @@ impl RequestGuard {
         self.token.is_some()
     }
 
-    /// Returns the principal of a request: the local user if no token is required.
-    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, RequestRefusal> {
+    /// Returns the caller of a request: the local user if no token is required.
+    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Arc<Caller>, RequestRefusal> {
         match &self.token {
-            None => return Ok(Principal::Local),
-            Some(token) if token.admits(headers) => return Ok(self.bearer.clone()),
+            None => return Ok(Caller::local()),
+            Some(token) if token.admits(headers) => return Ok(Arc::clone(&self.bearer)),
             Some(_) => {}
         }
         let why = "missing or invalid token: send the header `Authorization: Bearer <GATEHOUSE_TOKEN>`";

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::names;
+use gatehouse_core::{Caller, names};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CONNECTION},
@@ -127,7 +127,7 @@ impl Router {
         };
         match self.guard.authenticate(&parts.headers) {
             // The caller of the tool.
-            Ok(principal) => parts.extensions.insert(principal),
+            Ok(caller) => parts.extensions.insert(caller),
             Err(refusal) => return self.guard.refuse(&refusal, &parts, work.connection.peer),
         };
         work.mark_admitted();
@@ -146,12 +146,12 @@ impl Router {
         };
         let is_large = read.len() >= MIN_LARGE_MESSAGE;
         if let Some(endpoint) = endpoint {
-            let principal = parts.extensions.get().cloned().unwrap_or_default();
+            let caller = parts.extensions.get().cloned().unwrap_or_else(Caller::local);
             let presets = Arc::clone(&self.presets);
             let answer = async move {
                 tokio::select! {
                     biased;
-                    answer = endpoint.answer(&presets, &served, principal, &parts.method, &read) => answer,
+                    answer = endpoint.answer(&presets, &served, caller, &parts.method, &read) => answer,
                     () = presets.shutdown.wait_until_over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::aborted_fault()),
                 }
             };

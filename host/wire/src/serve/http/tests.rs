@@ -84,7 +84,7 @@ impl Source for Recorder {
     }
 
     async fn call(&self, call: &Call, _: &ToolEntry) -> Outcome {
-        lock(&self.callers).push(call.context.principal.clone());
+        lock(&self.callers).push(call.context.principal().clone());
         lock(&self.threads).push(thread::current().id());
         Ok(Reply::default())
     }
@@ -95,7 +95,7 @@ impl Source for Recorder {
         _: &Arc<str>,
         _: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        lock(&self.callers).push(call.context.principal.clone());
+        lock(&self.callers).push(call.context.principal().clone());
         Ok(Vec::new())
     }
 }

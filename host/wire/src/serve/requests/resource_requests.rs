@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Call, CallContext, Catalog, Fault, Principal, Source,
+    Call, CallContext, Caller, Catalog, Fault, Source,
     completion::{CompletionRequest, CompletionTarget, Completions},
     resources_and_prompts::ResourceSource,
 };
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use super::{
     interactive_request::{
-        InteractiveParams, InteractiveRequest, principal, without_panic, wrong_request_kind,
+        InteractiveParams, InteractiveRequest, caller, without_panic, wrong_request_kind,
     },
     reply::fault_to_error,
     resources_and_prompts::{
@@ -152,34 +152,34 @@ impl Handler {
     /// Returns the time until the resource changes. `None` if its source does not know.
     pub(crate) async fn resource_ttl(
         &self,
-        principal: &Principal,
+        caller: &Arc<Caller>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let (call, source) = self.subscription_call(principal, uri).await?;
+        let (call, source) = self.subscription_call(caller, uri).await?;
         without_panic(call.context.id, uri, call.resource_ttl(&source, uri)).await
     }
 
     /// Watches a resource. `None` if its source does not report changes.
     pub(crate) async fn watch_resource(
         &self,
-        principal: &Principal,
+        caller: &Arc<Caller>,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        let (call, source) = self.subscription_call(principal, uri).await?;
+        let (call, source) = self.subscription_call(caller, uri).await?;
         without_panic(call.context.id, uri, call.watch_resource(&source, uri)).await
     }
 
     /// Creates the call of a subscription. It is not cancelled with its request, because it may outlive it.
     async fn subscription_call(
         &self,
-        principal: &Principal,
+        caller: &Arc<Caller>,
         uri: &str,
     ) -> Result<(Call, ResourceSource), Fault> {
         let catalog = self.served.settled_catalog().await;
         let source = catalog.resources_and_prompts.resource_source(uri);
         let source = source.ok_or_else(|| unknown_resource(uri))?.clone();
         let mut call = self.request_context("resources/subscribe", &catalog, &*source.source);
-        call.principal = principal.clone();
+        call.caller = Arc::clone(caller);
         Ok((Call::new(call, Value::Null), source))
     }
 
@@ -237,7 +237,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Call {
         let mut call = self.request_context(method, catalog, source);
-        call.principal = principal(&context.extensions);
+        call.caller = caller(&context.extensions);
         call.cancel = context.ct.clone();
         Call::new(call, Value::Null)
     }
