@@ -32,6 +32,7 @@ mod lazy_port;
 mod marks;
 mod offers;
 mod pipeline;
+mod seal;
 mod servers;
 mod stores;
 mod unmatched_patterns;
@@ -40,6 +41,7 @@ mod unmet_grants;
 pub(crate) use gates::GateRegistry;
 use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 pub(crate) use pipeline::AnonymousCallers;
+pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
 pub(crate) use stores::{GateCounts, documents, knowledge, logins};
 

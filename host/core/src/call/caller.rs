@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use tokio_util::sync::CancellationToken;
+
 use crate::effect::Effect;
 
 /// Identity of a caller. It owns artifacts, sessions, keys of `kv`, approvals and paused calls.
@@ -33,7 +35,7 @@ impl fmt::Display for Principal {
 }
 
 /// A principal together with what its credential says about it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Caller {
     pub principal: Principal,
     /// Groups, without the prefix `group:` that access rules write.
@@ -46,6 +48,8 @@ pub struct Caller {
     pub credential: Arc<str>,
     /// When the credential ends, in milliseconds since 1970. `None` for never.
     pub expires_at: Option<u64>,
+    /// Cancelled when the credential is revoked or expires. Streams of changes end then.
+    pub ended: CancellationToken,
 }
 
 static LOCAL: LazyLock<Arc<Caller>> = LazyLock::new(|| Arc::new(Caller::new(Principal::Local, "none")));
@@ -60,6 +64,7 @@ impl Caller {
             effect: None,
             credential: credential.into(),
             expires_at: None,
+            ended: CancellationToken::new(),
         }
     }
 

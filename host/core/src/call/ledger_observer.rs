@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Call, FaultKind, SourceId, lock,
+        Call, Caller, FaultKind, SourceId, lock,
         outcome::Fault,
         pipeline::{AdmitStage, DeadlineStage, ObserveStage},
         ports::ledger::{MetricsFilter, RelatedTool, ToolMetrics},

@@ -11,7 +11,7 @@ use std::{
 
 use clap::Args;
 use gatehouse_core::CompiledPreset;
-use gatehouse_wire::serve::{self, BearerToken, HttpError, ServedPresets};
+use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, ServedPresets};
 use tokio::{task::JoinSet, time::timeout};
 
 use self::greeting::{Greeting, over_stdio};
@@ -100,13 +100,15 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             // Bind first, so that an unavailable address fails before the gates are loaded.
             let token =
                 env.get("GATEHOUSE_TOKEN").map(|token| BearerToken::new(token.to_owned())).transpose();
-            let http =
-                serve::bind(address, token.map_err(CommandError::usage)?).await.map_err(http_failure)?;
+            let seal = compose::seal_keys(env, &composition.config.state).map_err(CommandError::usage)?;
+            let token = token.map_err(CommandError::usage)?;
+            let credentials = Credentials { token, authenticator: None };
+            let http = serve::bind(address, credentials).await.map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
             let stop = signals::shutdown_token(Some(drain));
-            let mut served = pin!(http.serve(Arc::clone(&presets), settings, stop));
+            let mut served = pin!(http.serve(Arc::clone(&presets), settings, seal, stop));
             tokio::select! {
                 biased;
                 opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::{
-    Catalog, CompiledPreset, Effect, Pipeline, Preset, Principal, SourceId,
+    Caller, Catalog, CompiledPreset, Effect, Pipeline, Preset, SourceId,
     approval::ApprovalRule,
     call::Call,
     outcome::{ContentPart, FaultKind},

@@ -174,7 +174,7 @@ async fn invalid_markers_are_refused_with_the_reason() {
 #[tokio::test]
 async fn artifacts_of_other_users_are_not_found() {
     let mut context = prepared("get").await;
-    context.caller = Caller::named("mallory");
+    context.caller = crate::Caller::named("mallory");
     let fault = Call::new(context, json!({"x": {"$artifact": "art-2"}})).run().await.expect_err("refused");
     assert_eq!(fault.message, "artifact 'art-2' not found or expired");
 }

@@ -1,9 +1,9 @@
 //! Request handling, in this order: host and origin, authentication, route, body.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::{Caller, names};
+use gatehouse_core::{names, ports::auth::ProtectedResource};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CONNECTION},
@@ -18,7 +18,7 @@ use super::{
     body::{BodyReader, BodyRejection},
     connection::{ActiveRequest, HttpConnection},
     endpoints::{self, ToolEndpoint},
-    guard::RequestGuard,
+    guard::{METADATA_PATH, RequestGuard},
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
@@ -43,6 +43,8 @@ enum Route {
     /// A tool of the preset in the path, for programs that do not use MCP.
     Endpoint(Option<String>, &'static ToolEndpoint),
     Root,
+    /// Metadata of a protected resource.
+    Metadata(Option<String>),
     Health,
     Ready,
     Unknown,
@@ -55,7 +57,14 @@ impl Route {
             "/mcp" => Self::Mcp(None),
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
-            path => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
+            path => match path.strip_prefix(METADATA_PATH) {
+                Some("" | "/mcp") => Self::Metadata(None),
+                Some(below) => match Self::from_mcp_path(below) {
+                    Some(Self::Mcp(preset)) => Self::Metadata(preset),
+                    _ => Self::Unknown,
+                },
+                None => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
+            },
         }
     }
 
@@ -107,8 +116,11 @@ impl Router {
             work.mark_last();
         }
         let stands = stands && response.status() == StatusCode::OK;
-        let end = stands.then(|| self.presets.shutdown.refusing());
-        response.map(|body| ResponseBody::new(body, work, end))
+        let ends = stands.then(|| {
+            let ended = work.caller.as_ref().map(|caller| caller.ended.clone());
+            iter::once(self.presets.shutdown.refusing()).chain(ended).collect()
+        });
+        response.map(|body| ResponseBody::new(body, work, ends.unwrap_or_default()))
     }
 
     /// Routes a request. The probes and the page for browsers need no token.
@@ -116,21 +128,28 @@ impl Router {
         let route = Route::from_path(parts.uri.path());
         let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
         if opens && page::is_wanted(&parts.headers) {
-            return page::page(&self.presets, &parts.headers, self.guard.has_token());
+            return page::page(&self.presets, &parts.headers, self.guard.requires_credentials());
         }
         let (preset, endpoint) = match route {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
             Route::Ready => return probe(&parts, || self.ready()),
+            Route::Metadata(preset) => {
+                return match self.guard.resource_metadata(resource(preset.as_deref())) {
+                    Some(metadata) => probe(&parts, || reply::json(StatusCode::OK, &metadata)),
+                    None => refuse(StatusCode::NOT_FOUND, "this server has no metadata for sign-in"),
+                };
+            }
             Route::Mcp(preset) => (Some(preset), None),
             Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
             Route::Root | Route::Unknown => (None, None),
         };
-        match self.guard.authenticate(&parts.headers) {
-            // The caller of the tool.
-            Ok(caller) => parts.extensions.insert(caller),
+        let named = preset.as_ref().and_then(Option::as_deref);
+        let caller = match self.guard.authenticate(&parts.headers, resource(named)).await {
+            Ok(caller) => caller,
             Err(refusal) => return self.guard.refuse(&refusal, &parts, work.connection.peer),
         };
-        work.mark_admitted();
+        parts.extensions.insert(Arc::clone(&caller));
+        work.mark_admitted(Arc::clone(&caller));
         // Presets are unknown until then. Only authenticated clients wait here.
         self.presets.composed.cancelled().await;
         let Some(preset) = preset else {
@@ -146,7 +165,6 @@ impl Router {
         };
         let is_large = read.len() >= MIN_LARGE_MESSAGE;
         if let Some(endpoint) = endpoint {
-            let caller = parts.extensions.get().cloned().unwrap_or_else(Caller::local);
             let presets = Arc::clone(&self.presets);
             let answer = async move {
                 tokio::select! {
@@ -247,6 +265,11 @@ impl Router {
         };
         reply::json(code, &json!({"status": status, "presets": served, "not_served": failing}))
     }
+}
+
+/// Returns the resource that a request names: a preset, or the default.
+fn resource(preset: Option<&str>) -> ProtectedResource<'_> {
+    preset.map_or(ProtectedResource::Default, ProtectedResource::Preset)
 }
 
 /// True if the response may be a stream of changes, which does not end by itself.

@@ -2,7 +2,11 @@
 //!
 //! Clients with a session subscribe to each URI. Since 2026-07-28, a subscription lists its URIs.
 
-use std::{collections::HashMap, sync::Mutex, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use gatehouse_core::{Caller, Fault, FaultKind, lock, names::quoted};
 use rmcp::{ErrorData, RoleServer, model::ResourceUpdatedNotificationParam, service::Peer};

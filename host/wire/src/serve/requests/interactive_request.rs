@@ -96,7 +96,8 @@ impl Handler {
         if since_2026 && (profile.can_answer() || state.is_some()) {
             let digest = paused_calls::digest(&arguments).await?;
             let preset = Arc::clone(&call.catalog.preset);
-            let key = ResumeKey { principal: caller.principal.clone(), preset, method, name: name.clone(), digest };
+            let key =
+                ResumeKey { principal: caller.principal.clone(), preset, method, name: name.clone(), digest };
             if let Some(state) = state {
                 return self.presets.paused_calls.resume(&state, &key, answers, context).await;
             }
@@ -182,7 +183,10 @@ pub(crate) async fn without_panic<T>(
 /// Returns the caller: over HTTP the authenticated one, over stdio the local user.
 pub(crate) fn caller(extensions: &Extensions) -> Arc<Caller> {
     let admitted = extensions.get::<http::request::Parts>();
-    admitted.and_then(|request| request.extensions.get::<Arc<Caller>>()).cloned().unwrap_or_else(Caller::local)
+    admitted
+        .and_then(|request| request.extensions.get::<Arc<Caller>>())
+        .cloned()
+        .unwrap_or_else(Caller::local)
 }
 
 /// Returns the directory in which the client started this process. `None` over HTTP.

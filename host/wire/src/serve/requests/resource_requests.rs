@@ -22,9 +22,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
-    interactive_request::{
-        InteractiveParams, InteractiveRequest, caller, without_panic, wrong_request_kind,
-    },
+    interactive_request::{InteractiveParams, InteractiveRequest, caller, without_panic, wrong_request_kind},
     reply::fault_to_error,
     resources_and_prompts::{
         ListPage, prompt_list, prompt_result, resource_result, resource_templates, unknown_resource,
