@@ -57,6 +57,7 @@ mod starting;
 mod storage;
 mod structured;
 mod summaries;
+mod team;
 mod tidy;
 mod tools;
 mod tools_of_servers;
