@@ -133,8 +133,12 @@ fn a_session_survives_a_restart_for_its_owner_alone() {
     drop(first);
     let second = Http::start(&place, "open", &[]);
     let with = |key: &str| {
-        let person =
-            Person { host: &second, bearer: format!("Bearer {key}"), path: "/mcp/p/dev", session: String::new() };
+        let person = Person {
+            host: &second,
+            bearer: format!("Bearer {key}"),
+            path: "/mcp/p/dev",
+            session: String::new(),
+        };
         person.send(&session, "tools/list", json!({})).0
     };
     assert_eq!((with(&eve), with(&ann), with(&eve)), (404, 200, 404));

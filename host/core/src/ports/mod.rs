@@ -18,6 +18,7 @@ pub mod knowledge;
 pub mod kv;
 pub mod ledger;
 pub mod llm;
+pub mod readiness;
 pub mod servers;
 pub mod text;
 pub mod tool_index;

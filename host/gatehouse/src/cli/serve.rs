@@ -17,7 +17,7 @@ use tokio::{task::JoinSet, time::timeout};
 use self::greeting::{Greeting, over_stdio};
 use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
-    compose::{self, Composition},
+    compose::{self, Composition, HostReadiness},
     config::{self, Env},
     presence::{self, HostFacts},
     reload::{ConfigOrigin, ReloadReporter, Reloader},
@@ -103,12 +103,14 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             let seal = compose::seal_keys(env, &composition.config.state).map_err(CommandError::usage)?;
             let token = token.map_err(CommandError::usage)?;
             let credentials = Credentials { token, authenticator: None };
+            let readiness = HostReadiness::new(composition.config.state.clone(), composition.stores.clone());
             let http = serve::bind(address, credentials).await.map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
             let stop = signals::shutdown_token(Some(drain));
-            let mut served = pin!(http.serve(Arc::clone(&presets), settings, seal, stop));
+            let mut served =
+                pin!(http.serve(Arc::clone(&presets), settings, seal, Arc::new(readiness), stop));
             tokio::select! {
                 biased;
                 opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {

@@ -27,6 +27,7 @@ mod tests;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use gatehouse_core::ports::readiness::ReadinessCheck;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -78,6 +79,7 @@ impl BoundServer {
         presets: Arc<ServedPresets>,
         settings: HttpSettings,
         seal: SealKeys,
+        readiness: Arc<dyn ReadinessCheck>,
         stop: CancellationToken,
     ) {
         let Self { listener, address, credentials } = self;
@@ -87,6 +89,7 @@ impl BoundServer {
             guard: RequestGuard::new(address, &settings, credentials),
             bodies: BodyReader::new(settings.body_timeout, settings.memory),
             services: PresetServices::new(Arc::clone(&presets), Arc::new(seal), &end),
+            readiness,
             stop: stop.clone(),
             workers: workers.clone(),
             presets,

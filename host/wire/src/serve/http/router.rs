@@ -3,7 +3,10 @@
 use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::{names, ports::auth::ProtectedResource};
+use gatehouse_core::{
+    names,
+    ports::{auth::ProtectedResource, readiness::ReadinessCheck},
+};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CONNECTION},
@@ -33,6 +36,7 @@ pub(super) struct Router {
     pub(super) guard: RequestGuard,
     pub(super) bodies: BodyReader,
     pub(super) services: PresetServices,
+    pub(super) readiness: Arc<dyn ReadinessCheck>,
     pub(super) stop: CancellationToken,
     pub(super) workers: Workers,
 }
@@ -132,7 +136,10 @@ impl Router {
         }
         let (preset, endpoint) = match route {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
-            Route::Ready => return probe(&parts, || self.ready()),
+            Route::Ready => {
+                let ready = self.ready().await;
+                return probe(&parts, || ready);
+            }
             Route::Metadata(preset) => {
                 return match self.guard.resource_metadata(resource(preset.as_deref())) {
                     Some(metadata) => probe(&parts, || reply::json(StatusCode::OK, &metadata)),
@@ -249,7 +256,7 @@ impl Router {
     }
 
     /// Reports readiness. Omits error messages, because they contain paths and this needs no token.
-    fn ready(&self) -> BoxResponse {
+    async fn ready(&self) -> BoxResponse {
         if !self.presets.composed.is_cancelled() {
             let starting = json!({"status": "starting", "presets": 0, "not_served": []});
             return reply::json(StatusCode::SERVICE_UNAVAILABLE, &starting);
@@ -258,12 +265,18 @@ impl Router {
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();
         let served = presets.len() - failing.len();
+        let parts = self.readiness.failing().await;
         let (code, status) = match failing.as_slice() {
             _ if self.stop.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+            _ if !parts.is_empty() => (StatusCode::SERVICE_UNAVAILABLE, "failing"),
             [] => (StatusCode::OK, "ready"),
             _ => (StatusCode::OK, "degraded"),
         };
-        reply::json(code, &json!({"status": status, "presets": served, "not_served": failing}))
+        let mut answer = json!({"status": status, "presets": served, "not_served": failing});
+        if !parts.is_empty() {
+            answer["failing"] = parts.into();
+        }
+        reply::json(code, &answer)
     }
 }
 

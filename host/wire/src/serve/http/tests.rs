@@ -15,6 +15,7 @@ use gatehouse_core::{
     catalog::{SourceListing, ToolEntry},
     lock,
     outcome::EmbeddedResource,
+    ports::readiness::ReadinessCheck,
     resource::UriTemplate,
     source::Listing,
 };
@@ -122,6 +123,15 @@ async fn asked(token: Option<&str>, header: &str, method: &str, params: Value) -
     lock(&sent(token, header, method, params).await.callers).clone()
 }
 
+struct AlwaysReady;
+
+#[async_trait]
+impl ReadinessCheck for AlwaysReady {
+    async fn failing(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
 /// A host with a recorder, on a free port.
 struct TestHost {
     source: Arc<Recorder>,
@@ -148,7 +158,13 @@ impl TestHost {
         let http = bind("127.0.0.1:0".parse().expect("an address"), credentials).await.expect("a port");
         let (address, stop) = (http.address, CancellationToken::new());
         let seal = SealKeys::new(&[SealKeys::random_key().expect("random")]).expect("a key");
-        let served = tokio::spawn(http.serve(presets, HttpSettings::default(), seal, stop.clone()));
+        let served = tokio::spawn(http.serve(
+            presets,
+            HttpSettings::default(),
+            seal,
+            Arc::new(AlwaysReady),
+            stop.clone(),
+        ));
         Self { source, address, stop, served }
     }
 
