@@ -1,6 +1,7 @@
 //! Bearer tokens: the caller that an API key or an OAuth access token belongs to.
 
 mod api_key;
+mod issuers;
 mod key_table;
 mod settings;
 
