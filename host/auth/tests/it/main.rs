@@ -1,4 +1,8 @@
 //! The authenticator with a store in memory and an issuer on loopback.
 
+mod attacks;
+mod introspection;
+mod issuer_down;
 mod keys;
 mod support;
+mod tokens;
