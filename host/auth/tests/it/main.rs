@@ -4,5 +4,6 @@ mod attacks;
 mod introspection;
 mod issuer_down;
 mod keys;
+mod oidc;
 mod support;
 mod tokens;
