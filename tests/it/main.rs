@@ -29,6 +29,7 @@ mod logins;
 mod malformed;
 mod map;
 mod nesting;
+mod oauth;
 mod outbound;
 mod packages;
 mod private;

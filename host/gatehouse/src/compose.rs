@@ -6,16 +6,17 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use gatehouse_auth::HostAuthenticator;
 use gatehouse_core::{
     Catalog, CompiledPreset,
     catalog::SourceListing,
     gather::{LastListings, ServerWait},
-    ports::Clock,
+    ports::{Authenticator, Clock},
     tool::SourceId,
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{SqliteKv, SqliteLedger, ToolCatalogStore};
+use gatehouse_stores::{SqliteKeys, SqliteKv, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
@@ -45,7 +46,7 @@ pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use readiness::HostReadiness;
 pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
-pub(crate) use stores::{GateCounts, documents, knowledge, logins};
+pub(crate) use stores::{GateCounts, documents, keys, knowledge, logins};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -69,6 +70,8 @@ pub(crate) struct Composition {
     pub(crate) missing: MissingModels,
     pub(crate) stores: HostStores,
     pub(crate) gates: GateRegistry,
+    /// `None` without `[auth]`.
+    authenticator: Option<Arc<HostAuthenticator>>,
     /// Last listings of sources that are slow or unavailable now.
     last_listings: Arc<LastListings>,
 }
@@ -80,6 +83,7 @@ pub(crate) struct HostStores {
     pub(crate) documents: Arc<LazyLibrary>,
     pub(crate) artifacts: Arc<LazyWorkspace>,
     kv: Arc<SqliteKv>,
+    keys: Arc<SqliteKeys>,
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
     /// Call statistics. `None` if disabled.
@@ -99,7 +103,8 @@ impl HostStores {
             }
         };
         let (artifacts, kv, logins) = (self.artifacts.close(), self.kv.close(), self.logins.close());
-        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, logins);
+        let keys = self.keys.close();
+        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, keys, logins);
     }
 }
 
@@ -154,11 +159,16 @@ impl Composition {
             )),
             artifacts: Arc::new(LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts)),
             kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::clone(&clock))),
+            keys: Arc::new(keys(&config)),
             servers: Arc::new(servers),
             tools,
             ledger: stores::ledger(&config, &clock),
             logins,
         };
+        let authenticator = config.auth.as_ref().map(|auth| {
+            let keys = Arc::clone(&stores.keys) as _;
+            Arc::new(HostAuthenticator::new(auth, keys, Arc::clone(&clock)))
+        });
         let models = sandbox::ModelPorts { llm, embedder, tokens: Arc::new(BpeTokenCounter) };
         let ports = Ports {
             clock,
@@ -176,7 +186,7 @@ impl Composition {
         let limits = system_limits::read();
         let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, limits, ports);
         let gates = GateRegistry::new(Arc::clone(&config), sandbox);
-        Ok(Self { models, missing, stores, gates, last_listings: Arc::default(), config })
+        Ok(Self { models, missing, stores, gates, authenticator, last_listings: Arc::default(), config })
     }
 
     /// Creates the composition of another configuration. Gates with unchanged settings stay loaded, except those in
@@ -193,9 +203,16 @@ impl Composition {
             missing: self.missing.clone(),
             stores: self.stores.clone(),
             gates,
+            // `[auth]` takes effect at the next start.
+            authenticator: self.authenticator.clone(),
             last_listings: Arc::clone(&self.last_listings),
             config,
         }
+    }
+
+    /// Returns the authenticator of callers over HTTP, the same until the next start. `None` without `[auth]`.
+    pub(crate) fn authenticator(&self) -> Option<Arc<dyn Authenticator>> {
+        self.authenticator.clone().map(|authenticator| authenticator as _)
     }
 
     /// Builds the views to serve: the chosen preset, which must work, and, if `all` is set, every served preset by

@@ -1,4 +1,5 @@
-//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates and the call ledger.
+//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger and
+//! API keys.
 //!
 //! `knowledge`, `documents` and `artifacts` implement ports of `gatehouse-core` on any engine; `sqlite`, `postgres`,
 //! `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
@@ -35,6 +36,7 @@ pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{
     copy::{DataFile, check, check_all, copy},
+    keys::SqliteKeys,
     kv::SqliteKv,
     ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,

@@ -11,6 +11,7 @@ mod doctor;
 mod explain;
 mod gates;
 mod init;
+mod keys;
 mod kg;
 mod map;
 mod mcp_config;
@@ -99,6 +100,9 @@ enum Command {
     /// Find, read and call the tools of MCP servers; show metrics of all tools
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Create, list, rotate and revoke the API keys of callers over HTTP
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Show the configuration and its state
     Status(status::Arguments),
     /// Show the size of the cache of compiled gates, or remove it
@@ -224,6 +228,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
         Command::Docs(command) => docs::run(command, global, env).await,
         Command::Servers(command) => servers::run(command, global, env).await,
         Command::Tools(command) => tools::run(command, global, env).await,
+        Command::Keys(command) => keys::run(command, global, env).await,
         Command::Status(arguments) => status::run(&arguments, global, env).await,
         Command::Cache(command) => cache::run(&command, global, env),
         Command::Doctor(arguments) => doctor::run(&arguments, cli.verbose, global, env).await,

@@ -98,11 +98,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         }
         Some(address) => {
             // Bind first, so that an unavailable address fails before the gates are loaded.
-            let token =
-                env.get("GATEHOUSE_TOKEN").map(|token| BearerToken::new(token.to_owned())).transpose();
+            // With `[auth]`, the token of the host is one more credential only if the file names it.
+            let uses_token = composition.config.auth.as_ref().is_none_or(|auth| auth.token);
+            let token = env.get("GATEHOUSE_TOKEN").filter(|_| uses_token);
+            let token = token.map(|token| BearerToken::new(token.to_owned())).transpose();
             let seal = compose::seal_keys(env, &composition.config.state).map_err(CommandError::usage)?;
             let token = token.map_err(CommandError::usage)?;
-            let credentials = Credentials { token, authenticator: None };
+            let credentials = Credentials { token, authenticator: composition.authenticator() };
             let readiness = HostReadiness::new(composition.config.state.clone(), composition.stores.clone());
             let http = serve::bind(address, credentials).await.map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);

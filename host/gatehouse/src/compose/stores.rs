@@ -11,7 +11,8 @@ use gatehouse_core::{
     },
 };
 use gatehouse_stores::{
-    ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteLedger, WikiKnowledge, WikiRoots,
+    ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteKeys, SqliteLedger, WikiKnowledge,
+    WikiRoots,
 };
 use gatehouse_wire::login::Logins;
 use tokio::sync::watch;
@@ -98,6 +99,11 @@ pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Sqli
 /// ends the login.
 pub(crate) fn logins(config: &Config) -> Logins {
     Logins::new(config.state.join("logins"), Arc::new(SystemClock))
+}
+
+/// Creates the store of API keys, which opens its database on first use.
+pub(crate) fn keys(config: &Config) -> SqliteKeys {
+    SqliteKeys::new(config.state.join("auth.db"))
 }
 
 /// Prefix of counter keys, documented in docs/gate-reference.md.

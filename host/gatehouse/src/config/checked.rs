@@ -6,12 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gatehouse_auth::AuthSettings;
 use gatehouse_core::Preset;
 use gatehouse_models::ModelsConfig;
 use gatehouse_wire::serve::HttpSettings;
 
 use super::{
-    ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig, SummarySettings,
+    ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig, SummarySettings, auth,
     error::ConfigText,
     file_params::ParamFiles,
     gates::{self, GateConfig},
@@ -48,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) cache_size: u64,
     pub(crate) default_preset: String,
     pub(crate) http: HttpSettings,
+    /// `None` without `[auth]`: then the host distinguishes no callers.
+    pub(crate) auth: Option<AuthSettings>,
     pub(crate) models: ModelsConfig,
     pub(crate) knowledge: KnowledgeConfig,
     pub(crate) documents: DocumentsConfig,
@@ -131,6 +134,7 @@ impl Config {
             sets_default_preset: default.is_some(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
+            auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
             documents: DocumentsConfig::validate(&raw.documents, &state, env),

@@ -2,6 +2,7 @@
 
 pub(crate) mod added;
 mod artifacts;
+mod auth;
 pub(crate) mod checked;
 pub(crate) mod credentials;
 pub(crate) mod docker;

@@ -12,6 +12,7 @@ use toml::Spanned;
 use super::{ConfigError, error::ConfigText};
 pub(crate) use super::{
     artifacts::{ArtifactsEngine, RawArtifacts},
+    auth::RawAuth,
     documents::{DocumentsEngine, RawDocuments},
     ledger::RawLedger,
     raw_presets::RawPreset,
@@ -27,6 +28,8 @@ pub(crate) struct RawConfig {
     pub(crate) host: RawHost,
     /// HTTP server: allowed hosts, origins and timeouts.
     pub(crate) http: HttpServer,
+    /// Callers over HTTP.
+    pub(crate) auth: Option<RawAuth>,
     /// Language models and embedding models.
     pub(crate) models: RawModels,
     /// The knowledge graph.

@@ -5,6 +5,7 @@ pub(crate) mod copy;
 mod db;
 pub(crate) mod documents;
 mod error;
+pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod kv;
 pub(crate) mod ledger;
