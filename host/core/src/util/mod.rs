@@ -9,6 +9,7 @@ pub mod invalid;
 pub mod json;
 pub mod log_limit;
 pub mod names;
+pub(crate) mod recent_map;
 pub mod single_flight;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
