@@ -1,5 +1,6 @@
 //! Rules about calls and gates: presets, and what they allow, change or require.
 
+pub mod access;
 pub mod approval;
 pub mod capability;
 pub mod fallback;
