@@ -1,7 +1,7 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → rescue → conform → source
+//! respond → observe → admit → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
 //! docs/architecture.md has the reason for each position. The host's composition root builds the list, because stages
@@ -13,6 +13,7 @@ mod compact;
 mod conform;
 mod deadline;
 mod observe;
+mod permit;
 mod rescue;
 mod respond;
 mod splice;
@@ -37,6 +38,7 @@ pub use compact::CompactStage;
 pub use conform::ConformStage;
 pub use deadline::DeadlineStage;
 pub use observe::{CALL_LOG_TARGET, CallEnding, CallLog, CallObserver, CallRecord, ObserveStage};
+pub use permit::PermitStage;
 pub use rescue::RescueStage;
 pub use respond::RespondStage;
 pub use splice::SpliceStage;

@@ -6,7 +6,8 @@ use gatehouse_core::{
     ledger_observer::LedgerObserver,
     pipeline::{
         AdmitStage, ApproveStage, CallLog, CallObserver, CompactStage, ConformStage, DeadlineStage,
-        ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
+        ObserveStage, PermitStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage,
+        WorkflowStage,
     },
     ports::Clock as _,
 };
@@ -47,6 +48,7 @@ impl Composition {
             Arc::new(DeadlineStage),
             Arc::new(SpliceStage::new(Arc::clone(&self.stores.artifacts) as _)),
             Arc::new(ValidateStage),
+            Arc::new(PermitStage),
             Arc::new(WorkflowStage::new(marks)),
             Arc::new(ApproveStage::default()),
             Arc::new(CompactStage::default()),
