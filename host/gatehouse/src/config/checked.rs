@@ -12,7 +12,8 @@ use gatehouse_models::ModelsConfig;
 use gatehouse_wire::serve::HttpSettings;
 
 use super::{
-    ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig, SummarySettings, auth,
+    AccessConfig, ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig,
+    SummarySettings, access, auth,
     error::ConfigText,
     file_params::ParamFiles,
     gates::{self, GateConfig},
@@ -51,6 +52,7 @@ pub(crate) struct Config {
     pub(crate) http: HttpSettings,
     /// `None` without `[auth]`: then the host distinguishes no callers.
     pub(crate) auth: Option<AuthSettings>,
+    pub(crate) access: AccessConfig,
     pub(crate) models: ModelsConfig,
     pub(crate) knowledge: KnowledgeConfig,
     pub(crate) documents: DocumentsConfig,
@@ -134,6 +136,7 @@ impl Config {
             sets_default_preset: default.is_some(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
+            access: access::validate(text, &raw.access, raw.auth.is_some())?,
             auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),

@@ -1,5 +1,6 @@
 //! Configuration. [`raw`] mirrors `presets.toml` as written; [`checked`] holds the validated form.
 
+mod access;
 pub(crate) mod added;
 mod artifacts;
 mod auth;
@@ -32,6 +33,7 @@ mod shipped;
 pub(crate) mod trust;
 mod workflow;
 
+pub(crate) use access::AccessConfig;
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
 pub(crate) use checked::Config;
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};

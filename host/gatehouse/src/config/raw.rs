@@ -1,5 +1,7 @@
 //! `presets.toml` as written. Deserialization checks only keys and types. The doc comments become the descriptions in
 //! the generated JSON Schema and in error messages, which take the first quoted amount as an example.
+//!
+//! Longer than 300 lines because it shows all blocks of the file together.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +13,7 @@ use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText};
 pub(crate) use super::{
+    access::RawAccessRule,
     artifacts::{ArtifactsEngine, RawArtifacts},
     auth::RawAuth,
     documents::{DocumentsEngine, RawDocuments},
@@ -30,6 +33,9 @@ pub(crate) struct RawConfig {
     pub(crate) http: HttpServer,
     /// Callers over HTTP.
     pub(crate) auth: Option<RawAuth>,
+    /// Which callers may use which tools.
+    #[schemars(with = "Vec<RawAccessRule>")]
+    pub(crate) access: Vec<Spanned<RawAccessRule>>,
     /// Language models and embedding models.
     pub(crate) models: RawModels,
     /// The knowledge graph.
