@@ -12,7 +12,6 @@ use gatehouse_core::{
     catalog::SourceListing,
     gather::{LastListings, ServerWait},
     ports::{Authenticator, Clock},
-    tool::SourceId,
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
@@ -37,6 +36,7 @@ mod readiness;
 mod seal;
 mod servers;
 mod stores;
+mod unmatched_access;
 mod unmatched_patterns;
 mod unmet_grants;
 
@@ -241,24 +241,14 @@ impl Composition {
         for warning in self.check_changes(compiled, &offers)? {
             tracing::warn!(preset = compiled.preset, "{warning}");
         }
-        let listings: Vec<_> =
-            offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
+        let texts =
+            offers.iter().map(|offer| (offer.source.id().clone(), offer.listing.summary.clone())).collect();
         let catalog = self.build(compiled, offers)?;
         for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
             tracing::warn!(preset = compiled.preset, "{source} does not list its tools: {why}");
         }
-        // Omit gates whose tools are all denied.
-        let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
-        let (mut gates, mut servers) = (Vec::new(), Vec::new());
-        for (source, listing) in listings.iter().filter(|(source, _)| shown(source)) {
-            let texts = match source {
-                SourceId::Gate(_) => &mut gates,
-                SourceId::Server(_) => &mut servers,
-            };
-            texts.push((&**source.name(), listing.summary.as_str()));
-        }
-        let instructions = instructions::instructions(&gates, &servers, compiled.description.as_deref());
-        Ok(PresetView { catalog, instructions })
+        let instructions = instructions::writer(&catalog, texts, compiled.description.clone());
+        Ok(PresetView { catalog, instructions: Some(instructions) })
     }
 
     /// Builds the catalog of one preset. The error names preset, gate and file.

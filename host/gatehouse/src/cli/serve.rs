@@ -150,7 +150,7 @@ async fn open(
     report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
-    presets.begin(views.default, views.presets);
+    presets.begin(views.default, views.presets, &composition.config.access.rules);
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     let servers = Arc::clone(&composition.stores.servers);
     let ledger = composition.stores.ledger_health();

@@ -1,5 +1,6 @@
 //! MCP server: one handler for stdio and HTTP, and for every protocol version that rmcp supports.
 
+mod caller_views;
 mod elicitation;
 mod envelope;
 mod handler;
@@ -16,6 +17,7 @@ mod workers;
 
 use std::time::Duration;
 
+pub use self::caller_views::InstructionsWriter;
 pub use self::http::{
     BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
     MAX_CONNECTIONS, SettingError, WebOrigin, bind,

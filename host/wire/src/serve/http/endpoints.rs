@@ -69,9 +69,9 @@ impl ToolEndpoint {
             }
             return response;
         }
-        let mut catalog = served.catalog();
+        let mut catalog = served.catalog(&caller);
         if self.name_in(&catalog).is_none() {
-            catalog = served.settled_catalog().await;
+            catalog = served.settled_catalog(&caller).await;
         }
         let Some(name) = self.name_in(&catalog).map(str::to_owned) else {
             let why = format!("preset '{}' has no tool '{}'", catalog.preset, self.tool);

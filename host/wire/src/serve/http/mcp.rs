@@ -21,13 +21,19 @@ use crate::{
     media_type,
     serve::{
         ServedPreset, ServedPresets, envelope,
-        handler::Handler,
+        handler::{Handler, REQUEST_CALLER},
         seal::SealKeys,
         sessions::{NoSession, Sessions, events::ReplyStore, with_owner},
     },
 };
 
 const SESSION: &str = "mcp-session-id";
+
+/// Returns a caller that may use nothing, for handlers without a request.
+fn no_caller() -> Arc<Caller> {
+    let nobody = Principal::Named("nobody".into());
+    Arc::new(Caller { presets: Some(Vec::new()), ..Caller::new(nobody, "none") })
+}
 
 type PresetService = (Arc<ServedPreset>, Arc<McpService>);
 
@@ -89,7 +95,7 @@ impl McpService {
     ) -> Self {
         // Sessions send their own priming events, depending on the client's version.
         config.sse_retry = None;
-        let handler = Handler::new(Arc::clone(presets), Arc::clone(served));
+        let handler = Handler::new(Arc::clone(presets), Arc::clone(served), no_caller());
         let end = config.cancellation_token.clone();
         let sessions =
             Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end);
@@ -99,7 +105,7 @@ impl McpService {
     }
 
     pub(super) async fn answer(&self, mut request: Request<Bytes>) -> BoxResponse {
-        let caller = request.extensions().get().cloned().unwrap_or_else(Caller::local);
+        let caller: Arc<Caller> = request.extensions().get().cloned().unwrap_or_else(no_caller);
         let owner = caller.principal.clone();
         let method = request.method().clone();
         let is_json = media_type(request.headers()) == "application/json";
@@ -112,8 +118,9 @@ impl McpService {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         };
         let body = request.body().clone();
-        let answer = self.service.handle(request.map(Full::new));
-        let mut response = with_owner(owner.clone(), answer).await;
+        let answer = with_owner(owner.clone(), self.service.handle(request.map(Full::new)));
+        // rmcp creates handlers on this task, and asks them for tools without a context.
+        let mut response = REQUEST_CALLER.scope(caller, answer).await;
         match (method, response.status()) {
             // Some clients treat other success codes as failures.
             (Method::DELETE, StatusCode::ACCEPTED) => {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
 use gatehouse_core::{
-    names,
+    Caller,
     ports::{auth::ProtectedResource, readiness::ReadinessCheck},
 };
 use http::{
@@ -28,7 +28,10 @@ use super::{
 };
 use crate::{
     MIN_LARGE_MESSAGE,
-    serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown, workers::Workers},
+    serve::{
+        ServedPreset, ServedPresets, caller_views::PresetRefusal, json_text::replace_lone_surrogates,
+        shutdown, workers::Workers,
+    },
 };
 
 pub(super) struct Router {
@@ -162,7 +165,7 @@ impl Router {
         let Some(preset) = preset else {
             return refuse(StatusCode::NOT_FOUND, "not found; MCP is served at /mcp and /mcp/p/<preset>");
         };
-        let served = match self.served(preset.as_deref()) {
+        let served = match self.served(preset.as_deref(), &caller) {
             Ok(served) => served,
             Err(response) => return *response,
         };
@@ -236,26 +239,23 @@ impl Router {
         }
     }
 
-    fn served(&self, preset: Option<&str>) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
-        let Some(preset) = preset else { return Ok(Arc::clone(&self.presets.default)) };
-        let presets = self.presets.presets();
-        match presets.get(preset) {
-            Some(Ok(served)) => Ok(Arc::clone(served)),
-            Some(Err(why)) => {
-                let why = format!("cannot serve preset '{preset}': {why}");
-                Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, &why)))
-            }
-            None => {
-                let known: Vec<&str> = presets.keys().map(String::as_str).collect();
-                let near = names::did_you_mean(preset, known.iter().copied());
-                let shown = names::quoted(preset, 64);
-                let why = format!("unknown preset '{shown}'.{near} There are: {}.", known.join(", "));
-                Err(Box::new(refuse(StatusCode::NOT_FOUND, &why)))
-            }
-        }
+    fn served(
+        &self,
+        preset: Option<&str>,
+        caller: &Arc<Caller>,
+    ) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
+        self.presets.find(preset, caller).map_err(|refusal| {
+            let status = match refusal {
+                PresetRefusal::Closed(_) => StatusCode::FORBIDDEN,
+                PresetRefusal::Unknown(_) => StatusCode::NOT_FOUND,
+                PresetRefusal::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            Box::new(refuse(status, &refusal.to_string()))
+        })
     }
 
-    /// Reports readiness. Omits error messages, because they contain paths and this needs no token.
+    /// Reports readiness. Omits error messages, because they contain paths and this needs no token, and also presets if
+    /// not every caller may know them.
     async fn ready(&self) -> BoxResponse {
         if !self.presets.composed.is_cancelled() {
             let starting = json!({"status": "starting", "presets": 0, "not_served": []});
@@ -272,7 +272,10 @@ impl Router {
             [] => (StatusCode::OK, "ready"),
             _ => (StatusCode::OK, "degraded"),
         };
-        let mut answer = json!({"status": status, "presets": served, "not_served": failing});
+        let mut answer = match self.presets.access_rules().are_enforced() {
+            true => json!({ "status": status }),
+            false => json!({"status": status, "presets": served, "not_served": failing}),
+        };
         if !parts.is_empty() {
             answer["failing"] = parts.into();
         }

@@ -58,7 +58,7 @@ impl Handler {
         params: InteractiveParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let catalog = self.served.catalog_with(&params.name).await;
+        let catalog = self.served.catalog_with(&caller(&context.extensions), &params.name).await;
         let data = StructuredMode::for_request(&catalog, context);
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
         let work = |request: InteractiveRequest| async move {

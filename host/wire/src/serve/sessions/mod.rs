@@ -199,8 +199,9 @@ impl Sessions {
             self.end.child_token(),
         );
         // The client does not send `initialized` again.
-        let Handler { served, client, .. } = running.service();
-        served.clients.rejoin(Arc::clone(client), running.peer().clone(), &served.catalog());
+        let handler @ Handler { served, client, .. } = running.service();
+        let (caller, peer) = (handler.caller(), running.peer().clone());
+        served.clients.rejoin(Arc::clone(client), caller, peer, &served.catalog(caller));
         let me = self.me.clone();
         tokio::spawn(async move {
             let _ = running.waiting().await;
