@@ -59,6 +59,7 @@ const EXAMPLES: &[Example] = &[
     ("gatehouse init --preset context --target agents-md", "AGENTS.md"),
     ("gatehouse init --undo", "remove it"),
     ("gatehouse explain kg_edit --preset context", "why this preset does not show it"),
+    ("gatehouse explain kg_edit --as key:ci-1 --group dev", "the access rule that decides for this caller"),
     ("gatehouse call wiki_idea_search '{\"query\": \"retry\"}' --preset context", "as a client would"),
     ("gatehouse kg index ~/wiki", "add and update the pages of a directory"),
     ("gatehouse kg index ~/wiki --clear", "and remove all others"),

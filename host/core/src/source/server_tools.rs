@@ -32,11 +32,13 @@ pub struct ServerTools {
 /// Names of tools.
 pub type ToolNames = HashSet<Arc<str>>;
 
+/// Names of the callable tools, by server, with the listing that they are from.
+type CallableTools = HashMap<Arc<str>, (Arc<Listing>, Arc<ToolNames>)>;
+
 /// The limit of what a caller may use.
 struct ServerRestriction {
     access: Arc<PresetAccess>,
-    /// Names of the callable tools, by server, with the listing that they are from.
-    callable: Mutex<HashMap<Arc<str>, (Arc<Listing>, Arc<ToolNames>)>>,
+    callable: Mutex<CallableTools>,
 }
 
 /// Servers take no parameters.
