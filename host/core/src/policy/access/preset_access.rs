@@ -75,7 +75,7 @@ impl AccessDecision<'_> {
             Self::OtherArguments { place, pointer } => {
                 format!("the rule at {place} allows it only with other values of {pointer}")
             }
-            Self::NoRule => "no access rule allows it".to_owned(),
+            Self::NoRule => "no rule allows it".to_owned(),
         }
     }
 }

@@ -57,8 +57,8 @@ fn a_deny_wins_and_what_no_rule_allows_is_denied() {
     let dev = caller("key:ci-1", &["dev"]);
     assert_eq!(said(&dev, &get), "the rule at 1 allows it");
     assert_eq!(said(&dev, &delete), "the rule at 2 denies it by \"*__delete_*\"");
-    assert_eq!(said(&ci, &server_tool("gitlab", "get_issue")), "no access rule allows it");
-    assert_eq!(said(&caller("key:other", &["dev"]), &get), "no access rule allows it");
+    assert_eq!(said(&ci, &server_tool("gitlab", "get_issue")), "no rule allows it");
+    assert_eq!(said(&caller("key:other", &["dev"]), &get), "no rule allows it");
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) async fn explain(
     let access = config.access.rules.access_of(&Arc::new(caller));
     let preset = &compiled.preset;
     if !access.opens_preset(preset) {
-        let why = format!("no access rule allows '{name}' a tool of preset '{preset}'");
+        let why = format!("no rule allows '{name}' a tool of preset '{preset}'");
         return Ok(Some(AccessExplanation { allowed: false, why }));
     }
     let catalog = composition.catalog(compiled).await?;
