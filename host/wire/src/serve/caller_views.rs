@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
+use ::http::StatusCode;
 use gatehouse_core::{
     Caller, Catalog,
     access::{AccessRules, CallerAccess},
@@ -113,6 +114,16 @@ pub(super) enum PresetRefusal {
     /// It cannot be served.
     #[error("{0}")]
     Broken(String),
+}
+
+impl PresetRefusal {
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
+            Self::Closed(_) => StatusCode::FORBIDDEN,
+            Self::Unknown(_) => StatusCode::NOT_FOUND,
+            Self::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
 }
 
 impl ServedPresets {

@@ -244,14 +244,8 @@ impl Router {
         preset: Option<&str>,
         caller: &Arc<Caller>,
     ) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
-        self.presets.find(preset, caller).map_err(|refusal| {
-            let status = match refusal {
-                PresetRefusal::Closed(_) => StatusCode::FORBIDDEN,
-                PresetRefusal::Unknown(_) => StatusCode::NOT_FOUND,
-                PresetRefusal::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
-            };
-            Box::new(refuse(status, &refusal.to_string()))
-        })
+        let found = self.presets.find(preset, caller);
+        found.map_err(|refusal| Box::new(refuse(refusal.status(), &refusal.to_string())))
     }
 
     /// Reports readiness. Omits error messages, because they contain paths and this needs no token, and also presets if
