@@ -37,7 +37,7 @@ pub use definitions::{
 };
 pub use pipeline::Pipeline;
 pub use policy::{
-    approval, capability, fallback, filters, isolation, overrides, patterns,
+    approval, caller_patterns, capability, fallback, filters, isolation, overrides, patterns,
     preset::{self, CompiledPreset, Preset},
     tool_policy, workflow,
 };

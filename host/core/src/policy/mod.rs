@@ -1,6 +1,7 @@
 //! Rules about calls and gates: presets, and what they allow, change or require.
 
 pub mod approval;
+pub mod caller_patterns;
 pub mod capability;
 pub mod fallback;
 pub mod filters;
