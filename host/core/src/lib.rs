@@ -47,5 +47,5 @@ pub use util::{
     invalid::{self, InvalidValue},
     json, lock,
     log_limit::{self, LogLimit},
-    names, single_flight,
+    names, single_flight, utc_time,
 };

@@ -10,6 +10,7 @@ pub mod json;
 pub mod log_limit;
 pub mod names;
 pub mod single_flight;
+pub mod utc_time;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
