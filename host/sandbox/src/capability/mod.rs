@@ -15,7 +15,7 @@ pub(crate) mod text;
 use std::sync::{Arc, atomic::AtomicU32};
 
 use gatehouse_core::{
-    CallContext, CallDeadline,
+    CallContext, CallDeadline, Principal,
     budget::ByteBudget,
     capability::{AccessLevel, Capability, Grants},
     http::HttpRules,
@@ -81,6 +81,11 @@ impl Capabilities {
             budget: budget.clone(),
             facts,
         }
+    }
+
+    /// Returns the principal of the call, or the local user while a gate describes itself.
+    pub(super) fn principal(&self) -> &Principal {
+        self.facts.call.as_ref().map_or(&Principal::Local, |call| call.context.principal())
     }
 
     pub(crate) fn facts(&self) -> &InstanceContext {
