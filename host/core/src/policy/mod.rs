@@ -9,5 +9,7 @@ pub mod isolation;
 pub mod overrides;
 pub mod patterns;
 pub mod preset;
+pub mod quota;
+pub mod quota_meter;
 pub mod tool_policy;
 pub mod workflow;
