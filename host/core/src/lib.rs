@@ -23,7 +23,7 @@ mod testing;
 mod util;
 
 pub use call::{
-    Call, CallContext, Caller, Principal,
+    Call, CallContext, Caller, Principal, RequestOrigin, call_notes,
     call_time::{self, CallDeadline},
     envelope, forwarding, ledger_observer, nesting,
     outcome::{self, ContentPart, Fault, FaultKind, Outcome, Reply},
@@ -39,8 +39,7 @@ pub use pipeline::Pipeline;
 pub use policy::{
     approval, caller_patterns, capability, fallback, filters, isolation, overrides, patterns,
     preset::{self, CompiledPreset, Preset},
-    quota, quota_meter,
-    tool_policy, workflow,
+    quota, quota_meter, tool_policy, workflow,
 };
 pub use source::{Source, gather, server_tools};
 pub use util::{

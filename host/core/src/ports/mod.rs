@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use crate::outcome::Fault;
 
 pub mod artifacts;
+pub mod audit;
 pub mod auth;
 pub mod client;
 pub mod documents;
@@ -24,6 +25,7 @@ pub mod text;
 pub mod tool_index;
 
 pub use artifacts::ArtifactService;
+pub use audit::AuditLog;
 pub use auth::Authenticator;
 pub use client::CallingClient;
 pub use documents::{DocumentReader, DocumentStore};
