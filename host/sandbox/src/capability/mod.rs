@@ -23,6 +23,7 @@ use gatehouse_core::{
 };
 
 pub(crate) use self::kv::KvScope;
+pub use self::kv::caller_key_prefix;
 use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
 
 /// Gate, settings and call of an instance.

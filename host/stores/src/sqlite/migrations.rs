@@ -82,6 +82,13 @@ pub(super) const KV: MigrationSteps = &[
     CREATE INDEX entry_size ON entry (gate, size);
     CREATE INDEX entry_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
     ",
+    // 2: principals that own values. The index answers all sums.
+    "
+    ALTER TABLE entry ADD COLUMN owner TEXT;
+    DROP INDEX entry_size;
+    CREATE INDEX entry_size ON entry (gate, owner, size);
+    CREATE INDEX entry_owner ON entry (owner, size) WHERE owner IS NOT NULL;
+    ",
 ];
 
 /// Returns the version of an up-to-date database.
