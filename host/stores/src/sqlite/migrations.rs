@@ -40,6 +40,7 @@ macro_rules! vector_state {
 }
 
 mod artifacts;
+mod audit;
 mod documents;
 mod ledger;
 mod tools;
@@ -52,6 +53,7 @@ use rusqlite::{Connection, TransactionBehavior, functions::FunctionFlags};
 
 use super::error::{Result, StoreError};
 pub(super) use artifacts::ARTIFACTS;
+pub(super) use audit::AUDIT;
 pub(super) use documents::DOCUMENTS;
 pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
