@@ -2,6 +2,7 @@
 
 pub(crate) mod added;
 mod artifacts;
+mod audit;
 pub(crate) mod checked;
 pub(crate) mod credentials;
 pub(crate) mod docker;
@@ -22,6 +23,7 @@ pub(crate) mod locate;
 mod models;
 pub(crate) mod parse_errors;
 mod presets;
+mod quotas;
 pub(crate) mod raw;
 mod raw_presets;
 mod raw_servers;
@@ -32,6 +34,7 @@ pub(crate) mod trust;
 mod workflow;
 
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
+pub(crate) use audit::AuditConfig;
 pub(crate) use checked::Config;
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::{Env, unused};

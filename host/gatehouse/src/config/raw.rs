@@ -1,5 +1,7 @@
 //! `presets.toml` as written. Deserialization checks only keys and types. The doc comments become the descriptions in
 //! the generated JSON Schema and in error messages, which take the first quoted amount as an example.
+//!
+//! Longer than 300 lines because it mirrors one document.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +14,10 @@ use toml::Spanned;
 use super::{ConfigError, error::ConfigText};
 pub(crate) use super::{
     artifacts::{ArtifactsEngine, RawArtifacts},
+    audit::RawAudit,
     documents::{DocumentsEngine, RawDocuments},
     ledger::RawLedger,
+    quotas::RawQuota,
     raw_presets::RawPreset,
     raw_servers::{OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
 };
@@ -37,6 +41,11 @@ pub(crate) struct RawConfig {
     pub(crate) artifacts: RawArtifacts,
     /// Call statistics.
     pub(crate) ledger: RawLedger,
+    /// The audit.
+    pub(crate) audit: RawAudit,
+    /// Limits on what callers use, by name.
+    #[schemars(with = "BTreeMap<String, RawQuota>")]
+    pub(crate) quotas: BTreeMap<Spanned<String>, RawQuota>,
     /// MCP servers behind this host, by name.
     #[schemars(with = "BTreeMap<String, RawServer>")]
     pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,
