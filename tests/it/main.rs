@@ -6,6 +6,7 @@ mod support;
 
 mod arguments;
 mod asking;
+mod audit;
 mod backup;
 mod cache;
 mod client_matrix;

@@ -1,5 +1,6 @@
 //! Tool calls and their context.
 
+pub mod call_notes;
 pub mod call_time;
 mod caller;
 pub mod envelope;
@@ -20,14 +21,16 @@ use std::{
     time::Duration,
 };
 
-pub use caller::{Caller, Principal};
+pub use caller::{Caller, Principal, RequestOrigin};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    call_notes::CallNotes,
     call_time::{CallClock, CallDeadline},
     catalog::{Catalog, ToolEntry},
+    effect::Effect,
     envelope::RequestEnvelope,
     forwarding::ForwardedCalls,
     lock,
@@ -68,6 +71,9 @@ pub struct CallContext {
     pub id: CallId,
     pub name: String,
     pub caller: Arc<Caller>,
+    /// Where the client's request came from. `None` if unknown.
+    pub origin: Option<Arc<RequestOrigin>>,
+    pub notes: CallNotes,
     pub catalog: Arc<Catalog>,
     pub started: Instant,
     pub cancel: CancellationToken,
@@ -145,6 +151,7 @@ impl CallContext {
         let mut seen = Self::with_limit(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
         seen.id = self.id;
         seen.caller = Arc::clone(&self.caller);
+        seen.notes = CallNotes::for_filter(&self.notes);
         seen.started = self.started;
         seen.meta = meta;
         seen
@@ -163,6 +170,8 @@ impl CallContext {
             name,
             limit,
             caller: Caller::local(),
+            origin: None,
+            notes: CallNotes::default(),
             catalog,
             started: Instant::now(),
             cancel: CancellationToken::new(),
@@ -202,6 +211,11 @@ impl CallContext {
         lock(&self.held_until_done).push(Box::new(share));
     }
 
+    /// Whether a source ran the call, or began to.
+    pub(crate) fn reached_source(&self) -> bool {
+        self.in_source_us.load(Ordering::Relaxed) > 0
+    }
+
     pub fn time_limit(&self) -> Duration {
         self.limit
     }
@@ -222,6 +236,11 @@ impl CallContext {
     pub(crate) fn shortened_by(&self) -> Option<&SourceId> {
         let outer = self.outer_deadline.as_ref()?;
         self.enclosing_sources.last().filter(|_| outer.instant() < self.own_deadline().instant())
+    }
+
+    /// Returns the effect that this call can have at most: `declared`, or less if its request envelope says so.
+    pub(crate) fn effect_within_envelope(&self, declared: Effect) -> Effect {
+        self.envelope.get().map_or(declared, |envelope| envelope.effect.min(declared))
     }
 
     /// Returns how long this call, or one around or within it, has waited for answers of the client.

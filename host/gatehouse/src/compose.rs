@@ -11,11 +11,13 @@ use gatehouse_core::{
     Catalog, CompiledPreset,
     catalog::SourceListing,
     gather::{LastListings, ServerWait},
-    ports::{Authenticator, Clock},
+    ports::{AuditLog, Authenticator, Clock},
+    quota_meter::QuotaMeter,
+    tool::SourceId,
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{SqliteKeys, SqliteKv, SqliteLedger, ToolCatalogStore};
+use gatehouse_stores::{SqliteAudit, SqliteKeys, SqliteKv, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
@@ -32,6 +34,7 @@ mod lazy_port;
 mod marks;
 mod offers;
 mod pipeline;
+mod principals;
 mod readiness;
 mod seal;
 mod servers;
@@ -43,6 +46,7 @@ mod unmet_grants;
 pub(crate) use gates::GateRegistry;
 use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 pub(crate) use pipeline::AnonymousCallers;
+pub(crate) use principals::PrincipalData;
 pub(crate) use readiness::HostReadiness;
 pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
@@ -89,9 +93,19 @@ pub(crate) struct HostStores {
     /// Call statistics. `None` if disabled.
     pub(crate) ledger: Option<Arc<SqliteLedger>>,
     logins: Arc<Logins>,
+    /// The audit, and the use of quotas. Its first entry creates the file.
+    pub(crate) audit: Arc<SqliteAudit>,
+    /// True if calls are recorded in the audit.
+    pub(crate) audits: bool,
+    pub(crate) quotas: Arc<QuotaMeter>,
 }
 
 impl HostStores {
+    /// Returns the audit for entries. `None` if it is off.
+    pub(crate) fn audit_log(&self) -> Option<Arc<dyn AuditLog>> {
+        self.audits.then(|| Arc::clone(&self.audit) as _)
+    }
+
     /// Closes all stores permanently. Afterwards each database is a single file.
     pub(crate) async fn close(&self) {
         // Servers may still write to the stores while they shut down, so close them first.
@@ -103,8 +117,14 @@ impl HostStores {
             }
         };
         let (artifacts, kv, logins) = (self.artifacts.close(), self.kv.close(), self.logins.close());
+        let audit = async {
+            if let Err(fault) = self.quotas.save().await {
+                tracing::warn!("cannot store the use of quotas: {}", fault.in_one_line());
+            }
+            self.audit.close().await;
+        };
         let keys = self.keys.close();
-        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, keys, logins);
+        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, keys, logins, audit);
     }
 }
 
@@ -144,7 +164,11 @@ impl Composition {
         let logins = Arc::new(logins(&config));
         let index = Arc::clone(&tools) as _;
         let servers = HostServers::new(&config, env, index, Arc::clone(&clock), Arc::clone(&logins));
+        let (audit, quotas) = stores::audit(&config, &clock);
         let stores = HostStores {
+            audit,
+            audits: config.audits(),
+            quotas,
             knowledge: Arc::new(LazyPort::new(
                 "the knowledge graph is",
                 &config,

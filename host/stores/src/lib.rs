@@ -1,5 +1,5 @@
-//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger and
-//! API keys.
+//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger,
+//! API keys and the audit.
 //!
 //! `knowledge`, `documents` and `artifacts` implement ports of `gatehouse-core` on any engine; `sqlite`, `postgres`,
 //! `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
@@ -35,6 +35,7 @@ pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{
+    audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, SqliteAudit},
     copy::{DataFile, check, check_all, copy},
     keys::SqliteKeys,
     kv::SqliteKv,

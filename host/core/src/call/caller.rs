@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    net::IpAddr,
     sync::{Arc, LazyLock},
 };
 
@@ -26,6 +27,15 @@ impl Principal {
             Self::Named(name) => name,
         }
     }
+}
+
+/// Where a request came from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestOrigin {
+    /// Address of the client. `None` over stdio.
+    pub address: Option<IpAddr>,
+    /// Name and version of the client, or empty if unknown.
+    pub client: String,
 }
 
 impl fmt::Display for Principal {

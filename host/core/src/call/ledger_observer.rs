@@ -1,11 +1,9 @@
 //! Recording of calls in the ledger. Calls that did not reach a source carry no information about the tool, and are
 //! skipped.
 
-use std::{
-    collections::hash_map::DefaultHasher,
-    hash::{Hash, Hasher},
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     call::Principal,
@@ -42,17 +40,16 @@ impl CallObserver for LedgerObserver {
             return;
         }
         // The store keys this hash before it saves it; otherwise names could be guessed from it.
-        let mut caller = DefaultHasher::new();
-        context.principal().hash(&mut caller);
-        if *context.principal() == Principal::Local {
-            self.host.hash(&mut caller);
-        }
+        let caller = match context.principal() {
+            Principal::Local => caller_number(&format!("local:{}", self.host)),
+            Principal::Named(name) => caller_number(&format!("named:{name}")),
+        };
         let connecting_us = context.connecting_us.load(Ordering::Relaxed);
         self.ledger.record(CallSample {
             at: self.clock.now_ms(),
             tool: entry.id.clone(),
             preset: Arc::clone(&context.catalog.preset),
-            caller: caller.finish(),
+            caller,
             ending: match record.ending {
                 CallEnding::Replied => SampleEnding::Replied,
                 CallEnding::ErrorReply => SampleEnding::ToolError,
@@ -65,6 +62,11 @@ impl CallObserver for LedgerObserver {
             tokens_out: (record.text_bytes_out as u64).div_ceil(BYTES_PER_TOKEN),
         });
     }
+}
+
+/// Returns a number for a caller that is the same in every version of the host.
+fn caller_number(name: &str) -> u64 {
+    Sha256::digest(name).first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -62,18 +62,28 @@ impl ApproveStage {
                 || self.approved.is_approved(&approval)
         };
         if is_approved() {
+            context.notes.set_approval("remembered");
             return Ok(());
         }
         // One question at a time: the answer may also apply to the next call.
         let _turn = context.call_tree.approval_lock.lock().await;
         if is_approved() {
+            context.notes.set_approval("remembered");
             return Ok(());
         }
         let declined = || lock(&context.call_tree.declined_tools);
         if declined().contains(&entry.id) {
+            context.notes.set_approval("declined");
             return Err(declined_fault(entry));
         }
-        if !ask(context, entry, message(context, entry, scope, &approval, arguments)).await? {
+        let question = message(context, entry, scope, &approval, arguments);
+        let answer = ask(context, entry, question).await;
+        context.notes.set_approval(match &answer {
+            Ok(true) => "given",
+            Ok(false) => "declined",
+            Err(_) => "unanswered",
+        });
+        if !answer? {
             declined().push(entry.id.clone());
             return Err(declined_fault(entry));
         }

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod approval;
+pub mod caller_patterns;
 pub mod capability;
 pub mod fallback;
 pub mod filters;
@@ -9,5 +10,7 @@ pub mod isolation;
 pub mod overrides;
 pub mod patterns;
 pub mod preset;
+pub mod quota;
+pub mod quota_meter;
 pub mod tool_policy;
 pub mod workflow;

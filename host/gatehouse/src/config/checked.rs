@@ -7,19 +7,19 @@ use std::{
 };
 
 use gatehouse_auth::AuthSettings;
-use gatehouse_core::Preset;
+use gatehouse_core::{Preset, quota::QuotaRule};
 use gatehouse_models::ModelsConfig;
 use gatehouse_wire::serve::HttpSettings;
 
 use super::{
-    AccessConfig, ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig,
-    SummarySettings, access, auth,
+    AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig,
+    LedgerConfig, SummarySettings, access, auth,
     error::ConfigText,
     file_params::ParamFiles,
     gates::{self, GateConfig},
     http_server, limits, locate,
     locate::ConfigChoice,
-    models, presets, raw,
+    models, presets, quotas, raw,
     servers::{self, ServersConfig},
     shipped,
 };
@@ -59,6 +59,8 @@ pub(crate) struct Config {
     pub(crate) artifacts: ArtifactsConfig,
     pub(crate) intelligence: SummarySettings,
     pub(crate) ledger: LedgerConfig,
+    pub(crate) audit: AuditConfig,
+    pub(crate) quotas: Vec<QuotaRule>,
     pub(crate) servers: ServersConfig,
     /// Gates with a block in the file, and shipped ones.
     pub(crate) gates: BTreeMap<String, GateConfig>,
@@ -90,6 +92,11 @@ impl Config {
     /// Returns the first gate directory that is not built in. New gates are written there.
     pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
         self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
+    }
+
+    /// Whether calls are recorded in the audit.
+    pub(crate) fn audits(&self) -> bool {
+        self.audit.is_on(false)
     }
 
     pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
@@ -143,6 +150,8 @@ impl Config {
             documents: DocumentsConfig::validate(&raw.documents, &state, env),
             artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &state, &intelligence, env)?,
             ledger: LedgerConfig::validate(text, &raw.ledger)?,
+            audit: AuditConfig::validate(text, &raw.audit)?,
+            quotas: quotas::validate(text, raw.quotas)?,
             intelligence,
             servers,
             gates: raw

@@ -3,6 +3,7 @@
 mod access;
 pub(crate) mod added;
 mod artifacts;
+mod audit;
 mod auth;
 pub(crate) mod checked;
 pub(crate) mod credentials;
@@ -24,6 +25,7 @@ pub(crate) mod locate;
 mod models;
 pub(crate) mod parse_errors;
 mod presets;
+mod quotas;
 pub(crate) mod raw;
 mod raw_presets;
 mod raw_servers;
@@ -35,6 +37,7 @@ mod workflow;
 
 pub(crate) use access::AccessConfig;
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
+pub(crate) use audit::AuditConfig;
 pub(crate) use checked::Config;
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::{Env, unused};

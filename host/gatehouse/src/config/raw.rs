@@ -15,9 +15,11 @@ use super::{ConfigError, error::ConfigText};
 pub(crate) use super::{
     access::RawAccessRule,
     artifacts::{ArtifactsEngine, RawArtifacts},
+    audit::RawAudit,
     auth::RawAuth,
     documents::{DocumentsEngine, RawDocuments},
     ledger::RawLedger,
+    quotas::RawQuota,
     raw_presets::RawPreset,
     raw_servers::{OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
 };
@@ -46,6 +48,11 @@ pub(crate) struct RawConfig {
     pub(crate) artifacts: RawArtifacts,
     /// Call statistics.
     pub(crate) ledger: RawLedger,
+    /// The audit.
+    pub(crate) audit: RawAudit,
+    /// Limits on what callers use, by name.
+    #[schemars(with = "BTreeMap<String, RawQuota>")]
+    pub(crate) quotas: BTreeMap<Spanned<String>, RawQuota>,
     /// MCP servers behind this host, by name.
     #[schemars(with = "BTreeMap<String, RawServer>")]
     pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,

@@ -31,11 +31,20 @@ pub enum DataFile {
     Tools,
     Ledger,
     Auth,
+    Audit,
 }
 
 impl DataFile {
-    pub const ALL: [Self; 7] =
-        [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts, Self::Tools, Self::Ledger, Self::Auth];
+    pub const ALL: [Self; 8] = [
+        Self::Knowledge,
+        Self::Kv,
+        Self::Documents,
+        Self::Artifacts,
+        Self::Tools,
+        Self::Ledger,
+        Self::Auth,
+        Self::Audit,
+    ];
 
     /// Returns the file name, the name for faults, the corpus of its items to embed, and the schema.
     const fn facts(self) -> (&'static str, &'static str, &'static str, MigrationSteps) {
@@ -47,6 +56,7 @@ impl DataFile {
             Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
             Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),
             Self::Auth => ("auth.db", "the API keys", "", migrations::AUTH),
+            Self::Audit => ("audit.db", "the audit", "", migrations::AUDIT),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Stores on SQLite, in files in the data directory.
 
 pub(crate) mod artifacts;
+pub(crate) mod audit;
 pub(crate) mod copy;
 mod db;
 pub(crate) mod documents;
