@@ -28,10 +28,7 @@ use super::{
 };
 use crate::{
     MIN_LARGE_MESSAGE,
-    serve::{
-        ServedPreset, ServedPresets, caller_views::PresetRefusal, json_text::replace_lone_surrogates,
-        shutdown, workers::Workers,
-    },
+    serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown, workers::Workers},
 };
 
 pub(super) struct Router {
