@@ -131,7 +131,7 @@ impl KeyTable {
         let mut next = lock(&self.current).clone();
         if next.version != Some(version) {
             let keys = self.store.list().await?;
-            let before = std::mem::replace(&mut next.secrets, Arc::default());
+            let before = std::mem::take(&mut next.secrets);
             next.secrets = Arc::new(entries(&keys, &before));
             next.next_end = 0;
             end_replaced(&before, &next.secrets);
