@@ -13,7 +13,6 @@ use gatehouse_core::{
     gather::{LastListings, ServerWait},
     ports::{AuditLog, Authenticator, Clock},
     quota_meter::QuotaMeter,
-    tool::SourceId,
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};

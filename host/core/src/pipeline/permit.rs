@@ -43,10 +43,11 @@ fn permit(context: &CallContext, access: &PresetAccess, arguments: &mut Value) -
     if decision.is_allowed() {
         return Ok(());
     }
+    let why = decision.for_operators();
+    context.notes.set_rule(&why);
     if let Some(left_out) = DENIED_LOG_LIMIT.admit_line() {
         let (tool, preset) = (entry.name.as_str(), &context.catalog.preset);
         let principal = names::quoted(context.principal().as_str(), 128);
-        let why = decision.for_operators();
         tracing::warn!(
             target: CALL_LOG_TARGET, call = %context.id, %principal, %tool, %preset, left_out, "access denied: {why}"
         );

@@ -96,7 +96,7 @@ impl Config {
 
     /// Whether calls are recorded in the audit.
     pub(crate) fn audits(&self) -> bool {
-        self.audit.is_on(false)
+        self.audit.is_on(self.auth.is_some())
     }
 
     pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {

@@ -155,10 +155,12 @@ fn insert_secret(db: &Connection, key: &str, secret: &KeySecret) -> Result<()> {
     Ok(())
 }
 
+/// Name, groups, presets, creation and expiry of a key.
+type KeyRow = (String, String, Option<String>, i64, Option<i64>);
+
 fn read_all(db: &Connection) -> Result<Vec<KeyRecord>> {
     let sql = "SELECT name, groups, presets, created_at, expires_at FROM key ORDER BY name";
-    let rows: Vec<(String, String, Option<String>, i64, Option<i64>)> =
-        db.all(sql, [], |row| row.try_into())?;
+    let rows: Vec<KeyRow> = db.all(sql, [], |row| row.try_into())?;
     let mut keys = Vec::with_capacity(rows.len());
     for (name, groups, presets, created_at, expires_at) in rows {
         let list = |json: &str| serde_json::from_str(json).map_err(StoreError::invalid);

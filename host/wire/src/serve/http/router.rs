@@ -156,6 +156,7 @@ impl Router {
             Err(refusal) => return self.guard.refuse(&refusal, &parts, work.connection.peer),
         };
         parts.extensions.insert(Arc::clone(&caller));
+        parts.extensions.insert(work.connection.peer);
         work.mark_admitted(Arc::clone(&caller));
         // Presets are unknown until then. Only authenticated clients wait here.
         self.presets.composed.cancelled().await;

@@ -1,11 +1,12 @@
 //! Requests during which the host can ask the client for input: tool calls, prompts and resource reads. They identify
 //! the client, choose how to ask it, and can resume a paused request.
 
-use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
 
 use futures_util::FutureExt;
 use gatehouse_core::{
-    Call, CallContext, Caller, Fault, call::CallId, lock, names::quoted, ports::client::MessageLevel,
+    Call, CallContext, Caller, Fault, RequestOrigin, call::CallId, lock, names::quoted,
+    ports::client::MessageLevel,
 };
 use rmcp::{
     ErrorData, RoleServer,
@@ -105,6 +106,7 @@ impl Handler {
         }
         let notifications = Arc::new(NotificationSender::default());
         call.caller = Arc::clone(&caller);
+        call.origin = origin(&context.extensions);
         call.meta = forwarded_meta(&context.meta);
         call.working_directory = working_directory(&context.extensions);
         if context.meta.get_progress_token().is_some() {
@@ -187,6 +189,12 @@ pub(crate) fn caller(extensions: &Extensions) -> Arc<Caller> {
         .and_then(|request| request.extensions.get::<Arc<Caller>>())
         .cloned()
         .unwrap_or_else(Caller::local)
+}
+
+/// Returns the address of the client. `None` over stdio.
+pub(crate) fn origin(extensions: &Extensions) -> Option<Arc<RequestOrigin>> {
+    let peer = extensions.get::<http::request::Parts>()?.extensions.get::<SocketAddr>()?;
+    Some(Arc::new(RequestOrigin { address: Some(peer.ip()), ..RequestOrigin::default() }))
 }
 
 /// Returns the directory in which the client started this process. `None` over HTTP.
