@@ -7,6 +7,7 @@ mod explain;
 mod health;
 mod init;
 mod inspection;
+mod keys;
 mod mcp_config;
 mod patterns;
 mod usage;

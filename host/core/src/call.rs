@@ -1,6 +1,8 @@
 //! Tool calls and their context.
 
+pub mod call_notes;
 pub mod call_time;
+mod caller;
 pub mod envelope;
 pub(crate) mod failure_text;
 pub mod forwarding;
@@ -19,13 +21,16 @@ use std::{
     time::Duration,
 };
 
+pub use caller::{Caller, Principal, RequestOrigin};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    call_notes::CallNotes,
     call_time::{CallClock, CallDeadline},
     catalog::{Catalog, ToolEntry},
+    effect::Effect,
     envelope::RequestEnvelope,
     forwarding::ForwardedCalls,
     lock,
@@ -55,15 +60,6 @@ impl fmt::Display for CallId {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Principal {
-    /// The process that started the host over stdio, or any client on loopback.
-    #[default]
-    Local,
-    /// A name from a credential.
-    Named(Arc<str>),
-}
-
 /// Sends progress to the client that requested it.
 pub trait ProgressSink: Send + Sync {
     /// Reports `done` of `total` units; `total` is `None` if unknown. Never blocks, and may drop messages.
@@ -74,7 +70,10 @@ pub trait ProgressSink: Send + Sync {
 pub struct CallContext {
     pub id: CallId,
     pub name: String,
-    pub principal: Principal,
+    pub caller: Arc<Caller>,
+    /// Where the client's request came from. `None` if unknown.
+    pub origin: Option<Arc<RequestOrigin>>,
+    pub notes: CallNotes,
     pub catalog: Arc<Catalog>,
     pub started: Instant,
     pub cancel: CancellationToken,
@@ -151,7 +150,8 @@ impl CallContext {
         let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
         let mut seen = Self::with_limit(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
         seen.id = self.id;
-        seen.principal = self.principal.clone();
+        seen.caller = Arc::clone(&self.caller);
+        seen.notes = CallNotes::for_filter(&self.notes);
         seen.started = self.started;
         seen.meta = meta;
         seen
@@ -169,7 +169,9 @@ impl CallContext {
             entry,
             name,
             limit,
-            principal: Principal::Local,
+            caller: Caller::local(),
+            origin: None,
+            notes: CallNotes::default(),
             catalog,
             started: Instant::now(),
             cancel: CancellationToken::new(),
@@ -196,6 +198,10 @@ impl CallContext {
         }
     }
 
+    pub fn principal(&self) -> &Principal {
+        &self.caller.principal
+    }
+
     pub fn entry(&self) -> Result<&Arc<ToolEntry>, Fault> {
         self.entry.as_ref().map_err(Fault::clone)
     }
@@ -203,6 +209,11 @@ impl CallContext {
     /// Holds a budget reservation until the call ends.
     pub fn keep_until_done(&self, share: impl Any + Send) {
         lock(&self.held_until_done).push(Box::new(share));
+    }
+
+    /// Whether a source ran the call, or began to.
+    pub(crate) fn reached_source(&self) -> bool {
+        self.in_source_us.load(Ordering::Relaxed) > 0
     }
 
     pub fn time_limit(&self) -> Duration {
@@ -225,6 +236,11 @@ impl CallContext {
     pub(crate) fn shortened_by(&self) -> Option<&SourceId> {
         let outer = self.outer_deadline.as_ref()?;
         self.enclosing_sources.last().filter(|_| outer.instant() < self.own_deadline().instant())
+    }
+
+    /// Returns the effect that this call can have at most: `declared`, or less if its request envelope says so.
+    pub(crate) fn effect_within_envelope(&self, declared: Effect) -> Effect {
+        self.envelope.get().map_or(declared, |envelope| envelope.effect.min(declared))
     }
 
     /// Returns how long this call, or one around or within it, has waited for answers of the client.

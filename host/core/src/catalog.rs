@@ -5,6 +5,7 @@ mod budget;
 mod entry;
 mod resource_requests;
 pub mod resources_and_prompts;
+mod restricted;
 
 use std::{
     collections::HashMap,
@@ -23,6 +24,7 @@ pub use self::{
     entry::ToolEntry,
 };
 use crate::{
+    access::PresetAccess,
     approval, filters,
     invalid::InvalidValue,
     names,
@@ -106,7 +108,7 @@ pub struct Catalog {
     pub server_tools: ServerTools,
     pub workflow: Vec<WorkflowStep>,
     /// Sources that were never listed.
-    pending: Vec<PendingListing>,
+    pending: Vec<(SourceId, PendingListing)>,
     /// Patterns of the preset that match no tool. Tools behind gates are checked by [`ServerTools::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
     /// Servers with too many tools for a client's context.
@@ -114,6 +116,12 @@ pub struct Catalog {
     pub project: Option<PathBuf>,
     entries: Vec<Arc<ToolEntry>>,
     by_name: HashMap<ExposedName, usize>,
+    /// The access that restricts this catalog. `None` if it has everything that the preset exposes.
+    access: Option<Arc<PresetAccess>>,
+}
+
+fn index_by_name(entries: &[Arc<ToolEntry>]) -> HashMap<ExposedName, usize> {
+    entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect()
 }
 
 impl Catalog {
@@ -122,7 +130,9 @@ impl Catalog {
     /// # Errors
     /// If tools or prompts share a name, or an alias, filter, name or workflow is invalid.
     pub fn build(preset: &CompiledPreset, mut listings: Vec<SourceListing>) -> Result<Self, CatalogError> {
-        let pending = listings.iter_mut().filter_map(|listed| listed.pending.take()).collect();
+        let pending = listings.iter_mut();
+        let pending =
+            pending.filter_map(|listed| Some((listed.source.id().clone(), listed.pending.take()?))).collect();
         let mut entries: Vec<ToolEntry> = Vec::new();
         for listed in &listings {
             let params = listed.params_text();
@@ -166,7 +176,8 @@ impl Catalog {
             workflow::check(&preset.workflow, &entries)
                 .map_err(|why| CatalogError::BadWorkflow { preset: preset.preset.clone(), why })?;
         }
-        let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect();
+        let entries: Vec<_> = entries.into_iter().map(Arc::new).collect();
+        let by_name = index_by_name(&entries);
         Ok(Self {
             preset: preset.preset.as_str().into(),
             generation: CatalogGeneration::next(),
@@ -179,8 +190,9 @@ impl Catalog {
             unmatched,
             crowded,
             project: preset.project.clone(),
-            entries: entries.into_iter().map(Arc::new).collect(),
+            entries,
             by_name,
+            access: None,
         })
     }
 
@@ -191,7 +203,7 @@ impl Catalog {
 
     /// Returns how long clients should wait for first listings. `None` if there is nothing to wait for.
     pub fn listing_deadline(&self) -> Option<Instant> {
-        let deadlines = self.pending.iter().filter_map(|pending| pending.until);
+        let deadlines = self.pending.iter().filter_map(|(_, pending)| pending.until);
         deadlines.max().filter(|until| *until > Instant::now())
     }
 

@@ -23,7 +23,7 @@ mod testing;
 mod util;
 
 pub use call::{
-    Call, CallContext, Principal,
+    Call, CallContext, Caller, Principal, RequestOrigin, call_notes,
     call_time::{self, CallDeadline},
     envelope, forwarding, ledger_observer, nesting,
     outcome::{self, ContentPart, Fault, FaultKind, Outcome, Reply},
@@ -37,9 +37,9 @@ pub use definitions::{
 };
 pub use pipeline::Pipeline;
 pub use policy::{
-    approval, capability, fallback, filters, isolation, overrides, patterns,
+    access, approval, caller_patterns, capability, fallback, filters, isolation, overrides, patterns,
     preset::{self, CompiledPreset, Preset},
-    tool_policy, workflow,
+    quota, quota_meter, tool_policy, workflow,
 };
 pub use source::{Source, gather, server_tools};
 pub use util::{
@@ -47,5 +47,5 @@ pub use util::{
     invalid::{self, InvalidValue},
     json, lock,
     log_limit::{self, LogLimit},
-    names, single_flight,
+    names, single_flight, utc_time,
 };

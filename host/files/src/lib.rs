@@ -42,6 +42,15 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates a file that only this user can read, and syncs it. Fails if the file exists.
+pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Temporary files have mode 0600.
+    let (file, _) = write_temporary(path, bytes)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path)?;
+    Ok(())
+}
+
 /// Creates or replaces a file that only this user can read. Also sweeps the directory, since temporary files of killed
 /// processes may contain secrets.
 pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {

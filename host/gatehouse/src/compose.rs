@@ -6,16 +6,17 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use gatehouse_auth::HostAuthenticator;
 use gatehouse_core::{
     Catalog, CompiledPreset,
     catalog::SourceListing,
     gather::{LastListings, ServerWait},
-    ports::Clock,
-    tool::SourceId,
+    ports::{AuditLog, Authenticator, Clock},
+    quota_meter::QuotaMeter,
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{SqliteKv, SqliteLedger, ToolCatalogStore};
+use gatehouse_stores::{SqliteAudit, SqliteKeys, SqliteKv, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
@@ -32,16 +33,23 @@ mod lazy_port;
 mod marks;
 mod offers;
 mod pipeline;
+mod principals;
+mod readiness;
+mod seal;
 mod servers;
 mod stores;
+mod unmatched_access;
 mod unmatched_patterns;
 mod unmet_grants;
 
 pub(crate) use gates::GateRegistry;
 use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 pub(crate) use pipeline::AnonymousCallers;
+pub(crate) use principals::PrincipalData;
+pub(crate) use readiness::HostReadiness;
+pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
-pub(crate) use stores::{GateCounts, documents, knowledge, logins};
+pub(crate) use stores::{GateCounts, documents, keys, knowledge, logins};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -65,6 +73,8 @@ pub(crate) struct Composition {
     pub(crate) missing: MissingModels,
     pub(crate) stores: HostStores,
     pub(crate) gates: GateRegistry,
+    /// `None` without `[auth]`.
+    authenticator: Option<Arc<HostAuthenticator>>,
     /// Last listings of sources that are slow or unavailable now.
     last_listings: Arc<LastListings>,
 }
@@ -76,14 +86,25 @@ pub(crate) struct HostStores {
     pub(crate) documents: Arc<LazyLibrary>,
     pub(crate) artifacts: Arc<LazyWorkspace>,
     kv: Arc<SqliteKv>,
+    keys: Arc<SqliteKeys>,
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
     /// Call statistics. `None` if disabled.
     pub(crate) ledger: Option<Arc<SqliteLedger>>,
     logins: Arc<Logins>,
+    /// The audit, and the use of quotas. Its first entry creates the file.
+    pub(crate) audit: Arc<SqliteAudit>,
+    /// True if calls are recorded in the audit.
+    pub(crate) audits: bool,
+    pub(crate) quotas: Arc<QuotaMeter>,
 }
 
 impl HostStores {
+    /// Returns the audit for entries. `None` if it is off.
+    pub(crate) fn audit_log(&self) -> Option<Arc<dyn AuditLog>> {
+        self.audits.then(|| Arc::clone(&self.audit) as _)
+    }
+
     /// Closes all stores permanently. Afterwards each database is a single file.
     pub(crate) async fn close(&self) {
         // Servers may still write to the stores while they shut down, so close them first.
@@ -95,7 +116,14 @@ impl HostStores {
             }
         };
         let (artifacts, kv, logins) = (self.artifacts.close(), self.kv.close(), self.logins.close());
-        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, logins);
+        let audit = async {
+            if let Err(fault) = self.quotas.save().await {
+                tracing::warn!("cannot store the use of quotas: {}", fault.in_one_line());
+            }
+            self.audit.close().await;
+        };
+        let keys = self.keys.close();
+        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, keys, logins, audit);
     }
 }
 
@@ -135,7 +163,11 @@ impl Composition {
         let logins = Arc::new(logins(&config));
         let index = Arc::clone(&tools) as _;
         let servers = HostServers::new(&config, env, index, Arc::clone(&clock), Arc::clone(&logins));
+        let (audit, quotas) = stores::audit(&config, &clock);
         let stores = HostStores {
+            audit,
+            audits: config.audits(),
+            quotas,
             knowledge: Arc::new(LazyPort::new(
                 "the knowledge graph is",
                 &config,
@@ -150,11 +182,16 @@ impl Composition {
             )),
             artifacts: Arc::new(LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts)),
             kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::clone(&clock))),
+            keys: Arc::new(keys(&config)),
             servers: Arc::new(servers),
             tools,
             ledger: stores::ledger(&config, &clock),
             logins,
         };
+        let authenticator = config.auth.as_ref().map(|auth| {
+            let keys = Arc::clone(&stores.keys) as _;
+            Arc::new(HostAuthenticator::new(auth, keys, Arc::clone(&clock)))
+        });
         let models = sandbox::ModelPorts { llm, embedder, tokens: Arc::new(BpeTokenCounter) };
         let ports = Ports {
             clock,
@@ -172,7 +209,7 @@ impl Composition {
         let limits = system_limits::read();
         let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, limits, ports);
         let gates = GateRegistry::new(Arc::clone(&config), sandbox);
-        Ok(Self { models, missing, stores, gates, last_listings: Arc::default(), config })
+        Ok(Self { models, missing, stores, gates, authenticator, last_listings: Arc::default(), config })
     }
 
     /// Creates the composition of another configuration. Gates with unchanged settings stay loaded, except those in
@@ -189,9 +226,16 @@ impl Composition {
             missing: self.missing.clone(),
             stores: self.stores.clone(),
             gates,
+            // `[auth]` takes effect at the next start.
+            authenticator: self.authenticator.clone(),
             last_listings: Arc::clone(&self.last_listings),
             config,
         }
+    }
+
+    /// Returns the authenticator of callers over HTTP, the same until the next start. `None` without `[auth]`.
+    pub(crate) fn authenticator(&self) -> Option<Arc<dyn Authenticator>> {
+        self.authenticator.clone().map(|authenticator| authenticator as _)
     }
 
     /// Builds the views to serve: the chosen preset, which must work, and, if `all` is set, every served preset by
@@ -220,24 +264,14 @@ impl Composition {
         for warning in self.check_changes(compiled, &offers)? {
             tracing::warn!(preset = compiled.preset, "{warning}");
         }
-        let listings: Vec<_> =
-            offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
+        let texts =
+            offers.iter().map(|offer| (offer.source.id().clone(), offer.listing.summary.clone())).collect();
         let catalog = self.build(compiled, offers)?;
         for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
             tracing::warn!(preset = compiled.preset, "{source} does not list its tools: {why}");
         }
-        // Omit gates whose tools are all denied.
-        let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
-        let (mut gates, mut servers) = (Vec::new(), Vec::new());
-        for (source, listing) in listings.iter().filter(|(source, _)| shown(source)) {
-            let texts = match source {
-                SourceId::Gate(_) => &mut gates,
-                SourceId::Server(_) => &mut servers,
-            };
-            texts.push((&**source.name(), listing.summary.as_str()));
-        }
-        let instructions = instructions::instructions(&gates, &servers, compiled.description.as_deref());
-        Ok(PresetView { catalog, instructions })
+        let instructions = instructions::writer(&catalog, texts, compiled.description.clone());
+        Ok(PresetView { catalog, instructions: Some(instructions) })
     }
 
     /// Builds the catalog of one preset. The error names preset, gate and file.

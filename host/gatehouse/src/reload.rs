@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use gatehouse_core::{Principal, hash, ports::audit::AuditKind};
 use gatehouse_sandbox::{FileStamp, Gate};
 use gatehouse_wire::serve::ServedPresets;
 use tokio::{sync::mpsc, time::Instant};
@@ -206,6 +207,17 @@ impl Reloader {
         }
     }
 
+    /// Records a change of `presets.toml` in the audit.
+    fn record_configuration(&self, outcome: &'static str, details: &str) {
+        if let Some(audit) = self.current.stores.audit_log() {
+            audit.record_event(AuditKind::Configuration, &Principal::Local, outcome, details);
+        }
+    }
+
+    fn text_digest(&self) -> String {
+        self.text.as_deref().map(hash::sha256_hex).unwrap_or_default()
+    }
+
     /// Composes the change and swaps it in. Returns the reason and changes nothing if that fails.
     async fn apply(&mut self, change: &ChangeSet) -> Result<(), PlainError> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
@@ -273,6 +285,11 @@ impl Reloader {
         if change.configuration.is_some() {
             self.pending_config = None;
             self.report.configuration_applied(&before.config, &self.current.config);
+            self.current.stores.quotas.set_rules(self.current.config.quotas.clone());
+            self.record_configuration(
+                "ok",
+                &format!("presets.toml is in use, SHA-256 {}", self.text_digest()),
+            );
             self.prepare_folders();
         }
     }

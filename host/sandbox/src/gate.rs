@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    SourceId,
+    Principal, SourceId,
     capability::{Grants, RequestedCapabilities},
     fair_semaphore::FairPermit,
     http::HttpRules,
@@ -140,7 +140,7 @@ impl Gate {
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.component().await?;
-        let _place = self.shared.places.take(&self.name, &[]).await;
+        let _place = self.shared.places.take(&Principal::Local, &self.name, &[]).await;
         let facts = self.facts(Arc::clone(&params), None);
         let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
         listing.map_err(|ended| ended.fault)
@@ -184,14 +184,15 @@ impl Gate {
     /// while it waits. A tool's call takes its slot first, from its caller's share, so that no caller delays others.
     pub(crate) async fn admit(
         &self,
+        principal: &Principal,
         within: &[SourceId],
     ) -> Result<(SemaphorePermit<'_>, FairPermit), Fault> {
         let closing = |_| Fault::unavailable(format!("gate '{}' is closing", self.name));
         let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
         if within.is_empty() {
-            return Ok((turn().await?, self.shared.places.take(&self.name, within).await));
+            return Ok((turn().await?, self.shared.places.take(principal, &self.name, within).await));
         }
-        let place = self.shared.places.take(&self.name, within).await;
+        let place = self.shared.places.take(principal, &self.name, within).await;
         Ok((turn().await?, place))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use gatehouse_core::{
-    SourceId,
+    Principal, SourceId,
     fair_semaphore::{FairPermit, FairSemaphore},
     nesting::MAX_DEPTH,
 };
@@ -13,7 +13,7 @@ use crate::{capability::InstanceContext, instance::GateInstance};
 
 /// Slots by call depth: callers keep theirs while nested calls wait.
 ///
-/// They are shared fairly among gates, and for nested calls among pairs of caller and gate. By gate alone, its most
+/// They are shared fairly among principals, then among gates, and for nested calls among pairs of caller and gate. By gate alone, its most
 /// frequent caller would delay others; by caller alone, one slow gate would block its caller's other calls.
 pub(crate) struct InstanceSlots([FairSemaphore; MAX_DEPTH + 1]);
 
@@ -22,12 +22,17 @@ impl InstanceSlots {
         Self(slots.map(FairSemaphore::new))
     }
 
-    /// Takes a slot for a call of `gate`, nested in calls of `within`. Waits while the gate's share is in use.
-    pub(crate) async fn take(&self, gate: &Arc<str>, within: &[SourceId]) -> FairPermit {
+    /// Takes a slot for a principal's call of `gate`, nested in calls of `within`. Waits while its share is in use.
+    pub(crate) async fn take(
+        &self,
+        principal: &Principal,
+        gate: &Arc<str>,
+        within: &[SourceId],
+    ) -> FairPermit {
         let slots = &self.0[within.len().min(MAX_DEPTH)];
         match within.last() {
-            None => slots.acquire(gate).await,
-            Some(caller) => slots.acquire(&format!("{caller}: {gate}").into()).await,
+            None => slots.acquire(principal, gate).await,
+            Some(caller) => slots.acquire(principal, &format!("{caller}: {gate}").into()).await,
         }
     }
 }
@@ -90,11 +95,27 @@ mod tests {
         let slots = InstanceSlots::new([192, 16, 16, 16, 16]);
         let [greedy, modest] = ["greedy", "modest"].map(|name| [SourceId::Gate(name.into())]);
         let [slow, quick] = ["slow", "quick"].map(Arc::<str>::from);
-        let take = |gate, within| slots.take(gate, within).now_or_never();
+        let take = |gate, within| slots.take(&Principal::Local, gate, within).now_or_never();
         let held: Vec<_> = std::iter::from_fn(|| take(&slow, &greedy)).collect();
         assert_eq!(held.len(), 8);
         assert!(take(&slow, &modest).is_some(), "another caller of the same gate");
         assert!(take(&quick, &greedy).is_some(), "another gate for the same caller");
         assert!(take(&slow, &[]).is_some(), "a client");
+    }
+
+    #[test]
+    fn a_noisy_principal_takes_the_slots_of_no_other() {
+        let slots = InstanceSlots::new([192, 16, 16, 16, 16]);
+        let [noisy, quiet] = ["noisy", "quiet"].map(|name| Principal::Named(name.into()));
+        let within = [SourceId::Gate("proxy".into())];
+        for depth in [&[][..], &within] {
+            let take = |principal, gate: String| slots.take(principal, &gate.into(), depth).now_or_never();
+            let gates = (0..400).map(|n| format!("gate-{n}"));
+            let held: Vec<_> = gates.filter_map(|gate| take(&noisy, gate)).collect();
+            assert!(!held.is_empty() && held.len() <= 96, "{}", held.len());
+            assert!(take(&noisy, "one more".into()).is_none());
+            let quiet: Vec<_> = (0..3).map_while(|_| take(&quiet, "gate-0".into())).collect();
+            assert_eq!(quiet.len(), 3, "at once, although the other one waits");
+        }
     }
 }

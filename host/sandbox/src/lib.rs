@@ -43,6 +43,7 @@ use gatehouse_core::ports::{
     PortSetup, ServerRegistry, TextCompressor, TokenCounter, ToolIndex,
 };
 
+pub use capability::caller_key_prefix;
 pub use capacity::SystemLimits;
 pub use compile_cost::CompileCostError;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};

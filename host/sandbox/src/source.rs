@@ -36,7 +36,7 @@ impl Gate {
         request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
     ) -> Result<T, Fault> {
         let ready = self.component().await?;
-        let _admitted = self.admit(&context.enclosing_sources).await?;
+        let _admitted = self.admit(context.principal(), &context.enclosing_sources).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = self.facts(Arc::clone(params), Some(running));
         self.prepare_folders().await?;
@@ -59,7 +59,7 @@ fn as_seen(
         tool: tool.id.name.to_string(),
         arguments: arguments.to_string(),
         params: params.to_owned(),
-        caller: match &context.principal {
+        caller: match context.principal() {
             Principal::Local => None,
             Principal::Named(name) => Some(quoted(name, 128)),
         },
@@ -90,7 +90,7 @@ impl Source for Gate {
         }
         let mut listing = self.describe(given).await?;
         let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
-        let listing = check_threads::run(self.id(), move |_| {
+        let listing = check_threads::run(&Principal::Local, self.id(), move |_| {
             listing.clean();
             listing.check().map_err(|why| broken(&name, &why))?;
             // Check before storing: the next start trusts the index and skips the check.

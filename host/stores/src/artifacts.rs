@@ -197,6 +197,32 @@ impl ArtifactStore {
         }
     }
 
+    /// Returns the number and bytes of an owner's artifacts.
+    pub async fn holding(&self, owner: &Principal) -> Result<(u64, u64), Fault> {
+        let held = self.engine.holding(&self.owner_scope(owner)).await?;
+        Ok((held.artifacts, held.bytes))
+    }
+
+    /// Returns the names of all named principals that hold artifacts.
+    pub async fn owners(&self) -> Result<Vec<String>, Fault> {
+        let owners = self.engine.owners().await?.into_iter();
+        Ok(owners.filter_map(|(owner, _)| owner.strip_prefix("named:").map(str::to_owned)).collect())
+    }
+
+    /// Deletes all artifacts of an owner, frees their disk space and returns their number.
+    pub async fn erase(&self, owner: &Principal) -> Result<u64, Fault> {
+        let erased = self.engine.erase(&self.owner_scope(owner).owner).await?;
+        #[cfg(feature = "chroma")]
+        if let Some(chroma) = self.chroma.as_ref().filter(|_| erased > 0) {
+            chroma.note_deletion(true);
+            chroma.sweep().await?;
+        }
+        if erased > 0 {
+            self.engine.reclaim_space().await?;
+        }
+        Ok(erased)
+    }
+
     async fn part(&self, scope: &OwnerScope, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let range =
@@ -242,15 +268,20 @@ impl ArtifactService for ArtifactStore {
         let scope = self.owner_scope(owner);
         let ttl = draft.ttl.unwrap_or(self.limits.ttl).as_millis();
         let (now, ttl) = (scope.now, i64::try_from(ttl).unwrap_or(i64::MAX));
+        let owner_limit = draft.owner_limit;
         let work = move || {
             let text = PackedText::from_text(&draft.text)?;
             let row = ArtifactRow::new(draft, &text.digest, now, ttl)?;
             Ok((text, row))
         };
         let (text, row) = run_blocking(work).await?;
-        let artifact = self.engine.put(NewArtifact { scope, text, row }, &self.limits).await?;
+        let artifact = self.engine.put(NewArtifact { scope, text, row, owner_limit }, &self.limits).await?;
         self.embedding.wake();
         Ok(artifact)
+    }
+
+    async fn owner_bytes(&self, owner: &Principal) -> Result<u64, Fault> {
+        Ok(self.engine.holding(&self.owner_scope(owner)).await?.bytes)
     }
 
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {

@@ -20,6 +20,7 @@ use gatehouse_core::{
             RepositoryState, SearchMode,
         },
     },
+    utc_time,
 };
 
 use self::engine::DocumentEngine;
@@ -30,7 +31,6 @@ use crate::{
     engine::StoreHealth,
     nearest::nearest_names,
     sqlite::documents::SqliteDocuments,
-    wiki::rfc3339,
 };
 
 pub struct DocumentLibrary {
@@ -170,7 +170,7 @@ impl DocumentStore for DocumentLibrary {
         if name.trim().is_empty() || name.chars().any(char::is_control) {
             return Err(Fault::invalid("repository name is empty or contains control characters"));
         }
-        let now = rfc3339(self.clock.now_ms());
+        let now = utc_time::rfc3339(self.clock.now_ms());
         let mut state = state.clone();
         // Lookups ignore case, so keep the stored spelling.
         if let Some(name) = self.engine.get().await?.stored_name(name).await? {

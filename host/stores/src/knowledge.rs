@@ -22,6 +22,7 @@ use gatehouse_core::{
             PageDraft, PageFilters, PageLookup, PageNeighbor, PageSearchResult, PatchReport, WriteMode,
         },
     },
+    utc_time,
 };
 
 #[cfg(feature = "postgres")]
@@ -33,7 +34,7 @@ use crate::{
     engine::{PageEngine, PageScope, StoreHealth},
     nearest::nearest,
     sqlite::knowledge::SqliteEngine,
-    wiki::{WikiRoots, ids, stamp},
+    wiki::{WikiRoots, ids},
 };
 
 use changed_files::FileChangeTracker;
@@ -132,7 +133,7 @@ impl WikiKnowledge {
     }
 
     fn now(&self) -> String {
-        stamp(self.clock.now_ms())
+        utc_time::page_timestamp(self.clock.now_ms())
     }
 
     /// Returns the page with this id or title, and the ids of other pages with the same title. Ids take precedence over

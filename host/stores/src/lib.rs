@@ -1,4 +1,5 @@
-//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates and the call ledger.
+//! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger,
+//! API keys and the audit.
 //!
 //! `knowledge`, `documents` and `artifacts` implement ports of `gatehouse-core` on any engine; `sqlite`, `postgres`,
 //! `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
@@ -34,7 +35,9 @@ pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{
+    audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, SqliteAudit},
     copy::{DataFile, check, check_all, copy},
+    keys::SqliteKeys,
     kv::SqliteKv,
     ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,

@@ -45,6 +45,10 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
             "the npm and PyPI servers are unavailable",
             one("GATEHOUSE_TEST_REAL_SERVERS", tools::real_servers()),
         ),
+        (
+            "the OpenID provider is unavailable",
+            one("GATEHOUSE_TEST_OIDC_PROVIDER", tools::OIDC_PROVIDER.ensure()),
+        ),
         ("Weaviate's client is unavailable", one("GATEHOUSE_TEST_WEAVIATE_CLIENT", weaviate)),
         (
             "docker-registry is unavailable (`apt-get install docker-registry`)",

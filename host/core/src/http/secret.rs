@@ -129,7 +129,7 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 /// Prefixes of tokens from well-known issuers.
-const TOKEN_PREFIXES: [&str; 12] = [
+const TOKEN_PREFIXES: [&str; 13] = [
     "sk-",
     "ghp_",
     "gho_",
@@ -142,6 +142,7 @@ const TOKEN_PREFIXES: [&str; 12] = [
     "eyJ",
     "ntn_",
     "lin_api_",
+    "ghk_",
 ];
 
 pub fn is_token(value: &str) -> bool {

@@ -55,25 +55,35 @@ impl ApproveStage {
         arguments: &Value,
     ) -> Result<(), Fault> {
         let preset = &context.catalog.preset;
-        let approval = ApprovalKey::new(&context.principal, preset, entry, scope, arguments);
+        let approval = ApprovalKey::new(context.principal(), preset, entry, scope, arguments);
         let is_approved = || {
             context.call_tree.approvals.is_approved(&approval)
                 || context.client.approvals().is_some_and(|session| session.is_approved(&approval))
                 || self.approved.is_approved(&approval)
         };
         if is_approved() {
+            context.notes.set_approval("remembered");
             return Ok(());
         }
         // One question at a time: the answer may also apply to the next call.
         let _turn = context.call_tree.approval_lock.lock().await;
         if is_approved() {
+            context.notes.set_approval("remembered");
             return Ok(());
         }
         let declined = || lock(&context.call_tree.declined_tools);
         if declined().contains(&entry.id) {
+            context.notes.set_approval("declined");
             return Err(declined_fault(entry));
         }
-        if !ask(context, entry, message(context, entry, scope, &approval, arguments)).await? {
+        let question = message(context, entry, scope, &approval, arguments);
+        let answer = ask(context, entry, question).await;
+        context.notes.set_approval(match &answer {
+            Ok(true) => "given",
+            Ok(false) => "declined",
+            Err(_) => "unanswered",
+        });
+        if !answer? {
             declined().push(entry.id.clone());
             return Err(declined_fault(entry));
         }

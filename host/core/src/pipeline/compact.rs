@@ -124,7 +124,7 @@ impl CompactStage {
         let arguments = Arc::clone(&origin.arguments);
         let context = &call.context;
         let key = FilterKey {
-            principal: context.principal.clone(),
+            principal: context.principal().clone(),
             filter: filter.source.id().clone(),
             params: Arc::clone(&filter.params),
             preset: Arc::clone(&context.catalog.preset),

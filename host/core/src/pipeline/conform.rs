@@ -33,7 +33,8 @@ impl Stage for ConformStage {
             schema.check_with_budget(value, "member", steps)
         };
         let (structured, checked) =
-            check_threads::check(&entry.id.source, schema, structured, true, check).await?;
+            check_threads::check((context.principal(), &entry.id.source), schema, structured, true, check)
+                .await?;
         checked.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => {
                 contract_fault(entry, &format!("does not match its output schema: {why}"))

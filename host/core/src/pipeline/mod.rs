@@ -1,7 +1,7 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → rescue → conform → source
+//! respond → observe → audit → admit → quota → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
 //! docs/architecture.md has the reason for each position. The host's composition root builds the list, because stages
@@ -9,10 +9,13 @@
 
 mod admit;
 mod approve;
+mod audit;
 mod compact;
 mod conform;
 mod deadline;
 mod observe;
+mod permit;
+mod quota;
 mod rescue;
 mod respond;
 mod splice;
@@ -33,10 +36,13 @@ pub(crate) use splice::fuzz_arguments;
 pub use admit::AdmitStage;
 pub use approve::ApproveStage;
 pub(crate) use approve::form as approval_form;
+pub use audit::AuditStage;
 pub use compact::CompactStage;
 pub use conform::ConformStage;
 pub use deadline::DeadlineStage;
 pub use observe::{CALL_LOG_TARGET, CallEnding, CallLog, CallObserver, CallRecord, ObserveStage};
+pub use permit::PermitStage;
+pub use quota::QuotaStage;
 pub use rescue::RescueStage;
 pub use respond::RespondStage;
 pub use splice::SpliceStage;

@@ -10,7 +10,7 @@ use tracing::{Instrument, Level};
 use super::{Next, Stage};
 use crate::{
     call::failure_text::failure_text,
-    call::{Call, CallContext},
+    call::{Call, CallContext, Principal},
     json,
     log_limit::LogLimit,
     names,
@@ -44,7 +44,7 @@ pub enum CallEnding {
 }
 
 impl CallEnding {
-    fn from_outcome(outcome: &Outcome) -> Self {
+    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
         match outcome {
             Ok(reply) if reply.is_error => Self::ErrorReply,
             Ok(_) => Self::Replied,
@@ -81,10 +81,14 @@ impl CallObserver for CallLog {
     fn observe(&self, record: &CallRecord<'_>) {
         let CallRecord { context, duration, ending, bytes_out, .. } = record;
         let (tool, preset) = (names::quoted(&context.name, 64), &context.catalog.preset);
+        let caller = match context.principal() {
+            Principal::Local => None,
+            Principal::Named(name) => Some(names::quoted(name, 128)),
+        };
         let ms = duration.as_micros() as f64 / 1_000.0;
         tracing::info!(
             target: CALL_LOG_TARGET, call = %context.id, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out,
-            "tools/call"
+            caller = caller.as_deref(), "tools/call"
         );
     }
 }

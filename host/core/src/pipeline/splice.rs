@@ -53,7 +53,7 @@ impl Stage for SpliceStage {
             && may_have_markers(&call.arguments)
             && !context.entry()?.has_own_markers
         {
-            self.splice(&context.principal, call).await?;
+            self.splice(context.principal(), call).await?;
         }
         next.run(call).await
     }

@@ -30,8 +30,14 @@ impl Stage for ValidateStage {
         let schema = &entry.input_schema;
         let arguments = std::mem::take(&mut call.arguments);
         let short = !matches!(&arguments, Value::String(text) if text.len() > MAX_INLINE_PARSE_BYTES);
-        let (arguments, settled) =
-            check_threads::check(&entry.id.source, schema, arguments, short, coerce_arguments).await?;
+        let (arguments, settled) = check_threads::check(
+            (context.principal(), &entry.id.source),
+            schema,
+            arguments,
+            short,
+            coerce_arguments,
+        )
+        .await?;
         settled.map_err(|refusal| match refusal {
             ValidationError::Invalid(why) => invalid_arguments(&why, schema),
             ValidationError::Stopped(_) => {

@@ -35,12 +35,21 @@ impl PatternList {
         Ok(Self { set, entries })
     }
 
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(String::as_str)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     pub(crate) fn matches_any(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.set.is_match(name))
+    }
+
+    /// Returns the positions of all entries that match.
+    pub(crate) fn matches(&self, name: &str) -> Vec<usize> {
+        self.set.matches(name)
     }
 
     pub(crate) fn first_match(&self, name: &str) -> Option<&str> {
@@ -101,15 +110,25 @@ impl UnmatchedPattern {
     /// Returns true if a tool of this server could match, listed or not. May be wrong for a pattern that cannot match,
     /// because only the text before the first wildcard counts.
     pub fn may_match_tools_of(&self, server: &str) -> bool {
-        let fixed = self.pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
-        let exact = fixed.len() == self.pattern.len();
-        let begins = |names: String| fixed.starts_with(&names) || (!exact && names.starts_with(fixed));
-        let exposed = begins(format!("{server}__"));
         match self.list {
-            ToolList::Deny => exposed,
-            _ => exposed || begins(format!("{server}.")) || begins(format!("server:{server}.")),
+            ToolList::Deny => may_begin_with(&self.pattern, &format!("{server}__")),
+            _ => may_match_tools_of(&self.pattern, server),
         }
     }
+}
+
+/// Returns true if a pattern could match a tool of this server by any of its names. Only the text before the first
+/// wildcard counts.
+pub fn may_match_tools_of(pattern: &str, server: &str) -> bool {
+    let prefixes = [format!("{server}__"), format!("{server}."), format!("server:{server}.")];
+    prefixes.iter().any(|prefix| may_begin_with(pattern, prefix))
+}
+
+/// Returns true if a pattern could match a name with this beginning.
+fn may_begin_with(pattern: &str, prefix: &str) -> bool {
+    let fixed = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
+    let exact = fixed.len() == pattern.len();
+    fixed.starts_with(prefix) || (!exact && prefix.starts_with(fixed))
 }
 
 impl CompiledPreset {

@@ -27,6 +27,8 @@ pub struct ArtifactDraft {
     pub tags: Vec<String>,
     /// Time to live. `None` for the store's default.
     pub ttl: Option<Duration>,
+    /// Maximum bytes of the owner's texts, this one included. `None` for no limit.
+    pub owner_limit: Option<u64>,
 }
 
 /// Metadata of an artifact. Times are milliseconds since 1970-01-01T00:00:00Z.
@@ -108,8 +110,12 @@ pub trait ArtifactService: Send + Sync {
     /// Stores a text.
     ///
     /// If the principal already stored the same text, this restarts its time to live, adds the tags, and replaces tool,
-    /// source and summary if given. Fails with `exhausted` if the store's size limit is reached or the disk is full.
+    /// source and summary if given. If the store is full, the owner that holds the most loses artifacts. Fails with
+    /// `exhausted` if that is this one, if its own limit is reached, or if the disk is full.
     async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault>;
+
+    /// Returns the bytes of all texts of an owner.
+    async fn owner_bytes(&self, owner: &Principal) -> Result<u64, Fault>;
 
     /// Returns the metadata of each id, in order.
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;

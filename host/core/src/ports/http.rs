@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     budget::{ByteBudget, ByteReservation},
+    call::Principal,
     http::HttpRules,
     outcome::Fault,
 };
@@ -34,6 +35,8 @@ pub enum RedirectMode {
 /// A request of a gate. Method, URL and headers are unchecked.
 #[derive(Clone)]
 pub struct HttpRequest {
+    /// Principal whose call sends the request. Concurrent requests are shared fairly among principals.
+    pub principal: Principal,
     pub method: String,
     pub url: String,
     pub headers: Vec<(String, Vec<u8>)>,

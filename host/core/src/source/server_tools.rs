@@ -2,11 +2,12 @@
 //! patterns apply as if they were exposed.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, LazyLock, Mutex},
 };
 
 use crate::{
+    access::{PresetAccess, access_names},
     approval::{self, RequiredApprovals},
     catalog::ToolEntry,
     lock, names,
@@ -14,16 +15,30 @@ use crate::{
     patterns::UnmatchedPattern,
     ports::servers::{ServerListing, ServerStatus},
     preset::{CompiledPreset, server_names},
-    tool::ToolId,
+    source::Listing,
+    tool::{ToolId, ToolSpec},
 };
 
-/// Access rules of one preset.
+/// Tools of servers that one preset, and one caller if access is limited, may use.
 pub struct ServerTools {
     preset: Arc<CompiledPreset>,
     /// Approvals of exposed tools, perhaps under other names.
-    approvals: RequiredApprovals,
+    approvals: Arc<RequiredApprovals>,
     /// Entries of called tools, because reading a schema is slower than validating arguments.
-    cached: Mutex<HashMap<ToolId, Arc<ToolEntry>>>,
+    cached: Arc<Mutex<HashMap<ToolId, Arc<ToolEntry>>>>,
+    restriction: Option<ServerRestriction>,
+}
+
+/// Names of tools.
+pub type ToolNames = HashSet<Arc<str>>;
+
+/// Names of the callable tools, by server, with the listing that they are from.
+type CallableTools = HashMap<Arc<str>, (Arc<Listing>, Arc<ToolNames>)>;
+
+/// The limit of what a caller may use.
+struct ServerRestriction {
+    access: Arc<PresetAccess>,
+    callable: Mutex<CallableTools>,
 }
 
 /// Servers take no parameters.
@@ -34,21 +49,85 @@ const MAX_CACHED_ENTRIES: usize = 1_024;
 
 impl ServerTools {
     pub(crate) fn new(preset: &CompiledPreset, approvals: RequiredApprovals) -> Self {
-        Self { preset: Arc::new(preset.clone()), approvals, cached: Mutex::default() }
+        Self {
+            preset: Arc::new(preset.clone()),
+            approvals: Arc::new(approvals),
+            cached: Arc::default(),
+            restriction: None,
+        }
     }
 
+    /// Returns the same tools, limited to those that a caller may use.
+    pub(crate) fn restricted(&self, access: &Arc<PresetAccess>) -> Self {
+        Self {
+            preset: Arc::clone(&self.preset),
+            approvals: Arc::clone(&self.approvals),
+            cached: Arc::clone(&self.cached),
+            restriction: Some(ServerRestriction { access: Arc::clone(access), callable: Mutex::default() }),
+        }
+    }
+
+    /// Returns false if the preset does not allow the server, or if no access rule could allow one of its tools.
     pub fn allows_server(&self, server: &ServerStatus) -> bool {
         self.preset.allows_server(&server.name, &server.tags)
+            && self
+                .restriction
+                .as_ref()
+                .is_none_or(|limit| self.may_allow_tools_of(&limit.access, &server.name))
     }
 
-    /// Returns true if a tool is neither hidden nor denied. Does not check its server.
+    fn may_allow_tools_of(&self, access: &PresetAccess, server: &str) -> bool {
+        let begins = |name: &str| name.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"));
+        let renamed = self.preset.tools.iter().filter(|(name, _)| begins(name));
+        let renamed: Vec<&str> = renamed.filter_map(|(_, change)| change.name.as_deref()).collect();
+        access.may_allow_tools_of(server, &renamed)
+    }
+
+    /// Returns true if the preset neither hides nor denies a tool. Does not check its server or [access](Self::callable).
     pub fn allows_tool(&self, tool: &ToolId) -> bool {
-        tool.source.exposed_name(&tool.name).is_ok_and(|name| {
-            let name = name.as_str();
-            let change = self.preset.tools.get(name);
-            let shown = change.and_then(|change| change.name.as_deref()).unwrap_or(name);
-            !change.is_some_and(|change| change.hidden) && self.preset.denies(tool, shown).is_none()
+        self.shown_name(tool).is_some()
+    }
+
+    /// Returns the name that the preset gives to a tool. `None` if the preset hides or denies it.
+    fn shown_name(&self, tool: &ToolId) -> Option<String> {
+        let name = tool.source.exposed_name(&tool.name).ok()?;
+        let change = self.preset.tools.get(name.as_str());
+        let shown = change.and_then(|change| change.name.as_deref()).unwrap_or(name.as_str());
+        let is_hidden =
+            change.is_some_and(|change| change.hidden) || self.preset.denies(tool, shown).is_some();
+        (!is_hidden).then(|| shown.to_owned())
+    }
+
+    fn allows_spec(&self, tool: &ToolId, spec: &ToolSpec) -> bool {
+        self.shown_name(tool).is_some_and(|shown| {
+            let restriction = self.restriction.as_ref();
+            restriction.is_none_or(|limit| limit.access.allows(&access_names(tool, &shown), spec.effect))
         })
+    }
+
+    /// Returns true if access rules limit the caller, so that [`Self::callable`] decides about its tools.
+    pub fn is_restricted(&self) -> bool {
+        self.restriction.is_some()
+    }
+
+    /// Returns the names of the tools of a server that can be called.
+    pub fn callable(&self, listed: &ServerListing) -> Arc<ToolNames> {
+        let source = listed.source.id();
+        let known =
+            self.restriction.as_ref().and_then(|limit| lock(&limit.callable).get(source.name()).cloned());
+        if let Some((_, names)) = known.filter(|(listing, _)| Arc::ptr_eq(listing, &listed.listing)) {
+            return names;
+        }
+        let is_callable = |spec: &&Arc<ToolSpec>| {
+            self.allows_spec(&ToolId { source: source.clone(), name: Arc::clone(&spec.name) }, spec)
+        };
+        let specs = listed.listing.tools.iter().filter(is_callable);
+        let names = Arc::new(specs.map(|spec| Arc::clone(&spec.name)).collect::<ToolNames>());
+        if let Some(limit) = &self.restriction {
+            let found = (Arc::clone(&listed.listing), Arc::clone(&names));
+            lock(&limit.callable).insert(Arc::clone(source.name()), found);
+        }
+        names
     }
 
     /// Returns a tool by the server's own name, with the preset's overrides.
@@ -57,10 +136,10 @@ impl ServerTools {
     pub fn entry(&self, listed: &ServerListing, tool: &str) -> Result<Arc<ToolEntry>, Fault> {
         let server = listed.source.id().name();
         let id = |name: &Arc<str>| ToolId { source: listed.source.id().clone(), name: Arc::clone(name) };
-        let found =
-            listed.listing.tools.iter().find(|spec| &*spec.name == tool && self.allows_tool(&id(&spec.name)));
+        let allowed = |spec: &&Arc<ToolSpec>| self.allows_spec(&id(&spec.name), spec);
+        let found = listed.listing.tools.iter().find(|spec| &*spec.name == tool && allowed(spec));
         let Some(spec) = found else {
-            let shown = listed.listing.tools.iter().filter(|spec| self.allows_tool(&id(&spec.name)));
+            let shown = listed.listing.tools.iter().filter(allowed);
             let near = names::did_you_mean(tool, shown.map(|spec| &*spec.name));
             let tool = names::quoted(tool, 64);
             return Err(Fault::not_found(format!("server '{server}' has no tool '{tool}'.{near}")));

@@ -2,7 +2,7 @@
 //!
 //! A check can take a second of CPU time, so it gets its own thread with a known stack size instead of one of the
 //! runtime's. It waits for a permit first. No source gets more than half of the permits, so a gate that floods the host
-//! delays only itself. A check stops when its caller stops waiting.
+//! delays only itself. A named principal has one share for all sources. A check stops when its caller stops waiting.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
+    call::Principal,
     fair_semaphore::FairSemaphore,
     outcome::Fault,
     schema::{Schema, StepBudget, ValidationError},
@@ -31,7 +32,7 @@ static CHECK_PERMITS: LazyLock<FairSemaphore> = LazyLock::new(|| {
 /// Checks a value against a source's schema: on this thread if `short` and few steps suffice, otherwise on its own
 /// thread. `check` may run again on the value that an interrupted run left.
 pub(crate) async fn check(
-    source: &SourceId,
+    (principal, source): (&Principal, &SourceId),
     schema: &Arc<Schema>,
     mut value: Value,
     short: bool,
@@ -44,22 +45,23 @@ pub(crate) async fn check(
         }
     }
     let schema = Arc::clone(schema);
-    run(source, move |abandoned| {
+    run(principal, source, move |abandoned| {
         let checked = check(&schema, &mut value, &mut StepBudget::new_long(abandoned));
         (value, checked)
     })
     .await
 }
 
-/// Runs work for a source on its own thread.
+/// Runs work for a source on its own thread. `principal` caused it.
 ///
 /// `work` gets a function that returns true once this future was dropped. Faults if the work panics or the thread
 /// cannot be started.
 pub async fn run<T: Send + 'static>(
+    principal: &Principal,
     source: &SourceId,
     work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    let turn = CHECK_PERMITS.acquire(source.name()).await;
+    let turn = CHECK_PERMITS.acquire(principal, source.name()).await;
     let (sender, answer) = oneshot::channel();
     let job = move || {
         let _turn = turn;
@@ -95,13 +97,38 @@ mod tests {
             .map(|_| {
                 let held = std::sync::Arc::clone(&held);
                 tokio::spawn(async move {
-                    run(&source("greedy-test"), move |_| drop(held.lock().map(|held| held.recv()))).await
+                    run(&Principal::Local, &source("greedy-test"), move |_| {
+                        drop(held.lock().map(|held| held.recv()))
+                    })
+                    .await
                 })
             })
             .collect();
-        assert_eq!(run(&source("modest-test"), |_| 5).await, Ok(5));
+        assert_eq!(run(&Principal::Local, &source("modest-test"), |_| 5).await, Ok(5));
         drop(release);
         for one in greedy {
+            one.await.expect("a task").expect("done");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_principal_that_keeps_its_share_busy_delays_itself_only() {
+        let (release, held) = mpsc::channel::<()>();
+        let held = std::sync::Arc::new(Mutex::new(held));
+        let [noisy, quiet] = ["noisy-test", "quiet-test"].map(|name| Principal::Named(name.into()));
+        let busy: Vec<_> = (0..32)
+            .map(|n| {
+                let (held, noisy) = (std::sync::Arc::clone(&held), noisy.clone());
+                tokio::spawn(async move {
+                    let source = source(&format!("noisy-test-{n}"));
+                    run(&noisy, &source, move |_| drop(held.lock().map(|held| held.recv()))).await
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        assert_eq!(run(&quiet, &source("noisy-test-0"), |_| 5).await, Ok(5));
+        drop(release);
+        for one in busy {
             one.await.expect("a task").expect("done");
         }
     }
@@ -111,7 +138,7 @@ mod tests {
         let (sender, ended) = mpsc::channel();
         let (began, begun) = oneshot::channel();
         let alone = source("alone-test");
-        let waiting = run(&alone, move |abandoned| {
+        let waiting = run(&Principal::Local, &alone, move |abandoned| {
             let _ = began.send(());
             while !abandoned() {
                 thread::yield_now();
@@ -124,7 +151,8 @@ mod tests {
             _ = begun => {}
         }
         assert_eq!(ended.recv(), Ok("ended"));
-        let panicked = run(&source("panic-test"), |_| -> () { panic!("on purpose") }).await;
+        let panicked =
+            run(&Principal::Local, &source("panic-test"), |_| -> () { panic!("on purpose") }).await;
         assert!(panicked.expect_err("a fault").message.contains("gate 'panic-test'"));
     }
 }

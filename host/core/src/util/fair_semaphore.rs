@@ -1,8 +1,9 @@
 //! A semaphore whose permits are shared fairly, for pools, threads and connections.
 //!
-//! Each sharer has its own queue, served round-robin, instead of one queue where the greediest gets most. A sharer may
-//! hold at most as many permits as are left free (dynamic thresholds, Choudhury and Hahne, 1998): a new one usually
-//! finds one free, and a lone one gets half.
+//! Sharers are the principals that callers proved and, for the local user, the gates. Each sharer has its own queue,
+//! served round-robin, instead of one queue where the greediest gets most. A sharer may hold at most as many permits as
+//! are left free (dynamic thresholds, Choudhury and Hahne, 1998): a new one usually finds one free, and a lone one gets
+//! half. The gates that a principal uses share its permits in the same way.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,32 +12,66 @@ use std::{
 
 use tokio::sync::oneshot;
 
+use crate::call::Principal;
+
 /// Sharers to remember before idle ones are dropped.
 const MAX_IDLE_SHARERS: usize = 256;
 
 /// A fair semaphore; clones share the permits.
 #[derive(Clone)]
-pub struct FairSemaphore(Arc<Mutex<State>>);
+pub struct FairSemaphore(Arc<Mutex<SemaphoreState>>);
 
 /// A permit, released on drop.
 pub struct FairPermit {
     semaphore: FairSemaphore,
-    sharer: Arc<str>,
+    claim: FairClaim,
 }
 
-struct State {
+/// The sharer of a permit, and the gate it is for.
+#[derive(Clone)]
+struct FairClaim {
+    sharer: SharerKey,
+    gate: Arc<str>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum SharerKey {
+    /// A gate that the local user uses.
+    Gate(Arc<str>),
+    Principal(Arc<str>),
+}
+
+struct SemaphoreState {
     free: usize,
     /// Maximum permits of one sharer, even if more are free.
     max_per_sharer: usize,
-    sharers: HashMap<Arc<str>, SharerQueue>,
+    sharers: HashMap<SharerKey, SharerQueue>,
     /// Waiting sharers in round-robin order, each once.
-    round_robin: VecDeque<Arc<str>>,
+    round_robin: VecDeque<SharerKey>,
 }
 
 #[derive(Default)]
 struct SharerQueue {
     held: usize,
+    gates: HashMap<Arc<str>, GateQueue>,
+    /// Waiting gates in round-robin order, each once.
+    round_robin: VecDeque<Arc<str>>,
+}
+
+#[derive(Default)]
+struct GateQueue {
+    held: usize,
     waiting: VecDeque<oneshot::Sender<FairPermit>>,
+}
+
+impl FairClaim {
+    fn new(principal: &Principal, gate: &Arc<str>) -> Self {
+        let sharer = match principal {
+            Principal::Local => SharerKey::Gate(Arc::clone(gate)),
+            Principal::Named(name) => SharerKey::Principal(Arc::clone(name)),
+        };
+        Self { sharer, gate: Arc::clone(gate) }
+    }
 }
 
 impl FairSemaphore {
@@ -47,19 +82,25 @@ impl FairSemaphore {
     /// Creates a semaphore with `permits` permits. One sharer never holds more than `max`.
     pub fn with_max_per_sharer(permits: usize, max: usize) -> Self {
         let (sharers, round_robin) = (HashMap::new(), VecDeque::new());
-        Self(Arc::new(Mutex::new(State { free: permits, max_per_sharer: max, sharers, round_robin })))
+        Self(Arc::new(Mutex::new(SemaphoreState {
+            free: permits,
+            max_per_sharer: max,
+            sharers,
+            round_robin,
+        })))
     }
 
-    /// Waits for a permit. To stop waiting, drop the future.
-    pub async fn acquire(&self, sharer: &Arc<str>) -> FairPermit {
+    /// Waits for a permit for work of a gate that a principal caused. To stop waiting, drop the future.
+    pub async fn acquire(&self, principal: &Principal, gate: &Arc<str>) -> FairPermit {
+        let claim = FairClaim::new(principal, gate);
         loop {
             let waiting = {
                 let mut state = self.lock();
-                if state.admits(sharer) {
-                    state.grant(sharer);
-                    return self.permit(sharer);
+                if state.admits(&claim) {
+                    state.grant(&claim);
+                    return self.permit(claim);
                 }
-                state.queue(sharer)
+                state.queue(&claim)
             };
             // No sender is dropped unused: only sharers without waiters are removed.
             if let Ok(permit) = waiting.await {
@@ -73,88 +114,60 @@ impl FairSemaphore {
         self.lock().sharers.values().all(SharerQueue::is_idle)
     }
 
-    fn permit(&self, sharer: &Arc<str>) -> FairPermit {
-        FairPermit { semaphore: self.clone(), sharer: Arc::clone(sharer) }
+    fn permit(&self, claim: FairClaim) -> FairPermit {
+        FairPermit { semaphore: self.clone(), claim }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SemaphoreState> {
         crate::lock(&self.0)
     }
 
     fn grant_free(&self) {
         loop {
             let next = self.lock().next();
-            let Some((sharer, waiting)) = next else { return };
+            let Some((claim, waiting)) = next else { return };
             // Outside the lock: if the receiver is gone, dropping the permit locks again.
-            drop(waiting.send(self.permit(&sharer)));
+            drop(waiting.send(self.permit(claim)));
         }
     }
 }
 
 impl Drop for FairPermit {
     fn drop(&mut self) {
-        self.semaphore.lock().release(&self.sharer);
+        self.semaphore.lock().release(&self.claim);
         self.semaphore.grant_free();
     }
 }
 
-impl SharerQueue {
+impl GateQueue {
     fn is_idle(&self) -> bool {
         self.held == 0 && self.waiting.is_empty()
     }
 }
 
-impl State {
-    fn admits(&self, sharer: &str) -> bool {
-        let held = self.sharers.get(sharer).map_or(0, |sharer| sharer.held);
-        held < self.free && held < self.max_per_sharer
+impl SharerQueue {
+    fn is_idle(&self) -> bool {
+        self.gates.values().all(GateQueue::is_idle)
     }
 
-    fn sharer(&mut self, name: &Arc<str>) -> &mut SharerQueue {
-        if self.sharers.len() >= MAX_IDLE_SHARERS && !self.sharers.contains_key(name) {
-            self.sharers.retain(|_, sharer| !sharer.is_idle());
+    fn gate(&mut self, name: &Arc<str>) -> &mut GateQueue {
+        if self.gates.len() >= MAX_IDLE_SHARERS && !self.gates.contains_key(name) {
+            self.gates.retain(|_, gate| !gate.is_idle());
         }
-        self.sharers.entry(Arc::clone(name)).or_default()
+        self.gates.entry(Arc::clone(name)).or_default()
     }
 
-    fn grant(&mut self, name: &Arc<str>) {
-        self.sharer(name).held += 1;
-        self.free -= 1;
-    }
-
-    fn queue(&mut self, name: &Arc<str>) -> oneshot::Receiver<FairPermit> {
-        let (sender, receiver) = oneshot::channel();
-        let sharer = self.sharer(name);
-        // Waiters that gave up must not pile up.
-        sharer.waiting.retain(|waiting| !waiting.is_closed());
-        let first = sharer.waiting.is_empty();
-        sharer.waiting.push_back(sender);
-        if first && !self.round_robin.contains(name) {
-            self.round_robin.push_back(Arc::clone(name));
-        }
-        receiver
-    }
-
-    fn release(&mut self, name: &str) {
-        if let Some(sharer) = self.sharers.get_mut(name) {
-            sharer.held = sharer.held.saturating_sub(1);
-            self.free += 1;
-        }
-    }
-
-    /// Takes a permit for the next waiter. `None` if no waiter can be served.
-    fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<FairPermit>)> {
+    /// Takes the next waiter of a gate that `admits` accepts, by the permits that the gate holds.
+    fn next(&mut self, admits: impl Fn(usize) -> bool) -> Option<(Arc<str>, oneshot::Sender<FairPermit>)> {
         for _ in 0..self.round_robin.len() {
             let name = self.round_robin.pop_front()?;
-            let admitted = self.admits(&name);
-            let Some(sharer) = self.sharers.get_mut(&name) else { continue };
-            sharer.waiting.retain(|waiting| !waiting.is_closed());
-            let granted = if admitted { sharer.waiting.pop_front() } else { None };
-            if !sharer.waiting.is_empty() {
+            let Some(gate) = self.gates.get_mut(&name) else { continue };
+            gate.waiting.retain(|waiting| !waiting.is_closed());
+            let granted = if admits(gate.held) { gate.waiting.pop_front() } else { None };
+            if !gate.waiting.is_empty() {
                 self.round_robin.push_back(Arc::clone(&name));
             }
             if let Some(waiting) = granted {
-                self.grant(&name);
                 return Some((name, waiting));
             }
         }
@@ -162,77 +175,82 @@ impl State {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::{future::Future, pin::pin, task::Poll};
+/// Whether a sharer with `held` permits may get one more for a gate that has `of_gate` of them.
+fn has_room(sharer: &SharerKey, (free, max): (usize, usize), held: usize, of_gate: usize) -> bool {
+    let gate_has_room = match sharer {
+        SharerKey::Gate(_) => true,
+        SharerKey::Principal(_) => of_gate <= free.saturating_sub(held),
+    };
+    held < free && held < max && gate_has_room
+}
 
-    use super::*;
-
-    async fn once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
-        std::future::poll_fn(|context| {
-            Poll::Ready(match future.as_mut().poll(context) {
-                Poll::Ready(done) => Some(done),
-                Poll::Pending => None,
-            })
-        })
-        .await
+impl SemaphoreState {
+    fn admits(&self, claim: &FairClaim) -> bool {
+        let sharer = self.sharers.get(&claim.sharer);
+        let held = sharer.map_or(0, |sharer| sharer.held);
+        let of_gate = sharer.and_then(|sharer| sharer.gates.get(&claim.gate)).map_or(0, |gate| gate.held);
+        has_room(&claim.sharer, (self.free, self.max_per_sharer), held, of_gate)
     }
 
-    async fn now(turns: &FairSemaphore, sharer: &str) -> Option<FairPermit> {
-        let sharer = sharer.into();
-        once(pin!(turns.acquire(&sharer))).await
-    }
-
-    #[tokio::test]
-    async fn new_sharer_finds_a_free_permit() {
-        let turns = FairSemaphore::new(8);
-        let mut held = Vec::new();
-        while let Some(turn) = now(&turns, "greedy").await {
-            held.push(turn);
+    fn sharer(&mut self, key: &SharerKey) -> &mut SharerQueue {
+        if self.sharers.len() >= MAX_IDLE_SHARERS && !self.sharers.contains_key(key) {
+            self.sharers.retain(|_, sharer| !sharer.is_idle());
         }
-        assert_eq!(held.len(), 4, "a lone sharer gets half");
-        while let Some(turn) = now(&turns, "next").await {
-            held.push(turn);
-        }
-        assert_eq!(held.len(), 6);
-        assert!(now(&turns, "modest").await.is_some());
-        assert!(!turns.is_idle());
-        drop(held);
-        assert!(turns.is_idle());
+        self.sharers.entry(key.clone()).or_default()
     }
 
-    #[tokio::test]
-    async fn permits_are_granted_round_robin() {
-        let turns = FairSemaphore::new(1);
-        let (greedy, modest): (Arc<str>, Arc<str>) = ("greedy".into(), "modest".into());
-        let running = now(&turns, "greedy").await.expect("free");
-        let mut first = pin!(turns.acquire(&greedy));
-        let mut second = pin!(turns.acquire(&greedy));
-        let mut other = pin!(turns.acquire(&modest));
-        assert!(once(first.as_mut()).await.is_none() && once(second.as_mut()).await.is_none());
-        assert!(once(other.as_mut()).await.is_none());
-        drop(running);
-        let first = once(first.as_mut()).await.expect("its turn");
-        assert!(once(second.as_mut()).await.is_none() && once(other.as_mut()).await.is_none());
-        drop(first);
-        assert!(once(second.as_mut()).await.is_none(), "the other one waits too");
-        let other = once(other.as_mut()).await.expect("served next, despite the queue of the greedy sharer");
-        drop(other);
-        assert!(once(second.as_mut()).await.is_some());
+    fn grant(&mut self, claim: &FairClaim) {
+        let sharer = self.sharer(&claim.sharer);
+        sharer.held += 1;
+        sharer.gate(&claim.gate).held += 1;
+        self.free -= 1;
     }
 
-    #[tokio::test]
-    async fn abandoned_waiters_take_no_permit() {
-        let turns = FairSemaphore::with_max_per_sharer(4, 1);
-        let running = now(&turns, "one").await.expect("free");
-        for _ in 0..100 {
-            assert!(now(&turns, "one").await.is_none(), "one at a time");
+    fn queue(&mut self, claim: &FairClaim) -> oneshot::Receiver<FairPermit> {
+        let (sender, receiver) = oneshot::channel();
+        let sharer = self.sharer(&claim.sharer);
+        let gate = sharer.gate(&claim.gate);
+        // Waiters that gave up must not pile up.
+        gate.waiting.retain(|waiting| !waiting.is_closed());
+        gate.waiting.push_back(sender);
+        if !sharer.round_robin.contains(&claim.gate) {
+            sharer.round_robin.push_back(Arc::clone(&claim.gate));
         }
-        assert!(turns.lock().sharers["one"].waiting.len() <= 1);
-        drop(running);
-        let again = now(&turns, "one").await;
-        assert!(again.is_some());
-        drop(again);
-        assert!(turns.is_idle());
+        if !self.round_robin.contains(&claim.sharer) {
+            self.round_robin.push_back(claim.sharer.clone());
+        }
+        receiver
+    }
+
+    fn release(&mut self, claim: &FairClaim) {
+        if let Some(sharer) = self.sharers.get_mut(&claim.sharer) {
+            sharer.held = sharer.held.saturating_sub(1);
+            let gate = sharer.gate(&claim.gate);
+            gate.held = gate.held.saturating_sub(1);
+            self.free += 1;
+        }
+    }
+
+    /// Takes a permit for the next waiter. `None` if no waiter can be served.
+    fn next(&mut self) -> Option<(FairClaim, oneshot::Sender<FairPermit>)> {
+        let limits = (self.free, self.max_per_sharer);
+        for _ in 0..self.round_robin.len() {
+            let key = self.round_robin.pop_front()?;
+            let Some(sharer) = self.sharers.get_mut(&key) else { continue };
+            let held = sharer.held;
+            let granted = sharer.next(|of_gate| has_room(&key, limits, held, of_gate));
+            if !sharer.round_robin.is_empty() {
+                self.round_robin.push_back(key.clone());
+            }
+            if let Some((gate, waiting)) = granted {
+                let claim = FairClaim { sharer: key, gate };
+                self.grant(&claim);
+                return Some((claim, waiting));
+            }
+        }
+        None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,9 @@ pub mod invalid;
 pub mod json;
 pub mod log_limit;
 pub mod names;
+pub(crate) mod recent_map;
 pub mod single_flight;
+pub mod utc_time;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,6 @@
-//! `gatehouse explain`: the reason why a preset exposes a tool, or does not.
+//! `gatehouse explain`: the reason why a preset exposes a tool, or does not, and whether a caller may use it.
 
+mod access;
 mod servers;
 
 use clap::Args;
@@ -20,6 +21,15 @@ pub(super) struct Arguments {
     /// Preset [default: the one that `serve` would choose]
     #[arg(long)]
     preset: Option<String>,
+    /// Principal whose access to explain: `key:NAME`, `ISSUER:SUBJECT` or `token`
+    #[arg(long = "as", value_name = "WHO")]
+    caller: Option<String>,
+    /// Group of that principal; repeatable
+    #[arg(long = "group", value_name = "GROUP", requires = "caller")]
+    groups: Vec<String>,
+    /// Arguments of its call, as a JSON object
+    #[arg(long, value_name = "JSON", requires = "caller")]
+    args: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -30,9 +40,14 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let answer = explain(&composition, &compiled, &arguments.tool).await?;
     let Explanation { exposed, through, why } = &answer;
+    let access = access::explain(&composition, &compiled, &arguments).await?;
     if arguments.json {
-        out::json(&json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
-                          "through": through, "why": why}));
+        let mut report = json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
+                                "through": through, "why": why});
+        if let Some(access) = access {
+            report["access"] = json!({"allowed": access.allowed, "why": access.why});
+        }
+        out::json(&report);
     } else {
         let verdict = match (exposed, through) {
             (true, _) => "exposed",
@@ -40,6 +55,10 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             (false, None) => "not exposed",
         };
         out::line(format!("{verdict}: {why}"));
+        if let Some(access) = access {
+            let verdict = if access.allowed { "allowed" } else { "not allowed" };
+            out::line(format!("{verdict}: {}", access.why));
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod agent_template;
 mod allowed_tools;
+mod audit;
 mod backup;
 mod cache;
 mod call;
@@ -11,10 +12,12 @@ mod doctor;
 mod explain;
 mod gates;
 mod init;
+mod keys;
 mod kg;
 mod map;
 mod mcp_config;
 mod presets;
+mod principals;
 mod request;
 mod restore;
 mod schema;
@@ -99,6 +102,15 @@ enum Command {
     /// Find, read and call the tools of MCP servers; show metrics of all tools
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Create, list, rotate and revoke the API keys of callers over HTTP
+    #[command(subcommand)]
+    Keys(keys::Command),
+    /// Search the audit and verify it
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// List principals, show and erase what they own
+    #[command(subcommand)]
+    Principals(principals::Command),
     /// Show the configuration and its state
     Status(status::Arguments),
     /// Show the size of the cache of compiled gates, or remove it
@@ -224,6 +236,9 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
         Command::Docs(command) => docs::run(command, global, env).await,
         Command::Servers(command) => servers::run(command, global, env).await,
         Command::Tools(command) => tools::run(command, global, env).await,
+        Command::Keys(command) => keys::run(command, global, env).await,
+        Command::Audit(command) => audit::run(command, global, env).await,
+        Command::Principals(command) => principals::run(command, global, env).await,
         Command::Status(arguments) => status::run(&arguments, global, env).await,
         Command::Cache(command) => cache::run(&command, global, env),
         Command::Doctor(arguments) => doctor::run(&arguments, cli.verbose, global, env).await,

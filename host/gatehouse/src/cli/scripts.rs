@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use gatehouse_core::{Call, CallContext, Catalog, Principal, Reply, hidden_chars::is_hidden};
+use gatehouse_core::{Call, CallContext, Caller, Catalog, Reply, hidden_chars::is_hidden};
 use serde_json::{Value, json};
 
 use super::{CommandError, GlobalArgs, call, write_file};
@@ -124,7 +124,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
 struct ScriptStore {
     composition: Composition,
     catalog: Arc<Catalog>,
-    principal: Principal,
+    caller: Arc<Caller>,
     preset: String,
 }
 
@@ -135,8 +135,8 @@ impl ScriptStore {
         let preset = compiled.preset.clone();
         let catalog = Arc::new(composition.catalog(&compiled).await?);
         let caller = owner.caller.as_deref();
-        let principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
-        Ok(Self { composition, catalog, principal, preset })
+        let caller = caller.map_or_else(Caller::local, Caller::named);
+        Ok(Self { composition, catalog, caller, preset })
     }
 
     /// Calls one of the gate's tools by its declared name, and returns the text of the reply.
@@ -151,7 +151,7 @@ impl ScriptStore {
         })?;
         let pipeline = Arc::new(self.composition.stages(&AnonymousCallers::Commands));
         let mut context = CallContext::new(&pipeline, Arc::clone(&self.catalog), entry.name.to_string());
-        context.principal = self.principal.clone();
+        context.caller = Arc::clone(&self.caller);
         let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;
         let text = content.iter().filter_map(call::text_of).collect::<Vec<_>>().join("\n");
         if is_error { Err(CommandError::failed(text)) } else { Ok(text) }

@@ -11,13 +11,13 @@ use std::{
 
 use clap::Args;
 use gatehouse_core::CompiledPreset;
-use gatehouse_wire::serve::{self, BearerToken, HttpError, ServedPresets};
+use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, ServedPresets};
 use tokio::{task::JoinSet, time::timeout};
 
 use self::greeting::{Greeting, over_stdio};
 use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
-    compose::{self, Composition},
+    compose::{self, Composition, HostReadiness},
     config::{self, Env},
     presence::{self, HostFacts},
     reload::{ConfigOrigin, ReloadReporter, Reloader},
@@ -98,15 +98,21 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         }
         Some(address) => {
             // Bind first, so that an unavailable address fails before the gates are loaded.
-            let token =
-                env.get("GATEHOUSE_TOKEN").map(|token| BearerToken::new(token.to_owned())).transpose();
-            let http =
-                serve::bind(address, token.map_err(CommandError::usage)?).await.map_err(http_failure)?;
+            // With `[auth]`, the token of the host is one more credential only if the file names it.
+            let uses_token = composition.config.auth.as_ref().is_none_or(|auth| auth.token);
+            let token = env.get("GATEHOUSE_TOKEN").filter(|_| uses_token);
+            let token = token.map(|token| BearerToken::new(token.to_owned())).transpose();
+            let seal = compose::seal_keys(env, &composition.config.state).map_err(CommandError::usage)?;
+            let token = token.map_err(CommandError::usage)?;
+            let credentials = Credentials { token, authenticator: composition.authenticator() };
+            let readiness = HostReadiness::new(composition.config.state.clone(), composition.stores.clone());
+            let http = serve::bind(address, credentials).await.map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
             let stop = signals::shutdown_token(Some(drain));
-            let mut served = pin!(http.serve(Arc::clone(&presets), settings, stop));
+            let mut served =
+                pin!(http.serve(Arc::clone(&presets), settings, seal, Arc::new(readiness), stop));
             tokio::select! {
                 biased;
                 opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
@@ -144,7 +150,7 @@ async fn open(
     report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
-    presets.begin(views.default, views.presets);
+    presets.begin(views.default, views.presets, &composition.config.access.rules);
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     let servers = Arc::clone(&composition.stores.servers);
     let ledger = composition.stores.ledger_health();

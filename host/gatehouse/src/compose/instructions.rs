@@ -1,6 +1,11 @@
 //! The server instructions that a client's model reads: summaries of the gates, instructions of the servers, and the
 //! description of the preset. Each source gets a share of the budget, so that none crowds out the others.
 
+use std::sync::Arc;
+
+use gatehouse_core::{Catalog, SourceId};
+use gatehouse_wire::serve::InstructionsWriter;
+
 /// Budget for gates in bytes, about 300 tokens of English. Counting tokens would load a vocabulary at every start,
 /// which costs more than the rest of startup.
 const BUDGET: usize = 1_200;
@@ -12,8 +17,44 @@ const SERVERS_BUDGET: usize = 4_800;
 const HEAD: &str = "The tools here come from these gates:";
 const SERVERS_HEAD: &str = "Instructions of the MCP servers behind these tools:";
 
+/// Text of a source, with its number of tools in the preset.
+struct SourceText {
+    source: SourceId,
+    text: String,
+    tools: usize,
+}
+
+/// Returns a writer of the instructions of a preset. It names only sources of which a catalog has tools.
+///
+/// The instructions of a server may name any of its tools. So a caller gets them only if it may use all those that the
+/// preset exposes.
+pub(super) fn writer(
+    catalog: &Catalog,
+    texts: Vec<(SourceId, String)>,
+    description: Option<String>,
+) -> InstructionsWriter {
+    let text = |(source, text)| SourceText { tools: tools_of(catalog, &source), source, text };
+    let texts: Vec<SourceText> = texts.into_iter().map(text).collect();
+    Arc::new(move |catalog| {
+        let (mut gates, mut servers) = (Vec::new(), Vec::new());
+        for SourceText { source, text, tools } in &texts {
+            match (source, tools_of(catalog, source)) {
+                (_, 0) => {}
+                (SourceId::Gate(name), _) => gates.push((&**name, text.as_str())),
+                (SourceId::Server(name), left) if left == *tools => servers.push((&**name, text.as_str())),
+                (SourceId::Server(_), _) => {}
+            }
+        }
+        instructions(&gates, &servers, description.as_deref())
+    })
+}
+
+fn tools_of(catalog: &Catalog, source: &SourceId) -> usize {
+    catalog.entries().iter().filter(|entry| entry.id.source == *source).count()
+}
+
 /// Returns the instructions of a preset, given names and texts of its sources. `None` if there is no text.
-pub(super) fn instructions(
+fn instructions(
     gates: &[(&str, &str)],
     servers: &[(&str, &str)],
     description: Option<&str>,

@@ -59,6 +59,11 @@ macro_rules! port_of_store {
                 self.get()?.health().await
             }
 
+            /// Returns the health of the store. `None` if nothing has used it yet.
+            pub(crate) async fn health_if_used(&self) -> Option<Result<StoreHealth, Fault>> {
+                Some(self.made.get()?.health().await)
+            }
+
             pub(crate) async fn close(&self) {
                 if let Some(made) = self.made.get() {
                     made.close().await;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use gatehouse_core::{
     ledger_observer::LedgerObserver,
     pipeline::{
-        AdmitStage, ApproveStage, CallLog, CallObserver, CompactStage, ConformStage, DeadlineStage,
-        ObserveStage, Pipeline, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
+        AdmitStage, ApproveStage, AuditStage, CallLog, CallObserver, CompactStage, ConformStage,
+        DeadlineStage, ObserveStage, PermitStage, Pipeline, QuotaStage, RescueStage, RespondStage,
+        SpliceStage, Stage, ValidateStage, WorkflowStage,
     },
     ports::Clock as _,
 };
@@ -39,19 +40,24 @@ impl Composition {
             Box::new(observer) as Box<dyn CallObserver>
         });
         let observers = std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect();
+        let audit = self.stores.audit_log().map(|log| AuditStage::new(log, self.config.audit.reads));
         let marks = Arc::new(FileMarks);
-        Pipeline::new(vec![
-            Arc::new(RespondStage),
-            Arc::new(ObserveStage::new(observers)),
-            Arc::new(AdmitStage),
+        let mut stages: Vec<Arc<dyn Stage>> =
+            vec![Arc::new(RespondStage), Arc::new(ObserveStage::new(observers))];
+        stages.extend(audit.map(|audit| Arc::new(audit) as _));
+        stages.extend([
+            Arc::new(AdmitStage) as Arc<dyn Stage>,
+            Arc::new(QuotaStage::new(Arc::clone(&self.stores.quotas))),
             Arc::new(DeadlineStage),
             Arc::new(SpliceStage::new(Arc::clone(&self.stores.artifacts) as _)),
             Arc::new(ValidateStage),
+            Arc::new(PermitStage),
             Arc::new(WorkflowStage::new(marks)),
             Arc::new(ApproveStage::default()),
             Arc::new(CompactStage::default()),
             Arc::new(RescueStage),
             Arc::new(ConformStage),
-        ])
+        ]);
+        Pipeline::new(stages)
     }
 }

@@ -9,9 +9,11 @@ use gatehouse_core::{
         CallLedger as _, Clock, Embedder, KvStore as _,
         ledger::{MetricsFilter, ToolMetrics},
     },
+    quota_meter::QuotaMeter,
 };
 use gatehouse_stores::{
-    ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteLedger, WikiKnowledge, WikiRoots,
+    ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteAudit, SqliteKeys, SqliteLedger,
+    WikiKnowledge, WikiRoots,
 };
 use gatehouse_wire::login::Logins;
 use tokio::sync::watch;
@@ -94,10 +96,24 @@ pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Sqli
     Some(Arc::new(SqliteLedger::new(path, retention_days, Arc::clone(clock))))
 }
 
+/// Creates the audit, and the meter of quotas, which stores its counts in the same file.
+pub(super) fn audit(config: &Config, clock: &Arc<dyn Clock>) -> (Arc<SqliteAudit>, Arc<QuotaMeter>) {
+    let path = config.state.join("audit.db");
+    let audit = Arc::new(SqliteAudit::new(path, config.audit.keep_days, Arc::clone(clock)));
+    let quotas = QuotaMeter::new(Arc::clone(clock), Some(Arc::clone(&audit) as _));
+    quotas.set_rules(config.quotas.clone());
+    (audit, Arc::new(quotas))
+}
+
 /// Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again
 /// ends the login.
 pub(crate) fn logins(config: &Config) -> Logins {
     Logins::new(config.state.join("logins"), Arc::new(SystemClock))
+}
+
+/// Creates the store of API keys, which opens its database on first use.
+pub(crate) fn keys(config: &Config) -> SqliteKeys {
+    SqliteKeys::new(config.state.join("auth.db"))
 }
 
 /// Prefix of counter keys, documented in docs/gate-reference.md.

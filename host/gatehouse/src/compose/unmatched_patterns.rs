@@ -29,7 +29,13 @@ impl Composition {
                 built.push((compiled, &view.catalog));
             }
         }
-        self.unmatched_patterns(&built).await.into_values().flatten().collect()
+        let mut warnings: Vec<String> =
+            self.unmatched_patterns(&built).await.into_values().flatten().collect();
+        // Over stdio, only one preset is built, and rules limit no caller.
+        if !views.presets.is_empty() {
+            warnings.extend(self.unmatched_access(&built).await);
+        }
+        warnings
     }
 
     /// Returns all warnings by preset, given every preset with its catalog.

@@ -6,18 +6,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gatehouse_core::Preset;
+use gatehouse_auth::AuthSettings;
+use gatehouse_core::{Preset, quota::QuotaRule};
 use gatehouse_models::ModelsConfig;
 use gatehouse_wire::serve::HttpSettings;
 
 use super::{
-    ArtifactsConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig, LedgerConfig, SummarySettings,
+    AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig,
+    LedgerConfig, SummarySettings, access, auth,
     error::ConfigText,
     file_params::ParamFiles,
     gates::{self, GateConfig},
     http_server, limits, locate,
     locate::ConfigChoice,
-    models, presets, raw,
+    models, presets, quotas, raw,
     servers::{self, ServersConfig},
     shipped,
 };
@@ -48,12 +50,17 @@ pub(crate) struct Config {
     pub(crate) cache_size: u64,
     pub(crate) default_preset: String,
     pub(crate) http: HttpSettings,
+    /// `None` without `[auth]`: then the host distinguishes no callers.
+    pub(crate) auth: Option<AuthSettings>,
+    pub(crate) access: AccessConfig,
     pub(crate) models: ModelsConfig,
     pub(crate) knowledge: KnowledgeConfig,
     pub(crate) documents: DocumentsConfig,
     pub(crate) artifacts: ArtifactsConfig,
     pub(crate) intelligence: SummarySettings,
     pub(crate) ledger: LedgerConfig,
+    pub(crate) audit: AuditConfig,
+    pub(crate) quotas: Vec<QuotaRule>,
     pub(crate) servers: ServersConfig,
     /// Gates with a block in the file, and shipped ones.
     pub(crate) gates: BTreeMap<String, GateConfig>,
@@ -85,6 +92,11 @@ impl Config {
     /// Returns the first gate directory that is not built in. New gates are written there.
     pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
         self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
+    }
+
+    /// Whether calls are recorded in the audit.
+    pub(crate) fn audits(&self) -> bool {
+        self.audit.is_on(self.auth.is_some())
     }
 
     pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
@@ -131,11 +143,15 @@ impl Config {
             sets_default_preset: default.is_some(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
+            access: access::validate(text, &raw.access, raw.auth.is_some())?,
+            auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
             documents: DocumentsConfig::validate(&raw.documents, &state, env),
             artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &state, &intelligence, env)?,
             ledger: LedgerConfig::validate(text, &raw.ledger)?,
+            audit: AuditConfig::validate(text, &raw.audit)?,
+            quotas: quotas::validate(text, raw.quotas)?,
             intelligence,
             servers,
             gates: raw

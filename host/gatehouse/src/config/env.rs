@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Variables and their descriptions, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 29] = [
+pub(crate) const VARIABLES: [(&str, &str); 30] = [
     ("MCP_PRESET", "preset to serve, unless --preset is set"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma-separated), unless a preset is set"),
     ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false disables filters of replies; true by default"),
@@ -37,6 +37,10 @@ pub(crate) const VARIABLES: [(&str, &str); 29] = [
     ("GATEHOUSE_CONFIG", "configuration file, unless --config is set; built-in means the shipped one"),
     ("GATEHOUSE_STATE", "data directory"),
     ("GATEHOUSE_TOKEN", "bearer token for HTTP; required beyond loopback"),
+    (
+        "GATEHOUSE_SEAL_KEYS",
+        "keys that seal session IDs, in Base64, separated by commas; by default a file of the data directory",
+    ),
     ("GATEHOUSE_LOG", "log filter for standard error, for example debug or gate=info"),
     ("NO_COLOR", "any value disables colors in terminals"),
     ("OPENAI_API_KEY", "key for OpenAI, or for a server that speaks its API"),

@@ -1,7 +1,10 @@
 //! Configuration. [`raw`] mirrors `presets.toml` as written; [`checked`] holds the validated form.
 
+mod access;
 pub(crate) mod added;
 mod artifacts;
+mod audit;
+mod auth;
 pub(crate) mod checked;
 pub(crate) mod credentials;
 pub(crate) mod docker;
@@ -22,6 +25,7 @@ pub(crate) mod locate;
 mod models;
 pub(crate) mod parse_errors;
 mod presets;
+mod quotas;
 pub(crate) mod raw;
 mod raw_presets;
 mod raw_servers;
@@ -31,7 +35,9 @@ mod shipped;
 pub(crate) mod trust;
 mod workflow;
 
+pub(crate) use access::AccessConfig;
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
+pub(crate) use audit::AuditConfig;
 pub(crate) use checked::Config;
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::{Env, unused};

@@ -1,5 +1,7 @@
 //! `presets.toml` as written. Deserialization checks only keys and types. The doc comments become the descriptions in
 //! the generated JSON Schema and in error messages, which take the first quoted amount as an example.
+//!
+//! Longer than 300 lines because it shows all blocks of the file together.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +13,13 @@ use toml::Spanned;
 
 use super::{ConfigError, error::ConfigText};
 pub(crate) use super::{
+    access::RawAccessRule,
     artifacts::{ArtifactsEngine, RawArtifacts},
+    audit::RawAudit,
+    auth::RawAuth,
     documents::{DocumentsEngine, RawDocuments},
     ledger::RawLedger,
+    quotas::RawQuota,
     raw_presets::RawPreset,
     raw_servers::{OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
 };
@@ -27,6 +33,11 @@ pub(crate) struct RawConfig {
     pub(crate) host: RawHost,
     /// HTTP server: allowed hosts, origins and timeouts.
     pub(crate) http: HttpServer,
+    /// Callers over HTTP.
+    pub(crate) auth: Option<RawAuth>,
+    /// Which callers may use which tools.
+    #[schemars(with = "Vec<RawAccessRule>")]
+    pub(crate) access: Vec<Spanned<RawAccessRule>>,
     /// Language models and embedding models.
     pub(crate) models: RawModels,
     /// The knowledge graph.
@@ -37,6 +48,11 @@ pub(crate) struct RawConfig {
     pub(crate) artifacts: RawArtifacts,
     /// Call statistics.
     pub(crate) ledger: RawLedger,
+    /// The audit.
+    pub(crate) audit: RawAudit,
+    /// Limits on what callers use, by name.
+    #[schemars(with = "BTreeMap<String, RawQuota>")]
+    pub(crate) quotas: BTreeMap<Spanned<String>, RawQuota>,
     /// MCP servers behind this host, by name.
     #[schemars(with = "BTreeMap<String, RawServer>")]
     pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,

@@ -59,6 +59,7 @@ impl ReloadReporter {
             ("documents", before.documents != now.documents),
             ("artifacts", before.artifacts != now.artifacts),
             ("ledger", before.ledger != now.ledger),
+            ("audit", before.audit != now.audit),
             ("proxy", before.servers.proxy != now.servers.proxy),
         ];
         let waits: Vec<&str> =

@@ -71,7 +71,7 @@ impl Reloader {
             self.report.unmatched_patterns(current.unmatched_in_views(&views, &chosen).await);
         }
         self.failing = views.failing().into_keys().collect();
-        let notified = self.presets.swap(views.default, views.presets);
+        let notified = self.presets.swap(views.default, views.presets, &self.current.config.access.rules);
         self.report.swapped(&notified);
     }
 

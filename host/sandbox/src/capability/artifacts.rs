@@ -28,7 +28,7 @@ const MAX_SUMMARY: usize = 64 << 10;
 impl Capabilities {
     pub(crate) fn artifacts(&self) -> Result<(&dyn ArtifactService, &Principal), Fault> {
         let granted = self.granted(Capability::Artifacts, AccessLevel::Full)?;
-        Ok((granted.facts.ports.artifacts.port()?, &granted.call.context.principal))
+        Ok((granted.facts.ports.artifacts.port()?, granted.call.context.principal()))
     }
 
     pub(crate) async fn put_artifact(&self, mut draft: ArtifactDraft) -> Result<Artifact, Fault> {
@@ -41,7 +41,20 @@ impl Capabilities {
         check_tags(&draft.tags)?;
         let preset = self.facts.call.as_ref().map(|call| Arc::clone(&call.context.catalog.preset));
         draft.preset = preset.as_deref().unwrap_or_default().to_owned();
+        draft.owner_limit = self.artifact_limit().await?;
         store.put(owner, draft).await
+    }
+
+    /// Returns the bytes that the quotas of the caller leave for its artifacts.
+    async fn artifact_limit(&self) -> Result<Option<u64>, Fault> {
+        let Some(context) = self.facts.call.as_ref().map(|call| &call.context) else { return Ok(None) };
+        match (context.notes.stored_limit(), context.principal()) {
+            (None, _) => Ok(None),
+            (limit, Principal::Local) => Ok(limit),
+            (Some(limit), Principal::Named(name)) => {
+                Ok(Some(limit.saturating_sub(self.facts.ports.kv.owner_bytes(name).await?)))
+            }
+        }
     }
 
     pub(crate) async fn artifacts_info(&self, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {

@@ -10,7 +10,7 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
-    CallDeadline,
+    CallDeadline, Principal,
     budget::ByteBudget,
     capability::Capability,
     http::HttpRules,
@@ -47,6 +47,7 @@ pub(crate) struct RequestSender {
 struct HttpAccess {
     port: Arc<dyn ports::HttpFetcher>,
     deadline: CallDeadline,
+    principal: Principal,
 }
 
 /// A request without the call's settings.
@@ -64,7 +65,11 @@ pub(crate) struct OutgoingRequest {
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
         let port = Arc::clone(&facts.ports.http);
-        let open = facts.call.as_ref().map(|call| HttpAccess { port, deadline: call.deadline.clone() });
+        let open = facts.call.as_ref().map(|call| HttpAccess {
+            port,
+            deadline: call.deadline.clone(),
+            principal: call.context.principal().clone(),
+        });
         let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
         Arc::new(Self {
@@ -104,6 +109,7 @@ impl RequestSender {
             return Err(Fault::exhausted(message).hint(raise_hint(gate, "http_requests")));
         }
         let request = HttpRequest {
+            principal: open.principal.clone(),
             method: request.method,
             url: request.url,
             headers: request.headers,

@@ -1,5 +1,5 @@
-//! `kv`: the gate's key-value store. Keys of presets and callers have a prefix that a gate's own keys cannot have, so
-//! one quota covers all scopes.
+//! `kv`: the gate's key-value store. Keys of presets and callers have a prefix that a gate's own keys cannot have.
+//! Keys of named callers count for their caller, all others for the gate.
 
 use gatehouse_core::{
     Principal,
@@ -7,7 +7,10 @@ use gatehouse_core::{
     hash,
     names::quoted,
     outcome::Fault,
-    ports::{KvStore, kv::MAX_KEY},
+    ports::{
+        ArtifactService, KvStore, PortSetup,
+        kv::{KvQuota, MAX_KEY},
+    },
 };
 
 use super::Capabilities;
@@ -25,8 +28,18 @@ pub(crate) enum KvScope {
 pub(crate) struct ScopedKv<'a> {
     pub(crate) store: &'a dyn KvStore,
     pub(crate) gate: &'a str,
-    pub(crate) quota: u64,
+    quota: u64,
     mark: String,
+    /// The caller, if the entries belong to it.
+    owner: Option<&'a str>,
+    stored: Option<StoredLimit<'a>>,
+}
+
+/// Limit on everything that a caller stores.
+struct StoredLimit<'a> {
+    bytes: u64,
+    principal: &'a Principal,
+    artifacts: &'a dyn PortSetup<dyn ArtifactService>,
 }
 
 impl Capabilities {
@@ -37,13 +50,32 @@ impl Capabilities {
         let mark = match scope {
             KvScope::Gate => String::new(),
             KvScope::Preset => mark('p', &[preset]),
-            KvScope::Caller => match &context.principal {
-                Principal::Local => mark('l', &[preset]),
-                Principal::Named(name) => mark('c', &[preset, name]),
-            },
+            KvScope::Caller => caller_key_prefix(preset, context.principal()),
         };
-        let facts = granted.facts;
-        Ok(ScopedKv { store: &*facts.ports.kv, gate: &facts.gate, quota: facts.limits.kv, mark })
+        let (facts, principal) = (granted.facts, context.principal());
+        // The local user has the gate to itself, so one quota covers all scopes.
+        let owner = match principal {
+            Principal::Named(name) if scope == KvScope::Caller => Some(&**name),
+            _ => None,
+        };
+        let stored = context.notes.stored_limit().filter(|_| owner.is_some());
+        let stored = stored.map(|bytes| StoredLimit { bytes, principal, artifacts: &*facts.ports.artifacts });
+        Ok(ScopedKv {
+            store: &*facts.ports.kv,
+            gate: &facts.gate,
+            quota: facts.limits.kv,
+            mark,
+            owner,
+            stored,
+        })
+    }
+}
+
+/// Returns the prefix of keys that a caller has in a preset.
+pub fn caller_key_prefix(preset: &str, principal: &Principal) -> String {
+    match principal {
+        Principal::Local => mark('l', &[preset]),
+        Principal::Named(name) => mark('c', &[preset, name]),
     }
 }
 
@@ -65,6 +97,18 @@ impl ScopedKv<'_> {
         }
         // The store rejects an empty key.
         Ok(if key.is_empty() { String::new() } else { format!("{}{key}", self.mark) })
+    }
+
+    /// Returns the limits of a write now.
+    pub(crate) async fn quota(&self) -> Result<KvQuota<'_>, Fault> {
+        let owner_bytes = match &self.stored {
+            None => None,
+            Some(limit) => {
+                let artifacts = limit.artifacts.port()?.owner_bytes(limit.principal).await?;
+                Some(limit.bytes.saturating_sub(artifacts))
+            }
+        };
+        Ok(KvQuota { bytes: self.quota, owner: self.owner, owner_bytes })
     }
 
     pub(crate) async fn keys(&self, prefix: &str) -> Result<Vec<String>, Fault> {

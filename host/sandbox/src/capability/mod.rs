@@ -15,7 +15,7 @@ pub(crate) mod text;
 use std::sync::{Arc, atomic::AtomicU32};
 
 use gatehouse_core::{
-    CallContext, CallDeadline,
+    CallContext, CallDeadline, Principal,
     budget::ByteBudget,
     capability::{AccessLevel, Capability, Grants},
     http::HttpRules,
@@ -23,6 +23,7 @@ use gatehouse_core::{
 };
 
 pub(crate) use self::kv::KvScope;
+pub use self::kv::caller_key_prefix;
 use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
 
 /// Gate, settings and call of an instance.
@@ -81,6 +82,11 @@ impl Capabilities {
             budget: budget.clone(),
             facts,
         }
+    }
+
+    /// Returns the principal of the call, or the local user while a gate describes itself.
+    pub(super) fn principal(&self) -> &Principal {
+        self.facts.call.as_ref().map_or(&Principal::Local, |call| call.context.principal())
     }
 
     pub(crate) fn facts(&self) -> &InstanceContext {

@@ -77,8 +77,13 @@ impl Capabilities {
         prompt.deadline = sooner(call.deadline.instant(), time_ms);
         let progress = ProgressReporter::new(call.context.progress.clone());
         let begun = Instant::now();
+        let asked = prompt.text.len() + prompt.system.as_deref().map_or(0, str::len);
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
         let (input, output) = answer.tokens.map_or((0, 0), |tokens| (tokens.input, tokens.output));
+        match answer.tokens {
+            Some(_) => call.context.notes.model_tokens.add(input + output),
+            None => call.context.notes.model_tokens.add_bytes(asked + answer.text.len()),
+        }
         tracing::info!(
             target: "gate",
             gate = &*facts.gate,
@@ -111,6 +116,7 @@ impl Capabilities {
         let vectors = tokio::time::timeout_at(call.deadline.instant(), embedder.embed(texts, purpose))
             .await
             .map_err(late)??;
+        call.context.notes.model_tokens.add_bytes(texts.iter().map(String::len).sum());
         Ok((embedder.model().to_owned(), vectors))
     }
 

@@ -5,8 +5,9 @@ mod alternatives;
 mod isolation;
 mod listings;
 mod unlisted;
+mod visible;
 
-use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Catalog, Fault,
@@ -50,6 +51,9 @@ pub(crate) struct ServerWithTools {
     pub(crate) tool_count: Option<u32>,
 }
 
+/// Tools that the ledger is asked for if access rules may hide most of them.
+const MAX_RELATED: usize = 1_000;
+
 pub(crate) type ServerToolMatches = SearchResult<(ToolHit, Arc<ToolEntry>)>;
 
 impl Capabilities {
@@ -77,14 +81,9 @@ impl Capabilities {
 }
 
 impl<'a> ServerAccess<'a> {
-    fn statuses(&self) -> Vec<ServerStatus> {
-        let all = self.ports.servers.as_ref().map(|servers| servers.status()).unwrap_or_default();
-        all.into_iter().filter(|server| self.catalog.server_tools.allows_server(server)).collect()
-    }
-
     /// Returns the registry, or a fault if the preset has no server of this name.
-    fn registry_with(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
-        let statuses = self.statuses();
+    async fn registry_with(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
+        let statuses = self.statuses().await?;
         match &self.ports.servers {
             Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
             _ => {
@@ -116,7 +115,7 @@ impl<'a> ServerAccess<'a> {
     }
 
     async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
-        let servers = self.registry_with(server)?;
+        let servers = self.registry_with(server).await?;
         before_deadline(self.deadline, server, servers.listing(server)).await
     }
 
@@ -138,7 +137,7 @@ impl<'a> ServerAccess<'a> {
     pub(crate) async fn servers(&self) -> Result<Vec<ServerWithTools>, Fault> {
         let Some(servers) = &self.ports.servers else { return Ok(Vec::new()) };
         let mut all = Vec::new();
-        for mut status in self.statuses() {
+        for mut status in self.statuses().await? {
             let known = servers.known(&status.name).await?;
             let omitted = known.as_ref().map(|listed| &listed.listing.omitted);
             if let Some(omitted) = omitted.filter(|omitted| !omitted.is_empty()) {
@@ -173,16 +172,16 @@ impl<'a> ServerAccess<'a> {
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &request, server);
         if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
-            self.registry_with(server)?;
+            self.registry_with(server).await?;
         }
         let Some(servers) = &self.ports.servers else {
             let note = of_gates.is_empty().then(|| "There are no servers.".into());
             return Ok(ServerToolMatches { hits: of_gates, unmatched_terms: Vec::new(), note });
         };
-        let mut names = self.names();
-        names.retain(|name| server.is_none_or(|server| **name == *server));
+        let mut callable = self.callable().await?;
+        callable.0.retain(|name, _| server.is_none_or(|server| **name == *server));
         let mut without_listing = Vec::new();
-        for name in &names {
+        for name in callable.0.keys() {
             if servers.known(name).await?.is_none() {
                 without_listing.push(Arc::clone(name));
             }
@@ -194,10 +193,15 @@ impl<'a> ServerAccess<'a> {
             true => Vec::new(),
             false => servers.first_listings(&without_listing, max_wait.min(MAX_FIRST_LISTING_WAIT)).await,
         };
+        if !without_listing.is_empty() {
+            // They may have listed tools meanwhile.
+            callable = self.callable().await?;
+            callable.0.retain(|name, _| server.is_none_or(|server| **name == *server));
+        }
         let limit = request.limit;
         // The preferred twin of a hit may be beyond the limit.
         let request = ToolSearchRequest { limit: limit + alternatives::EXTRA_HITS, ..request };
-        let found = self.index()?.search(&request, &|tool| self.may_call(&names, tool)).await?;
+        let found = self.index()?.search(&request, &|tool| self.may_call(&callable, tool)).await?;
         let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {
             hits.truncate(limit.saturating_sub(of_gates.len()));
@@ -218,9 +222,9 @@ impl<'a> ServerAccess<'a> {
 
     pub(crate) async fn metrics(&self, filter: MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         if let Some(SourceId::Server(server)) = &filter.source {
-            self.registry_with(server)?;
+            self.registry_with(server).await?;
         }
-        let names = self.names();
+        let names = self.callable().await?;
         let mut metrics = self.ledger()?.metrics(&filter).await?;
         metrics.retain(|one| {
             self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
@@ -236,23 +240,15 @@ impl<'a> ServerAccess<'a> {
         limit: usize,
     ) -> Result<Vec<RelatedTool>, Fault> {
         let entry = self.entry(server, tool).await?;
-        let names = self.names();
+        let names = self.callable().await?;
         // Filtering follows, so request more than `limit`.
-        let mut related = self.ledger()?.related(&entry.id, limit * 4).await?;
+        let wanted = if self.catalog.server_tools.is_restricted() { MAX_RELATED } else { limit * 4 };
+        let mut related = self.ledger()?.related(&entry.id, wanted).await?;
         related.retain(|one| {
             self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
         });
         related.truncate(limit);
         Ok(related)
-    }
-
-    fn names(&self) -> HashSet<Arc<str>> {
-        self.statuses().into_iter().map(|status| status.name).collect()
-    }
-
-    fn may_call(&self, names: &HashSet<Arc<str>>, tool: &ToolId) -> bool {
-        matches!(&tool.source, SourceId::Server(name) if names.contains(name))
-            && self.catalog.server_tools.allows_tool(tool)
     }
 }
 

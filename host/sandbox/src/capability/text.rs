@@ -19,7 +19,7 @@ pub(crate) const MAX_RESULT: usize = 64 << 20;
 /// and less than waking another thread.
 const MAX_INLINE_BYTES: usize = 8 << 10;
 
-/// Concurrent work on longer texts: two of one gate and one of another. Work continues after its call ends.
+/// Concurrent work on longer texts: two of one principal and one of another. Work continues after its call ends.
 static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
 
 /// True after the first work, which unpacks a vocabulary in about 50 ms.
@@ -52,7 +52,7 @@ impl Capabilities {
                 format!("a text of {bytes} bytes for the {who} exceeds the memory budget of this call");
             return Err(outcome::Fault::exhausted(message).hint("Pass less text per call."));
         }
-        let turn = TURNS.acquire(&self.facts.gate).await;
+        let turn = TURNS.acquire(self.principal(), &self.facts.gate).await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = (turn, held);
             let done = work(&*port);

@@ -10,6 +10,7 @@ use gatehouse_core::{
         Clock, Embedder, HttpFetcher, KvStore, Llm, PortSetup, TextCompressor, TokenCounter,
         embed::{EmbeddingPurpose, EmbeddingVector},
         http::{HttpRequest, HttpResponse},
+        kv::KvQuota,
         llm::{ModelCompletion, ModelPrompt, OnCompletionProgress},
         text::{CompactText, DocumentDigest, TextExtract, TokenEncoding},
     },
@@ -40,13 +41,16 @@ impl KvStore for Nothing {
     async fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, Fault> {
         nothing()
     }
-    async fn set(&self, _: &str, _: &str, _: Vec<u8>, _: Option<u64>, _: u64) -> Result<(), Fault> {
+    async fn set(&self, _: &str, _: &str, _: Vec<u8>, _: Option<u64>, _: KvQuota<'_>) -> Result<(), Fault> {
         nothing()
     }
-    async fn add(&self, _: &str, _: &str, _: i64, _: Option<u64>, _: u64) -> Result<i64, Fault> {
+    async fn add(&self, _: &str, _: &str, _: i64, _: Option<u64>, _: KvQuota<'_>) -> Result<i64, Fault> {
         nothing()
     }
     async fn delete(&self, _: &str, _: &str) -> Result<bool, Fault> {
+        nothing()
+    }
+    async fn owner_bytes(&self, _: &str) -> Result<u64, Fault> {
         nothing()
     }
     async fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, Fault> {

@@ -30,6 +30,50 @@ pub(crate) struct NewArtifact {
     pub(crate) text: PackedText,
     /// Row to insert if the text is new to its owner, with its shortest id.
     pub(crate) row: ArtifactRow,
+    /// Maximum bytes of the owner's texts. `None` for no limit.
+    pub(crate) owner_limit: Option<u64>,
+}
+
+/// Artifacts and bytes of an owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OwnerHolding {
+    pub(crate) artifacts: u64,
+    /// Bytes of the texts.
+    pub(crate) bytes: u64,
+}
+
+impl OwnerHolding {
+    /// Estimated bytes of the metadata of an artifact.
+    const ROW_BYTES: u64 = 4_096;
+
+    /// Returns the space that owners are compared by.
+    pub(crate) fn space(self) -> u64 {
+        self.bytes + self.artifacts * Self::ROW_BYTES
+    }
+
+    pub(crate) fn remove(&mut self, size: i64) {
+        self.artifacts = self.artifacts.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(size.unsigned_abs());
+    }
+
+    /// Fails with `exhausted` if this exceeds the limit of the owner.
+    pub(crate) fn check(self, limit: Option<u64>) -> Result<(), Fault> {
+        let Some(limit) = limit.filter(|limit| self.bytes > *limit) else { return Ok(()) };
+        let message =
+            format!("this caller's artifacts would take {} bytes; its quota leaves {limit}", self.bytes);
+        let hint =
+            "Delete artifacts and values that are no longer needed, or ask the host's operator for more.";
+        Err(Fault::exhausted(message).hint(hint))
+    }
+}
+
+/// Returns the owner that holds the most, if that is more than `own`.
+pub(crate) fn largest_other<K: Copy + Eq>(holdings: &[(K, OwnerHolding)], own: K) -> Option<K> {
+    let space_of =
+        |key: K| holdings.iter().find(|(known, _)| *known == key).map_or(0, |(_, held)| held.space());
+    let others = holdings.iter().filter(|(key, _)| *key != own);
+    let (largest, held) = others.max_by_key(|(_, held)| held.space())?;
+    (held.artifacts > 0 && held.space() > space_of(own)).then_some(*largest)
 }
 
 /// A compressed text, or the requested blocks of one.
@@ -145,11 +189,12 @@ pub(crate) type RowEdit = Box<dyn FnOnce(&mut ArtifactRow) -> Result<(), Fault> 
 /// address.
 #[async_trait]
 pub(crate) trait ArtifactEngine: Send + Sync {
-    /// Stores a text once for all owners. If the owner already has it, [renews](ArtifactRow::renew) the row. Deletes
-    /// expired artifacts first if the cap would be exceeded.
+    /// Stores a text once for all owners. If the owner already has it, [renews](ArtifactRow::renew) the row. If the
+    /// cap would be exceeded, deletes expired artifacts, and then artifacts of the owner that holds the most, unless
+    /// that is this one.
     ///
     /// # Errors
-    /// `exhausted` if the text still does not fit, or the disk is full.
+    /// `exhausted` if the text still does not fit, if the owner's limit is reached, or the disk is full.
     async fn put(&self, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact, Fault>;
 
     async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
@@ -183,6 +228,15 @@ pub(crate) trait ArtifactEngine: Send + Sync {
 
     /// Deletes some expired artifacts and returns their number. Does not create a database.
     async fn sweep(&self, now: i64) -> Result<u64, Fault>;
+
+    /// Returns what an owner holds at `now`. Does not create a database.
+    async fn holding(&self, scope: &OwnerScope) -> Result<OwnerHolding, Fault>;
+
+    /// Deletes all artifacts of an owner and returns their number. Does not create a database.
+    async fn erase(&self, owner: &str) -> Result<u64, Fault>;
+
+    /// Returns all owners with what they hold. Does not create a database.
+    async fn owners(&self) -> Result<Vec<(String, OwnerHolding)>, Fault>;
 
     async fn reclaim_space(&self) -> Result<(), Fault> {
         Ok(())
@@ -226,5 +280,15 @@ mod tests {
         }
         assert_eq!(ArtifactSpan::Whole.blocks(&[]), 0..0);
         assert_eq!(ArtifactSpan::Lines(3, 9).blocks(&[]), 0..0);
+    }
+
+    #[test]
+    fn the_owner_that_holds_the_most_makes_room_unless_it_is_the_one_that_asks() {
+        let held = |artifacts, bytes| OwnerHolding { artifacts, bytes };
+        let holdings = [("ann", held(1, 9_000)), ("bob", held(3, 100)), ("eve", held(0, 0))];
+        assert_eq!(largest_other(&holdings, "eve"), Some("ann"));
+        assert_eq!(largest_other(&holdings, "bob"), Some("ann"), "many small artifacts count too");
+        assert_eq!(largest_other(&holdings, "ann"), None);
+        assert_eq!(largest_other(&holdings[..1], "ann"), None);
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{IndexOptions, IndexReport, OnPageProgress},
+    utc_time,
 };
 use tokio::sync::mpsc;
 
@@ -23,7 +24,6 @@ use crate::{
         folder::{self, WikiFolder},
         index_file,
         record::{PageOrigin, is_store_only},
-        rfc3339,
     },
     worker::{finish, run_blocking},
 };
@@ -59,7 +59,7 @@ impl WikiKnowledge {
             WriteMode::Preview => self.preview_store(&pages_of_folder, clear).await?,
         };
         if let Some(path) = save_to.filter(|_| mode == WriteMode::Apply) {
-            let created_at = rfc3339(self.clock.now_ms());
+            let created_at = utc_time::rfc3339(self.clock.now_ms());
             let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);
             run_blocking(move || file.write(&path)).await?;
         }

@@ -30,11 +30,21 @@ pub enum DataFile {
     Artifacts,
     Tools,
     Ledger,
+    Auth,
+    Audit,
 }
 
 impl DataFile {
-    pub const ALL: [Self; 6] =
-        [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts, Self::Tools, Self::Ledger];
+    pub const ALL: [Self; 8] = [
+        Self::Knowledge,
+        Self::Kv,
+        Self::Documents,
+        Self::Artifacts,
+        Self::Tools,
+        Self::Ledger,
+        Self::Auth,
+        Self::Audit,
+    ];
 
     /// Returns the file name, the name for faults, the corpus of its items to embed, and the schema.
     const fn facts(self) -> (&'static str, &'static str, &'static str, MigrationSteps) {
@@ -45,6 +55,8 @@ impl DataFile {
             Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, migrations::ARTIFACTS),
             Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
             Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),
+            Self::Auth => ("auth.db", "the API keys", "", migrations::AUTH),
+            Self::Audit => ("audit.db", "the audit", "", migrations::AUDIT),
         }
     }
 

@@ -2,7 +2,10 @@
 //!
 //! Reads ignore expired values immediately; the next write deletes their rows.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -10,7 +13,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         Clock, KvStore,
-        kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
+        kv::{KvQuota, MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
 use rusqlite::{Connection, params};
@@ -30,6 +33,37 @@ impl SqliteKv {
     /// Closes the store permanently and checkpoints the file.
     pub async fn close(&self) {
         self.db.close().await;
+    }
+
+    pub fn path(&self) -> &Path {
+        self.db.path()
+    }
+
+    /// Returns all principals that own values, sorted.
+    pub async fn owners(&self) -> Result<Vec<String>, Fault> {
+        if !self.db.exists().await {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT DISTINCT owner FROM entry WHERE owner IS NOT NULL ORDER BY owner";
+        self.db.read(move |db| db.column(sql, [])).await
+    }
+
+    /// Deletes all values of an owner, and those of older versions under keys with one of these prefixes. Returns their
+    /// number.
+    pub async fn erase(&self, owner: &str, prefixes: Vec<String>) -> Result<u64, Fault> {
+        if !self.db.exists().await {
+            return Ok(0);
+        }
+        let owner = owner.to_owned();
+        let write = move |db: &rusqlite::Transaction<'_>| {
+            let mut erased = db.run("DELETE FROM entry WHERE owner = ?1", [&owner])?;
+            for prefix in &prefixes {
+                let sql = "DELETE FROM entry WHERE owner IS NULL AND substr(key, 1, length(?1)) = ?1";
+                erased += db.run(sql, [prefix])?;
+            }
+            Ok(erased as u64)
+        };
+        self.db.write(write).await
     }
 
     fn now(&self) -> i64 {
@@ -53,7 +87,7 @@ impl KvStore for SqliteKv {
         key: &str,
         value: Vec<u8>,
         ttl_ms: Option<u64>,
-        quota: u64,
+        quota: KvQuota<'_>,
     ) -> Result<(), Fault> {
         check_key(key)?;
         if value.len() > MAX_VALUE {
@@ -65,9 +99,10 @@ impl KvStore for SqliteKv {
             .hint("Split it over several keys."));
         }
         let (now, gate, key) = (self.now(), gate.to_owned(), key.to_owned());
+        let quota = OwnedQuota::from(quota);
         let write = move |db: &rusqlite::Transaction<'_>| {
             sweep(db, now)?;
-            put(db, (&gate, &key), &value, expiry(now, ttl_ms), quota)
+            put(db, (&gate, &key), &value, expiry(now, ttl_ms), &quota)
         };
         self.db.write(write).await
     }
@@ -78,16 +113,17 @@ impl KvStore for SqliteKv {
         key: &str,
         delta: i64,
         ttl_ms: Option<u64>,
-        quota: u64,
+        quota: KvQuota<'_>,
     ) -> Result<i64, Fault> {
         check_key(key)?;
         let (now, gate, key) = (self.now(), gate.to_owned(), key.to_owned());
+        let quota = OwnedQuota::from(quota);
         let write = move |db: &rusqlite::Transaction<'_>| {
             sweep(db, now)?;
             let value: Option<Vec<u8>> =
                 db.find("SELECT value FROM entry WHERE gate = ?1 AND key = ?2", [&gate, &key])?;
             let sum = sum(&key, value.as_deref(), delta)?;
-            put(db, (&gate, &key), sum.to_string().as_bytes(), expiry(now, ttl_ms), quota)?;
+            put(db, (&gate, &key), sum.to_string().as_bytes(), expiry(now, ttl_ms), &quota)?;
             Ok(sum)
         };
         self.db.write(write).await
@@ -101,6 +137,16 @@ impl KvStore for SqliteKv {
             Ok(db.run("DELETE FROM entry WHERE gate = ?1 AND key = ?2", [gate, key])? > 0)
         };
         self.db.write(write).await
+    }
+
+    async fn owner_bytes(&self, owner: &str) -> Result<u64, Fault> {
+        if !self.db.exists().await {
+            return Ok(0);
+        }
+        let (owner, now) = (owner.to_owned(), self.now());
+        let sql = "SELECT coalesce(sum(size), 0) FROM entry
+             WHERE owner = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
+        self.db.read(move |db| db.value::<i64>(sql, params![owner, now])).await.map(i64::unsigned_abs)
     }
 
     async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault> {
@@ -136,12 +182,13 @@ fn put(
     (gate, key): (&str, &str),
     value: &[u8],
     expires_at: Option<i64>,
-    quota: u64,
+    quota: &OwnedQuota,
 ) -> Result<()> {
     let size = key.len() as u64 + value.len() as u64;
     within_quota(db, gate, key, size, quota)?;
-    let sql = "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value) VALUES (?1, ?2, ?3, ?4, ?5)";
-    db.run(sql, params![gate, key, size as i64, expires_at, value])?;
+    let sql = "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    db.run(sql, params![gate, key, size as i64, expires_at, value, quota.owner])?;
     Ok(())
 }
 
@@ -169,17 +216,35 @@ fn sweep(db: &Connection, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the gate may store `size` bytes under `key` in addition to its other keys.
-fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -> Result<()> {
-    let all = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1";
-    let (keys, bytes): (i64, i64) = db.first(all, [gate], |row| row.try_into())?.unwrap_or_default();
-    let one = "SELECT size FROM entry WHERE gate = ?1 AND key = ?2";
-    let replaced: Option<i64> = db.find(one, [gate, key])?;
+/// A [`KvQuota`] for the writer thread.
+struct OwnedQuota {
+    bytes: u64,
+    owner: Option<String>,
+    owner_bytes: Option<u64>,
+}
+
+impl From<KvQuota<'_>> for OwnedQuota {
+    fn from(quota: KvQuota<'_>) -> Self {
+        let KvQuota { bytes, owner, owner_bytes } = quota;
+        Self { bytes, owner: owner.map(str::to_owned), owner_bytes }
+    }
+}
+
+/// Checks that the gate, or the owner within the gate, may store `size` bytes under `key` in addition to its other
+/// keys.
+fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: &OwnedQuota) -> Result<()> {
+    let all = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1 AND owner IS ?2";
+    let (keys, bytes): (i64, i64) =
+        db.first(all, params![gate, quota.owner], |row| row.try_into())?.unwrap_or_default();
+    let one = "SELECT size FROM entry WHERE gate = ?1 AND key = ?2 AND owner IS ?3";
+    let replaced: Option<i64> = db.find(one, params![gate, key, quota.owner])?;
     let keys = keys as u64 + u64::from(replaced.is_none());
     let bytes = (bytes - replaced.unwrap_or(0)) as u64 + size;
-    if bytes > quota {
+    let for_owner = if quota.owner.is_some() { " for this caller" } else { "" };
+    if bytes > quota.bytes {
+        let most = quota.bytes;
         return Err(Fault::exhausted(format!(
-            "gate '{gate}' would store {bytes} bytes; its quota is {quota}"
+            "gate '{gate}' would store {bytes} bytes{for_owner}; its quota is {most}"
         ))
         .hint(format!(
             "Delete keys that it no longer needs, or raise limits.kv under [gates.{gate}] in presets.toml."
@@ -188,9 +253,19 @@ fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -
     }
     if keys > MAX_KEYS {
         return Err(Fault::exhausted(format!(
-            "gate '{gate}' already has {MAX_KEYS} keys, the limit for a gate"
+            "gate '{gate}' already has {MAX_KEYS} keys{for_owner}, the limit for a gate"
         ))
         .hint("Delete keys that it no longer needs, or store several values under one key.")
+        .into());
+    }
+    let (Some(owner), Some(most)) = (&quota.owner, quota.owner_bytes) else { return Ok(()) };
+    let all: i64 = db.value("SELECT coalesce(sum(size), 0) FROM entry WHERE owner = ?1", [owner])?;
+    let bytes = (all - replaced.unwrap_or(0)).unsigned_abs() + size;
+    if bytes > most {
+        return Err(Fault::exhausted(format!(
+            "this caller would store {bytes} bytes of kv; its quota leaves {most}"
+        ))
+        .hint("Delete artifacts and values that are no longer needed, or ask the host's operator for more.")
         .into());
     }
     Ok(())
@@ -211,32 +286,4 @@ fn check_key(key: &str) -> Result<(), Fault> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now_ms(&self) -> u64 {
-            1_767_960_000_000
-        }
-    }
-
-    #[tokio::test]
-    async fn a_full_disk_is_reported_and_changes_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let kv = SqliteKv::new(dir.path().join("kv.db"), Arc::new(Noon));
-        kv.set("a", "k", b"old".to_vec(), None, 1 << 30).await.unwrap();
-        // SQLite treats a database that may not grow like a full disk.
-        let bound = |db: &rusqlite::Transaction<'_>| {
-            let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-            db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
-            Ok(())
-        };
-        kv.db.write(bound).await.unwrap();
-        let fault = kv.set("a", "k", vec![1; 1 << 20], None, 1 << 30).await.unwrap_err();
-        assert!(fault.message.contains("kv.db: the disk is full"), "{}", fault.message);
-        assert!(fault.message.starts_with("key-value store of the gates at "), "{}", fault.message);
-        assert_eq!(kv.get("a", "k").await, Ok(Some(b"old".to_vec())));
-    }
-}
+mod tests;

@@ -40,6 +40,8 @@ macro_rules! vector_state {
 }
 
 mod artifacts;
+mod audit;
+mod auth;
 mod documents;
 mod ledger;
 mod tools;
@@ -52,6 +54,8 @@ use rusqlite::{Connection, TransactionBehavior, functions::FunctionFlags};
 
 use super::error::{Result, StoreError};
 pub(super) use artifacts::ARTIFACTS;
+pub(super) use audit::AUDIT;
+pub(super) use auth::AUTH;
 pub(super) use documents::DOCUMENTS;
 pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
@@ -81,6 +85,13 @@ pub(super) const KV: MigrationSteps = &[
     ) STRICT;
     CREATE INDEX entry_size ON entry (gate, size);
     CREATE INDEX entry_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    ",
+    // 2: principals that own values. The index answers all sums.
+    "
+    ALTER TABLE entry ADD COLUMN owner TEXT;
+    DROP INDEX entry_size;
+    CREATE INDEX entry_size ON entry (gate, owner, size);
+    CREATE INDEX entry_owner ON entry (owner, size) WHERE owner IS NOT NULL;
     ",
 ];
 

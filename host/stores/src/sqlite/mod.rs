@@ -1,10 +1,12 @@
 //! Stores on SQLite, in files in the data directory.
 
 pub(crate) mod artifacts;
+pub(crate) mod audit;
 pub(crate) mod copy;
 mod db;
 pub(crate) mod documents;
 mod error;
+pub(crate) mod keys;
 pub(crate) mod knowledge;
 pub(crate) mod kv;
 pub(crate) mod ledger;

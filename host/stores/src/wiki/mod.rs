@@ -1,7 +1,6 @@
 //! The wiki format: reads directories of pages and edits page files. All engines share it. Accesses only the
 //! directories that [`WikiRoots`] allows.
 
-mod dates;
 pub(crate) mod edges;
 pub(crate) mod edit;
 pub(crate) mod edit_marker;
@@ -21,5 +20,3 @@ mod verbatim;
 pub use index_file::{IndexFile, SEARCH_BACKENDS};
 pub use parse::{ParsedPage, parse};
 pub use roots::WikiRoots;
-
-pub(crate) use dates::{rfc3339, stamp};

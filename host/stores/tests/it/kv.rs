@@ -6,14 +6,16 @@ use gatehouse_core::{
     FaultKind,
     ports::{
         KvStore as _,
-        kv::{MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
+        kv::{KvQuota, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
 use gatehouse_stores::SqliteKv;
 
 use crate::support::{TestClock, clock};
 
-const QUOTA: u64 = 16 << 20;
+const QUOTA: KvQuota<'static> = KvQuota::of_gate(16 << 20);
+
+const SMALL: KvQuota<'static> = KvQuota::of_gate(100);
 
 struct Store {
     _dir: tempfile::TempDir,
@@ -83,7 +85,8 @@ async fn expired_values_are_invisible_to_every_read() {
 #[tokio::test]
 async fn the_quota_counts_only_live_keys_and_values() {
     let Store { kv, clock, _dir, .. } = store();
-    let put = |key: &'static str, bytes: usize, ttl: Option<u64>| kv.set("a", key, vec![1; bytes], ttl, 100);
+    let put =
+        |key: &'static str, bytes: usize, ttl: Option<u64>| kv.set("a", key, vec![1; bytes], ttl, SMALL);
     put("four", 46, Some(10)).await.unwrap();
     put("five5", 45, None).await.unwrap();
     let fault = put("x", 0, None).await.unwrap_err();
@@ -95,7 +98,7 @@ async fn the_quota_counts_only_live_keys_and_values() {
     assert_eq!(kv.get("a", "five5").await, Ok(Some(vec![1; 45])));
     put("five5", 44, None).await.unwrap();
     put("x", 0, None).await.unwrap();
-    kv.set("b", "x", vec![1; 99], None, 100).await.unwrap();
+    kv.set("b", "x", vec![1; 99], None, SMALL).await.unwrap();
     clock.advance(10);
     put("again", 44, None).await.unwrap();
 }
@@ -138,7 +141,10 @@ async fn a_failed_add_changes_nothing() {
     set(&kv, "a", "n", i64::MAX.to_string().as_bytes(), None).await;
     assert!(kv.add("a", "n", 1, None, QUOTA).await.unwrap_err().message.contains("does not fit in 64 bits"));
     assert_eq!(kv.add("a", "n", i64::MIN, None, QUOTA).await, Ok(-1));
-    assert_eq!(kv.add("a", "long name", 1, None, 10).await.unwrap_err().kind, FaultKind::Exhausted);
+    assert_eq!(
+        kv.add("a", "long name", 1, None, KvQuota::of_gate(10)).await.unwrap_err().kind,
+        FaultKind::Exhausted
+    );
     assert_eq!(kv.get("a", "long name").await, Ok(None));
     assert_eq!(kv.add("a", "", 1, None, QUOTA).await.unwrap_err().kind, FaultKind::InvalidArguments);
 }
@@ -205,7 +211,35 @@ async fn two_hosts_share_one_file() {
     }
     assert_eq!(kv.keys("g", "").await.unwrap().len(), 40);
     assert_eq!(other.get("g", "a19").await, Ok(Some(vec![1; 1000])));
-    let (one, two) =
-        tokio::join!(kv.set("h", "a", vec![1; 60], None, 100), other.set("h", "b", vec![1; 60], None, 100));
+    let (one, two) = tokio::join!(
+        kv.set("h", "a", vec![1; 60], None, SMALL),
+        other.set("h", "b", vec![1; 60], None, SMALL)
+    );
     assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
+}
+
+#[tokio::test]
+async fn a_caller_that_fills_its_share_stops_neither_others_nor_the_gate() {
+    let Store { kv, clock, _dir, .. } = store();
+    let of = |owner: &'static str| KvQuota { owner: Some(owner), ..SMALL };
+    kv.set("a", "ann's", vec![1; 95], None, of("ann")).await.unwrap();
+    let fault = kv.set("a", "more", vec![], None, of("ann")).await.unwrap_err();
+    assert_eq!(fault.message, "gate 'a' would store 104 bytes for this caller; its quota is 100");
+    kv.set("a", "bob's", vec![1; 95], None, of("bob")).await.unwrap();
+    kv.set("a", "gate's", vec![1; 94], None, SMALL).await.unwrap();
+    kv.set("a", "ann's", vec![1; 95], None, of("ann")).await.unwrap();
+    // A quota over all gates.
+    let bounded = KvQuota { owner_bytes: Some(110), ..of("ann") };
+    let fault = kv.set("b", "x", vec![1; 10], None, bounded).await.unwrap_err();
+    assert_eq!(fault.message, "this caller would store 111 bytes of kv; its quota leaves 110");
+    kv.set("b", "x", vec![1; 9], Some(5), bounded).await.unwrap();
+    assert_eq!((kv.owner_bytes("ann").await, kv.owner_bytes("eve").await), (Ok(110), Ok(0)));
+    clock.advance(5);
+    assert_eq!(kv.owner_bytes("ann").await, Ok(100));
+    assert_eq!(
+        kv.erase("ann", vec!["gate".into()]).await,
+        Ok(3),
+        "with an expired one and one of an older version"
+    );
+    assert_eq!(kv.keys("a", "").await, Ok(vec!["bob's".to_owned()]));
 }

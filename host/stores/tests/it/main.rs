@@ -7,6 +7,7 @@ mod behaviours;
 mod document_behaviours;
 mod embedder;
 mod engines;
+mod keys;
 mod kv;
 mod ledger;
 mod support;

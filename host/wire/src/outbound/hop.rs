@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use bytes::Bytes;
 use gatehouse_core::{
-    Fault,
+    Fault, Principal,
     http::{AllowedUrl, header},
     names::quoted,
     ports::http::{HttpRequest, MAX_REQUEST_BODY, MAX_REQUEST_HEADERS},
@@ -16,6 +16,7 @@ use gatehouse_net::{
 
 /// Part of a request that is the same for all hops.
 pub(super) struct HopRequest {
+    pub(super) principal: Principal,
     pub(super) method: Method,
     headers: HeaderMap,
     body: Option<Bytes>,
@@ -44,7 +45,12 @@ impl HopRequest {
             let name = HeaderName::from_str(name).map_err(|_| bad("name"))?;
             headers.append(name, HeaderValue::from_bytes(value).map_err(|_| bad("value"))?);
         }
-        Ok(Self { method, headers, body: (!body.is_empty()).then(|| body.into()) })
+        Ok(Self {
+            principal: request.principal,
+            method,
+            headers,
+            body: (!body.is_empty()).then(|| body.into()),
+        })
     }
 
     pub(super) fn request(&self, allowed: &AllowedUrl<'_>) -> Result<Request, Fault> {

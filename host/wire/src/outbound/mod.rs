@@ -77,11 +77,11 @@ impl Outbound {
         allowed: &AllowedUrl<'_>,
         hop: &HopRequest,
     ) -> Result<(Response, RequestSlot), Fault> {
-        let slot = self.slots.take(allowed.gate(), &allowed.url).await;
+        let slot = self.slots.take(&hop.principal, allowed.gate(), &allowed.url).await;
         let request = hop.request(allowed)?;
         let client = self.clients.for_url(allowed.scope, &allowed.url)?;
         let sent = Instant::now();
-        let answered = resolver::for_gate(allowed.gate(), client.execute(request)).await;
+        let answered = resolver::for_gate((&hop.principal, allowed.gate()), client.execute(request)).await;
         let ms = sent.elapsed().as_millis() as u64;
         let (method, host) = (&hop.method, allowed.host.as_str());
         match answered {

@@ -1,4 +1,5 @@
-//! Limits on concurrent requests: per host, to protect the host, and overall, to bound memory. Gates share both fairly.
+//! Limits on concurrent requests: per host, to protect the host, and overall, to bound memory. Principals, and then
+//! gates, share both fairly.
 
 use std::{
     collections::HashMap,
@@ -6,6 +7,7 @@ use std::{
 };
 
 use gatehouse_core::{
+    Principal,
     fair_semaphore::{FairPermit, FairSemaphore},
     lock,
 };
@@ -36,10 +38,10 @@ impl RequestSlots {
         Self { all: FairSemaphore::with_max_per_sharer(MAX_REQUESTS, MAX_PER_GATE), hosts: Mutex::default() }
     }
 
-    pub(super) async fn take(&self, gate: &Arc<str>, url: &Url) -> RequestSlot {
+    pub(super) async fn take(&self, principal: &Principal, gate: &Arc<str>, url: &Url) -> RequestSlot {
         // Acquire the narrower limit first: a waiting request must not block requests to other hosts.
-        let host = self.host(url.origin().ascii_serialization()).acquire(gate).await;
-        let all = self.all.acquire(gate).await;
+        let host = self.host(url.origin().ascii_serialization()).acquire(principal, gate).await;
+        let all = self.all.acquire(principal, gate).await;
         RequestSlot { _host: host, _all: all }
     }
 
@@ -70,12 +72,12 @@ mod tests {
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
         let mut held = Vec::new();
         for n in 0..MAX_PER_GATE {
-            held.push(slots.take(&greedy, &url(n)).await);
+            held.push(slots.take(&Principal::Local, &greedy, &url(n)).await);
         }
         let one = url(1_000);
-        let mut more = Box::pin(slots.take(&greedy, &one));
+        let mut more = Box::pin(slots.take(&Principal::Local, &greedy, &one));
         assert!(poll!(&mut more).is_pending(), "its share is used up");
-        assert!(matches!(poll!(Box::pin(slots.take(&other, &one))), Poll::Ready(_)));
+        assert!(matches!(poll!(Box::pin(slots.take(&Principal::Local, &other, &one))), Poll::Ready(_)));
         held.pop();
         assert!(matches!(poll!(&mut more), Poll::Ready(_)), "a released slot is free");
     }
@@ -85,10 +87,10 @@ mod tests {
         let slots = RequestSlots::new();
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
         let mut held = Vec::new();
-        while let Poll::Ready(slot) = poll!(Box::pin(slots.take(&greedy, &url(0)))) {
+        while let Poll::Ready(slot) = poll!(Box::pin(slots.take(&Principal::Local, &greedy, &url(0)))) {
             held.push(slot);
         }
         assert_eq!(held.len(), MAX_PER_HOST / 2);
-        assert!(matches!(poll!(Box::pin(slots.take(&other, &url(0)))), Poll::Ready(_)));
+        assert!(matches!(poll!(Box::pin(slots.take(&Principal::Local, &other, &url(0)))), Poll::Ready(_)));
     }
 }

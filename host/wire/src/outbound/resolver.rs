@@ -10,7 +10,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Fault,
+    Fault, Principal,
     fair_semaphore::FairSemaphore,
     http::{AddressScope, address::is_public},
 };
@@ -27,12 +27,12 @@ pub(crate) type LookupFn = Arc<dyn Fn(String) -> LookupFuture + Send + Sync>;
 const MAX_LOOKUPS: usize = 32;
 
 tokio::task_local! {
-    /// Gate whose request is sent. The resolver interface of the HTTP client passes only the name.
-    static GATE: Arc<str>;
+    /// Principal and gate whose request is sent. The resolver interface of the HTTP client passes only the name.
+    static SENDER: (Principal, Arc<str>);
 }
 
-pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Output {
-    GATE.scope(Arc::clone(gate), request).await
+pub(super) async fn for_gate<F: Future>((principal, gate): (&Principal, &Arc<str>), request: F) -> F::Output {
+    SENDER.scope((principal.clone(), Arc::clone(gate)), request).await
 }
 
 pub(crate) fn system_lookup() -> LookupFn {
@@ -40,9 +40,9 @@ pub(crate) fn system_lookup() -> LookupFn {
     Arc::new(|name| {
         // The HTTP client may complete a connection in the background, without a gate. Such lookups share one slot
         // queue.
-        let gate = GATE.try_with(Arc::clone).unwrap_or_default();
+        let (principal, gate) = SENDER.try_with(Clone::clone).unwrap_or_default();
         Box::pin(async move {
-            let slot = SLOTS.acquire(&gate).await;
+            let slot = SLOTS.acquire(&principal, &gate).await;
             let lookup = move || {
                 let _slot = slot;
                 (name.as_str(), 0).to_socket_addrs().map(Iterator::collect)

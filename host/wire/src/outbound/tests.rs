@@ -67,6 +67,7 @@ fn rules(port: u16, private: bool) -> HttpRules {
 
 async fn fetch(outbound: &Outbound, port: u16, private: bool) -> Result<HttpResponse, FaultKind> {
     let request = HttpRequest {
+        principal: gatehouse_core::Principal::Local,
         method: "GET".into(),
         url: format!("http://host.example:{port}/"),
         headers: Vec::new(),

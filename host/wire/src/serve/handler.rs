@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use gatehouse_core::{Catalog, lock, names::quoted};
+use gatehouse_core::{Caller, Catalog, lock};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
-        JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
-        SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
-        UnsubscribeRequestParams,
+        CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
+        Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestMethod,
+        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -27,7 +27,7 @@ use crate::serve::{
         subscriptions::{self, ResourceWatch},
     },
     requests::{
-        interactive_request::{InteractiveParams, is_since_2026, principal},
+        interactive_request::{InteractiveParams, caller, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
     },
@@ -35,22 +35,39 @@ use crate::serve::{
 
 pub(super) const LIST_TTL_MS: u64 = 60_000;
 
+tokio::task_local! {
+    /// Caller of the HTTP request that this task answers.
+    pub(super) static REQUEST_CALLER: Arc<Caller>;
+}
+
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) presets: Arc<ServedPresets>,
     pub(super) served: Arc<ServedPreset>,
     /// State of the client. Only stdio and sessions use it across requests.
     pub(super) client: Arc<ClientState>,
+    /// Caller that opened the session or sent the request. Methods without a request see its catalog.
+    caller: Arc<Caller>,
 }
 
 impl Handler {
-    pub(super) fn new(presets: Arc<ServedPresets>, served: Arc<ServedPreset>) -> Self {
-        Self { presets, served, client: Arc::default() }
+    pub(super) fn new(presets: Arc<ServedPresets>, served: Arc<ServedPreset>, caller: Arc<Caller>) -> Self {
+        Self { presets, served, client: Arc::default(), caller }
     }
 
-    /// Returns a copy of this handler with empty client state.
+    /// Returns a copy of this handler with empty client state, for the caller of the current HTTP request.
     pub(super) fn for_another_client(&self) -> Self {
-        Self { client: Arc::default(), ..self.clone() }
+        let caller = REQUEST_CALLER.try_with(Arc::clone).unwrap_or_else(|_| Arc::clone(&self.caller));
+        Self { client: Arc::default(), caller, ..self.clone() }
+    }
+
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+
+    /// Returns a copy of this handler for the caller of this request.
+    fn for_request(&self, context: &RequestContext<RoleServer>) -> Self {
+        Self { caller: caller(&context.extensions), ..self.clone() }
     }
 
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
@@ -62,26 +79,41 @@ impl Handler {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = if self.presets.composed.is_cancelled() {
-            ListKind::capabilities(&self.served.catalog())
+            ListKind::capabilities(&self.served.catalog(&self.caller))
         } else {
             self.served.promise_all();
             ListKind::all_capabilities()
         };
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
-        match self.served.instructions() {
+        match self.served.instructions(&self.caller) {
             Some(instructions) => config.with_instructions(instructions),
             None => config,
         }
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let result = self.for_request(&context).negotiate_initialize(&request);
+        context.peer.set_peer_info(request);
+        result
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.for_request(&context).get_info()))
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.served.clients.join(Arc::clone(&self.client), context.peer);
+        self.served.clients.join(Arc::clone(&self.client), &self.caller, context.peer);
     }
 
     /// Accepts list changes, and resources that have a known source.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        let catalog = self.served.catalog();
+        let catalog = self.served.catalog(&self.caller);
         let known = |uri: &&String| catalog.resources_and_prompts.resource_source(uri).is_some();
         let watched = requested.resource_subscriptions.as_ref();
         let watched = watched
@@ -94,11 +126,12 @@ impl ServerHandler for Handler {
     /// Serves a subscription, which replaces sessions since 2026-07-28.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.served.changes();
-        let mut seen = *changes.borrow_and_update();
-        let principal = principal(&context.request_context().extensions);
+        changes.borrow_and_update();
+        let caller = caller(&context.request_context().extensions);
+        let mut seen = self.served.view(&caller);
         let mut watched = FuturesUnordered::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            watched.push(ResourceWatch::new(uri.clone()).next_change(self, &principal));
+            watched.push(ResourceWatch::new(uri.clone()).next_change(self, &caller));
         }
         loop {
             tokio::select! {
@@ -108,12 +141,12 @@ impl ServerHandler for Handler {
                         if context.sink().notify_resource_updated(watch.uri()).await.is_err() {
                             return Ok(());
                         }
-                        watched.push(watch.next_change(self, &principal));
+                        watched.push(watch.next_change(self, &caller));
                     }
                 }
                 changed = changes.changed() => {
-                    let now = *changes.borrow_and_update();
-                    for list in ListKind::ALL.into_iter().filter(|list| seen[*list as usize] != now[*list as usize]) {
+                    let now = self.served.view(&caller);
+                    for list in seen.changed_lists(&now) {
                         if !list.notify_subscriber(context.sink()).await {
                             return Ok(());
                         }
@@ -140,9 +173,9 @@ impl ServerHandler for Handler {
     async fn list_prompts(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.prompts(page).await
+        self.prompts(page, &context).await
     }
 
     async fn get_prompt(
@@ -164,9 +197,9 @@ impl ServerHandler for Handler {
     async fn list_resource_templates(
         &self,
         page: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.templates(page).await
+        self.templates(page, &context).await
     }
 
     async fn read_resource(
@@ -182,17 +215,18 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.catalog_with_list::<SubscribeRequestMethod>(ListKind::Resources).await?;
-        let principal = principal(&context.extensions);
-        self.client.watched.subscribe(self, principal, context.peer, request.uri).await
+        let caller = caller(&context.extensions);
+        self.catalog_with_list::<SubscribeRequestMethod>(&caller, ListKind::Resources).await?;
+        self.client.watched.subscribe(self, caller, context.peer, request.uri).await
     }
 
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.catalog_with_list::<UnsubscribeRequestMethod>(ListKind::Resources).await?;
+        let caller = caller(&context.extensions);
+        self.catalog_with_list::<UnsubscribeRequestMethod>(&caller, ListKind::Resources).await?;
         self.client.watched.unsubscribe(&request.uri);
         Ok(())
     }
@@ -203,7 +237,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
-        let catalog = self.answer(async { Ok(self.served.settled_catalog().await) }).await?;
+        let caller = caller(&context.extensions);
+        let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let tools = reply::tools_with(&catalog, StructuredMode::for_request(&catalog, &context));
         self.record_listed(ListKind::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
@@ -213,7 +248,7 @@ impl ServerHandler for Handler {
 
     /// Returns a tool that holds only the input schema: rmcp reads its header rules on every HTTP call.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let catalog = self.served.catalog();
+        let catalog = self.served.catalog(&self.caller);
         let entry = catalog.get(name)?;
         Some(Tool::new_with_raw(entry.name.to_string(), None, Arc::clone(&entry.spec.input_schema)))
     }
@@ -254,37 +289,6 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = quoted(&request.method, 64);
-        let catalog = self.served.catalog();
-        let legacy = !is_since_2026(&context);
-        if !ListKind::is_known(&request.method, &catalog, !legacy) {
-            return Err(ErrorData::new(
-                ErrorCode::METHOD_NOT_FOUND,
-                format!("unknown method: '{method}'"),
-                None,
-            ));
-        }
-        let params = request.params.unwrap_or(Value::Null);
-        let name = params.get("name").and_then(Value::as_str);
-        let (Some(name), "tools/call") = (name, request.method.as_str()) else {
-            let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
-            return Err(ErrorData::invalid_params(format!("invalid params for {method}{what}"), None));
-        };
-        let member = |key| params.get(key).cloned();
-        let params = InteractiveParams {
-            method: "tools/call",
-            name: name.to_owned(),
-            arguments: member("arguments").unwrap_or(Value::Null),
-            state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
-            answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
-        };
-        let result = self.answer(self.run(params, &context)).await?;
-        let value = serde_json::to_value(ServerResult::from(result));
-        let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        // rmcp omits this field for clients before 2026-07-28, but not in custom results.
-        if let Some(object) = value.as_object_mut().filter(|_| legacy) {
-            JsonObject::remove(object, "resultType");
-        }
-        Ok(CustomResult::new(value))
+        self.custom_request(request, &context).await
     }
 }

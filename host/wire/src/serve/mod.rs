@@ -1,5 +1,6 @@
 //! MCP server: one handler for stdio and HTTP, and for every protocol version that rmcp supports.
 
+mod caller_views;
 mod elicitation;
 mod envelope;
 mod handler;
@@ -7,6 +8,7 @@ mod http;
 mod json_text;
 mod lists;
 mod requests;
+mod seal;
 mod served_presets;
 mod sessions;
 mod shutdown;
@@ -15,14 +17,16 @@ mod workers;
 
 use std::time::Duration;
 
+pub use self::caller_views::InstructionsWriter;
 pub use self::http::{
-    BearerToken, BearerTokenError, BoundServer, HostName, HttpError, HttpSettings, MAX_CONNECTIONS,
-    SettingError, WebOrigin, bind,
+    BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
+    MAX_CONNECTIONS, SettingError, WebOrigin, bind,
 };
 pub(crate) use json_text::{replace_lone_surrogates, response_id};
 pub use lists::clients::ClientInfo;
 pub(crate) use requests::reply::BASE64;
 pub use requests::reply::{StructuredMode, call_result, tools};
+pub use seal::{SEAL_KEY_LEN, SealError, SealKeys};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 #[cfg(any(test, fuzzing))]
 pub(crate) use stdio::framing::LineTransport;

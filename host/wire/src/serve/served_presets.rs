@@ -3,17 +3,18 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use arc_swap::ArcSwap;
-use gatehouse_core::{Catalog, CompiledPreset, Pipeline, catalog::CatalogError, lock};
+use gatehouse_core::{Caller, Catalog, CompiledPreset, Pipeline, access::AccessRules, catalog::CatalogError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::serve::{
+    caller_views::{CallerView, InstructionsWriter, PresetState},
     elicitation::OpenQuestions,
     lists::{
         ListKind,
@@ -26,25 +27,31 @@ use crate::serve::{
 /// Catalog and instructions of a preset, ready to be served.
 pub struct PresetView {
     pub catalog: Catalog,
-    pub instructions: Option<String>,
+    /// `None` if the preset has no instructions.
+    pub instructions: Option<InstructionsWriter>,
+}
+
+impl PresetView {
+    fn into_state(self, rules: &Arc<AccessRules>) -> Arc<PresetState> {
+        PresetState::new(self.catalog, self.instructions, Arc::clone(rules))
+    }
 }
 
 /// A served preset. Clients keep it across reloads.
 pub struct ServedPreset {
-    catalog: ArcSwap<Catalog>,
-    instructions: Mutex<Option<String>>,
+    state: ArcSwap<PresetState>,
     /// True if a client was answered before the preset was composed, so every list was declared.
     promised_all: AtomicBool,
-    changes: watch::Sender<[u64; 3]>,
+    /// Counts changes of lists, of any caller.
+    changes: watch::Sender<u64>,
     swaps: watch::Sender<u64>,
     pub(super) clients: PresetClients,
 }
 
 impl ServedPreset {
-    fn new(view: PresetView, clients_changed: &ClientsChanged) -> Self {
+    fn new(view: PresetView, rules: &Arc<AccessRules>, clients_changed: &ClientsChanged) -> Self {
         Self {
-            catalog: ArcSwap::from_pointee(view.catalog),
-            instructions: Mutex::new(view.instructions),
+            state: ArcSwap::new(view.into_state(rules)),
             promised_all: AtomicBool::new(false),
             changes: watch::Sender::default(),
             swaps: watch::Sender::default(),
@@ -52,31 +59,42 @@ impl ServedPreset {
         }
     }
 
-    /// Returns the current catalog. A call uses the same one until it ends.
-    pub(super) fn catalog(&self) -> Arc<Catalog> {
-        self.catalog.load_full()
+    /// Returns the catalog of everything that the preset exposes, whoever calls.
+    pub(super) fn full_catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.state.load().full.catalog)
+    }
+
+    /// Returns what a caller sees.
+    pub(super) fn view(&self, caller: &Arc<Caller>) -> Arc<CallerView> {
+        self.state.load().view(caller)
+    }
+
+    /// Returns the current catalog of a caller. A call uses the same one until it ends.
+    pub(super) fn catalog(&self, caller: &Arc<Caller>) -> Arc<Catalog> {
+        Arc::clone(&self.view(caller).catalog)
     }
 
     /// Returns the catalog, after waiting a few seconds for servers that have not listed anything yet.
-    pub(super) async fn settled_catalog(&self) -> Arc<Catalog> {
+    pub(super) async fn settled_catalog(&self, caller: &Arc<Caller>) -> Arc<Catalog> {
         let mut swaps = self.swaps.subscribe();
         loop {
-            let catalog = self.catalog();
+            let catalog = self.catalog(caller);
             let Some(until) = catalog.listing_deadline() else { return catalog };
             if tokio::time::timeout_at(until, swaps.changed()).await.is_err() {
-                return self.catalog();
+                return self.catalog(caller);
             }
         }
     }
 
     /// Returns the catalog, after waiting like [`Self::settled_catalog`] if it lacks this tool.
-    pub(super) async fn catalog_with(&self, tool: &str) -> Arc<Catalog> {
-        let catalog = self.catalog();
-        if catalog.get(tool).is_some() { catalog } else { self.settled_catalog().await }
+    pub(super) async fn catalog_with(&self, caller: &Arc<Caller>, tool: &str) -> Arc<Catalog> {
+        let catalog = self.catalog(caller);
+        if catalog.get(tool).is_some() { catalog } else { self.settled_catalog(caller).await }
     }
 
-    pub(super) fn instructions(&self) -> Option<String> {
-        lock(&self.instructions).clone()
+    pub(super) fn instructions(&self, caller: &Arc<Caller>) -> Option<String> {
+        let state = self.state.load();
+        state.instructions(&state.view(caller))
     }
 
     /// Records that every list was declared. Lists that the preset lacks are served as empty.
@@ -89,35 +107,41 @@ impl ServedPreset {
         self.promised_all.load(Ordering::Relaxed)
     }
 
-    pub(super) fn changes(&self) -> watch::Receiver<[u64; 3]> {
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     /// Sets the first view. No client has a list yet.
-    fn begin(&self, view: PresetView) {
-        *lock(&self.instructions) = view.instructions;
-        self.catalog.store(Arc::new(view.catalog));
+    fn begin(&self, view: PresetView, rules: &Arc<AccessRules>) {
+        self.state.store(view.into_state(rules));
     }
 
-    /// Swaps in a new view. Returns true if any list changed.
-    fn swap(&self, view: PresetView) -> bool {
-        *lock(&self.instructions) = view.instructions;
-        let catalog = Arc::new(view.catalog);
-        let before = self.catalog.swap(Arc::clone(&catalog));
+    /// Swaps in a new view. Returns true if any list changed, or if other access rules may have changed one.
+    fn swap(&self, view: PresetView, rules: &Arc<AccessRules>) -> bool {
+        let now = view.into_state(rules);
+        let before = self.state.swap(Arc::clone(&now));
         self.swaps.send_modify(|swaps| *swaps += 1);
-        let changed = ListKind::changed(&before, &catalog);
+        let mut changed = before.full.changed_lists(&now.full);
+        if !Arc::ptr_eq(&before.rules, &now.rules)
+            && (before.rules.are_enforced() || now.rules.are_enforced())
+        {
+            changed = ListKind::ALL.into();
+        }
         if changed.is_empty() {
             return false;
         }
-        self.changes.send_modify(|counts| changed.iter().for_each(|list| counts[*list as usize] += 1));
-        self.clients.notify_clients(catalog.generation, &changed);
+        self.changes.send_modify(|changes| *changes += 1);
+        // Nobody learns that something changed which it cannot see.
+        let changed_for = |caller: &Arc<Caller>| before.view(caller).changed_lists(&now.view(caller));
+        self.clients.notify_clients(now.full.catalog.generation, &changed, changed_for);
         true
     }
 
     /// Empties a removed preset for clients that are still connected.
-    fn retire(&self, preset: &str) {
+    fn retire(&self, preset: &str, rules: &Arc<AccessRules>) {
         if let Ok(catalog) = empty(preset) {
-            self.swap(PresetView { catalog, instructions: self.instructions() });
+            let instructions = self.state.load().writer.clone();
+            self.swap(PresetView { catalog, instructions }, rules);
         }
     }
 }
@@ -133,9 +157,10 @@ type PresetResult = Result<Arc<ServedPreset>, String>;
 
 fn serve_all(
     presets: BTreeMap<String, Result<PresetView, String>>,
+    rules: &Arc<AccessRules>,
     clients_changed: &ClientsChanged,
 ) -> BTreeMap<String, PresetResult> {
-    let served = |view| Arc::new(ServedPreset::new(view, clients_changed));
+    let served = |view| Arc::new(ServedPreset::new(view, rules, clients_changed));
     presets.into_iter().map(|(name, view)| (name, view.map(served))).collect()
 }
 
@@ -148,6 +173,7 @@ pub struct ServedPresets {
     pub(super) shutdown: Arc<Shutdown>,
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
+    rules: ArcSwap<AccessRules>,
     /// Cancelled once the presets are composed.
     pub(super) composed: CancellationToken,
     clients_changed: ClientsChanged,
@@ -161,9 +187,9 @@ impl ServedPresets {
         default: PresetView,
         presets: BTreeMap<String, Result<PresetView, String>>,
     ) -> Self {
-        let clients_changed = ClientsChanged::default();
-        let default = Arc::new(ServedPreset::new(default, &clients_changed));
-        let presets = serve_all(presets, &clients_changed);
+        let (clients_changed, rules) = (ClientsChanged::default(), Arc::default());
+        let default = Arc::new(ServedPreset::new(default, &rules, &clients_changed));
+        let presets = serve_all(presets, &rules, &clients_changed);
         let composed = CancellationToken::new();
         composed.cancel();
         Self {
@@ -174,6 +200,7 @@ impl ServedPresets {
             shutdown: Arc::default(),
             default,
             presets: ArcSwap::from_pointee(presets),
+            rules: ArcSwap::new(rules),
             clients_changed,
         }
     }
@@ -185,28 +212,38 @@ impl ServedPresets {
         preset: &str,
         instructions: Option<String>,
     ) -> Result<Self, CatalogError> {
+        let instructions =
+            instructions.map(|text| -> InstructionsWriter { Arc::new(move |_| Some(text.clone())) });
         let view = PresetView { catalog: empty(preset)?, instructions };
         let composed = CancellationToken::new();
         Ok(Self { composed, ..Self::new(pipeline, view, BTreeMap::new()) })
     }
 
-    /// Sets the first presets after [`ServedPresets::starting`].
-    pub fn begin(&self, default: PresetView, presets: BTreeMap<String, Result<PresetView, String>>) {
-        self.presets.store(Arc::new(serve_all(presets, &self.clients_changed)));
-        self.default.begin(default);
+    /// Sets the first presets after [`ServedPresets::starting`], and the access rules of their callers.
+    pub fn begin(
+        &self,
+        default: PresetView,
+        presets: BTreeMap<String, Result<PresetView, String>>,
+        rules: &Arc<AccessRules>,
+    ) {
+        self.rules.store(Arc::clone(rules));
+        self.presets.store(Arc::new(serve_all(presets, rules, &self.clients_changed)));
+        self.default.begin(default, rules);
         self.composed.cancel();
     }
 
-    /// Replaces all presets. Running calls finish with their old catalog.
+    /// Replaces all presets and the access rules. Running calls finish with their old catalog.
     ///
     /// Returns the presets whose clients were notified. `None` is the default preset.
     pub fn swap(
         &self,
         default: PresetView,
         presets: BTreeMap<String, Result<PresetView, String>>,
+        rules: &Arc<AccessRules>,
     ) -> Vec<Option<String>> {
         let mut notified = Vec::new();
-        if self.default.swap(default) {
+        self.rules.store(Arc::clone(rules));
+        if self.default.swap(default, rules) {
             notified.push(None);
         }
         let before = self.presets.load_full();
@@ -214,12 +251,12 @@ impl ServedPresets {
         for (name, view) in presets {
             let named = match (view, before.get(&name)) {
                 (Ok(view), Some(Ok(served))) => {
-                    if served.swap(view) {
+                    if served.swap(view, rules) {
                         notified.push(Some(name.clone()));
                     }
                     Ok(Arc::clone(served))
                 }
-                (Ok(view), _) => Ok(Arc::new(ServedPreset::new(view, &self.clients_changed))),
+                (Ok(view), _) => Ok(Arc::new(ServedPreset::new(view, rules, &self.clients_changed))),
                 (Err(why), _) => Err(why),
             };
             now.insert(name, named);
@@ -227,11 +264,16 @@ impl ServedPresets {
         self.presets.store(Arc::new(now));
         for (name, served) in before.iter().filter_map(|(name, served)| Some((name, served.as_ref().ok()?))) {
             if !matches!(self.presets.load().get(name), Some(Ok(_))) {
-                served.retire(name);
+                served.retire(name, rules);
                 notified.push(Some(name.clone()));
             }
         }
         notified
+    }
+
+    /// Returns the current access rules.
+    pub fn access_rules(&self) -> Arc<AccessRules> {
+        self.rules.load_full()
     }
 
     pub(super) fn presets(&self) -> Arc<BTreeMap<String, PresetResult>> {

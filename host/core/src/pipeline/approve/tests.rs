@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::{
-    Catalog, CompiledPreset, Effect, Pipeline, Preset, Principal, SourceId,
+    Caller, Catalog, CompiledPreset, Effect, Pipeline, Preset, SourceId,
     approval::ApprovalRule,
     call::Call,
     outcome::{ContentPart, FaultKind},
@@ -146,7 +146,7 @@ async fn an_approval_holds_for_as_long_as_the_rule_says_and_for_its_arguments() 
     assert!(asked(&timed, &user, "erase", json!({})).await);
     assert!(!asked(&timed, &other, "erase", json!({})).await, "the same principal");
     let mut stranger = timed.context(&other, "erase");
-    stranger.principal = Principal::Named("eve".into());
+    stranger.caller = Caller::named("eve");
     let before = other.asked().len();
     Call::new(stranger, json!({})).run().await.expect("allowed");
     assert_eq!(other.asked().len(), before + 1, "another principal");

@@ -222,7 +222,7 @@ async fn the_same_reply_to_the_same_caller_is_shortened_once() {
     assert_eq!(host.asked(), 1);
     let others = ["a", "b"].map(|name| {
         let mut context = host.context("get");
-        context.principal = Principal::Named(name.into());
+        context.caller = crate::Caller::named(name);
         Call::new(context, long("slow")).run()
     });
     join_all(others).await;

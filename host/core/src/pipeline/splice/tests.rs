@@ -40,6 +40,10 @@ impl ArtifactService for Known {
         Err(Fault::internal("nobody puts"))
     }
 
+    async fn owner_bytes(&self, _: &Principal) -> Result<u64, Fault> {
+        Ok(0)
+    }
+
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
         let info = |id: &String| match id.as_str() {
             "art-huge" => Some(Artifact { size: 1 << 30, ..Artifact::default() }),
@@ -174,7 +178,7 @@ async fn invalid_markers_are_refused_with_the_reason() {
 #[tokio::test]
 async fn artifacts_of_other_users_are_not_found() {
     let mut context = prepared("get").await;
-    context.principal = Principal::Named("mallory".into());
+    context.caller = crate::Caller::named("mallory");
     let fault = Call::new(context, json!({"x": {"$artifact": "art-2"}})).run().await.expect_err("refused");
     assert_eq!(fault.message, "artifact 'art-2' not found or expired");
 }

@@ -5,6 +5,7 @@ mod metrics;
 mod shape;
 
 pub(super) use metrics::busiest;
+pub(super) use shape::ago;
 
 use std::sync::Arc;
 

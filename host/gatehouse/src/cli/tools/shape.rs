@@ -27,7 +27,7 @@ pub(super) fn time(ms: Option<f64>) -> String {
 }
 
 /// Formats a past duration in milliseconds: `5s`, `12m`, `3h`, `9d`.
-pub(super) fn ago(ms: u64) -> String {
+pub(in crate::cli) fn ago(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
         0..60 => format!("{seconds}s"),

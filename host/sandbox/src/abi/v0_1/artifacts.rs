@@ -69,6 +69,6 @@ impl From<wit::Draft> for core::ArtifactDraft {
     fn from(draft: wit::Draft) -> Self {
         let wit::Draft { text, mime_type, tool, source, summary, tags, ttl_ms } = draft;
         let (ttl, preset) = (ttl_ms.map(Duration::from_millis), String::new());
-        Self { text, mime_type, tool, source, preset, summary, tags, ttl }
+        Self { text, mime_type, tool, source, preset, summary, tags, ttl, owner_limit: None }
     }
 }

@@ -20,7 +20,7 @@ impl Host for State {
         ttl_ms: Option<u64>,
     ) -> Result<(), Fault> {
         let kv = self.capabilities.kv(scope.into())?;
-        Ok(kv.store.set(kv.gate, &kv.key(&key)?, value, ttl_ms, kv.quota).await?)
+        Ok(kv.store.set(kv.gate, &kv.key(&key)?, value, ttl_ms, kv.quota().await?).await?)
     }
 
     async fn add(
@@ -31,7 +31,7 @@ impl Host for State {
         ttl_ms: Option<u64>,
     ) -> Result<i64, Fault> {
         let kv = self.capabilities.kv(scope.into())?;
-        Ok(kv.store.add(kv.gate, &kv.key(&key)?, delta, ttl_ms, kv.quota).await?)
+        Ok(kv.store.add(kv.gate, &kv.key(&key)?, delta, ttl_ms, kv.quota().await?).await?)
     }
 
     async fn delete(&mut self, scope: Scope, key: String) -> Result<bool, Fault> {

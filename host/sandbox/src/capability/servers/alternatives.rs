@@ -25,7 +25,7 @@ impl ServerAccess<'_> {
         limit: usize,
     ) -> Result<Vec<(AlternativeTool, Arc<ToolEntry>)>, Fault> {
         let entry = self.entry(server, tool).await?;
-        let names = self.names();
+        let names = self.callable().await?;
         let failed = FailedTool { id: &entry.id, spec: &entry.spec, error };
         let may_call = |tool: &ToolId| self.may_call(&names, tool);
         let now = self.ports.clock.now_ms();
@@ -34,7 +34,7 @@ impl ServerAccess<'_> {
             Some(servers) => servers.describe_tool(&hit.id, &hit.spec),
             None => Arc::clone(&hit.spec),
         };
-        let places = self.places();
+        let places = self.places().await?;
         let candidates =
             FallbackSearch { index, ledger, may_call: &may_call, resolve_spec: &as_called, places };
         let found = fallback::alternatives(candidates, &failed, now, limit).await?;
@@ -48,8 +48,8 @@ impl ServerAccess<'_> {
         Ok(alternatives)
     }
 
-    pub(super) fn places(&self) -> ServerPositions {
-        self.statuses().into_iter().map(|status| (status.name, status.place)).collect()
+    pub(super) async fn places(&self) -> Result<ServerPositions, Fault> {
+        Ok(self.statuses().await?.into_iter().map(|status| (status.name, status.place)).collect())
     }
 
     /// Returns the first `limit` hits. Twins follow the first of them, with its score and fit, in order of preference.
@@ -74,7 +74,7 @@ impl ServerAccess<'_> {
                 }),
                 None => Vec::new(),
             };
-            let order = TwinOrder::new(self.places(), &metrics);
+            let order = TwinOrder::new(self.places().await?, &metrics);
             for group in &mut groups {
                 let (score, fit) = (group[0].0.score, group[0].0.fit);
                 group.sort_by(|(a, _), (b, _)| order.compare(&a.id, &b.id));

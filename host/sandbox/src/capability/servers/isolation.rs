@@ -7,6 +7,7 @@ use gatehouse_core::{
     isolation::{IsolationAdvice, ServerUsage, advise},
     outcome::Outcome,
     ports::{ledger::MetricsFilter, servers::ServerState},
+    tool::ToolId,
 };
 
 use super::{CallTarget, Capabilities, ServerAccess, before_deadline};
@@ -31,14 +32,14 @@ impl Capabilities {
 impl ServerAccess<'_> {
     /// Gets a server's listing if it is unknown, without leaving a connection open.
     pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
-        let servers = self.registry_with(server)?;
+        let servers = self.registry_with(server).await?;
         before_deadline(self.deadline, server, servers.probe(server)).await
     }
 
     /// Returns advice on calling a server. Without a ledger, it assumes no earlier calls.
     pub(crate) async fn advise(&self, server: &str) -> Result<IsolationAdvice, Fault> {
-        self.registry_with(server)?;
-        let status = self.statuses().into_iter().find(|status| *status.name == *server);
+        self.registry_with(server).await?;
+        let status = self.statuses().await?.into_iter().find(|status| *status.name == *server);
         let mut usage = ServerUsage {
             program: status.as_ref().is_some_and(|status| status.transport == "stdio"),
             running: status.is_some_and(|status| status.state == ServerState::Connected),
@@ -47,9 +48,13 @@ impl ServerAccess<'_> {
         if let Some(ledger) = &self.ports.ledger {
             let source = Some(SourceId::Server(server.into()));
             let filter = MetricsFilter { source, tool: None, days: Some(DAYS) };
+            let callable = self.callable().await?;
             for tool in ledger.metrics(&filter).await? {
-                usage.calls += tool.calls;
-                usage.waited_ms += tool.connecting_ms;
+                let id = ToolId { source: tool.source.clone(), name: tool.tool.as_str().into() };
+                if !self.catalog.server_tools.is_restricted() || self.may_call(&callable, &id) {
+                    usage.calls += tool.calls;
+                    usage.waited_ms += tool.connecting_ms;
+                }
             }
         }
         Ok(advise(&usage))

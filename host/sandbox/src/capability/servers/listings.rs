@@ -1,9 +1,11 @@
 //! Refreshes the listings of servers, and names servers that have none.
 
+use std::sync::Arc;
+
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
-    Fault, names,
-    ports::servers::{RefreshReport, ServerStatus, UnlistedServer},
+    Fault, ToolSpec, names,
+    ports::servers::{RefreshReport, ServerListing, ServerRegistry, ServerStatus, UnlistedServer},
 };
 
 use super::{ServerAccess, before_deadline};
@@ -14,12 +16,12 @@ impl ServerAccess<'_> {
     /// Requests new listings from one server, or from all servers of the preset.
     pub(crate) async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
         if let Some(server) = server {
-            let servers = self.registry_with(server)?;
-            return before_deadline(self.deadline, server, servers.refresh(Some(server), force)).await;
+            let servers = self.registry_with(server).await?;
+            return before_deadline(self.deadline, server, self.refresh_one(servers, server, force)).await;
         }
         let Some(servers) = &self.ports.servers else { return Ok(RefreshReport::default()) };
-        let reports = stream::iter(self.statuses()).map(|ServerStatus { name, .. }| async move {
-            let refresh = servers.refresh(Some(&name), force);
+        let reports = stream::iter(self.statuses().await?).map(|ServerStatus { name, .. }| async move {
+            let refresh = self.refresh_one(&**servers, &name, force);
             let report = before_deadline(self.deadline, &name, refresh).await;
             report.unwrap_or_else(|fault| RefreshReport {
                 failed: vec![(name.to_string(), fault.in_one_line())],
@@ -32,6 +34,39 @@ impl ServerAccess<'_> {
             .await
             .into_iter()
             .fold(RefreshReport::default(), sum))
+    }
+
+    /// Refreshes a server. If access rules limit the caller, the report counts only the tools that it may call.
+    async fn refresh_one(
+        &self,
+        servers: &dyn ServerRegistry,
+        server: &str,
+        force: bool,
+    ) -> Result<RefreshReport, Fault> {
+        if !self.catalog.server_tools.is_restricted() {
+            return servers.refresh(Some(server), force).await;
+        }
+        let before = self.callable_specs(servers.known(server).await?);
+        let report = servers.refresh(Some(server), force).await?;
+        let now = self.callable_specs(servers.known(server).await?);
+        let mut counted = RefreshReport { failed: report.failed, ..RefreshReport::default() };
+        for spec in &now {
+            match before.iter().find(|known| known.name == spec.name) {
+                None => counted.added += 1,
+                Some(known) if known == spec => counted.unchanged += 1,
+                Some(_) => counted.updated += 1,
+            }
+        }
+        let is_gone = |known: &&Arc<ToolSpec>| !now.iter().any(|spec| spec.name == known.name);
+        counted.removed = before.iter().filter(is_gone).count() as u32;
+        counted.embeddings = counted.added + counted.updated;
+        Ok(counted)
+    }
+
+    fn callable_specs(&self, listed: Option<ServerListing>) -> Vec<Arc<ToolSpec>> {
+        let Some(listed) = listed else { return Vec::new() };
+        let callable = self.catalog.server_tools.callable(&listed);
+        listed.listing.tools.iter().filter(|spec| callable.contains(&spec.name)).cloned().collect()
     }
 }
 

@@ -19,6 +19,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 
 mod fallbacks;
+mod restricted;
 
 use super::*;
 use crate::testing;

@@ -24,7 +24,7 @@ use crate::{
         ArtifactLimits,
         engine::{
             ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactQuestion, ArtifactSpan, NewArtifact,
-            OwnerScope, PackedText, RowEdit,
+            OwnerHolding, OwnerScope, PackedText, RowEdit,
         },
     },
     embedding::{VectorModel, VectorStore},
@@ -90,6 +90,30 @@ impl ArtifactEngine for PostgresArtifacts {
             search::candidates(db, question, &vectors).await
         };
         self.server.read_with(work).await
+    }
+
+    async fn holding(&self, scope: &OwnerScope) -> Result<OwnerHolding, Fault> {
+        let version = self.server.inspect_with(async |db| migrations::ARTIFACTS.version(db).await).await?;
+        if version.is_none() {
+            return Ok(OwnerHolding::default());
+        }
+        self.server.read_with(async |db| read::live_holding(db, scope).await).await
+    }
+
+    async fn erase(&self, owner: &str) -> Result<u64, Fault> {
+        let version = self.server.inspect_with(async |db| migrations::ARTIFACTS.version(db).await).await?;
+        if version.is_none() {
+            return Ok(0);
+        }
+        self.server.write_with(async |db| write::erase(db, owner).await).await
+    }
+
+    async fn owners(&self) -> Result<Vec<(String, OwnerHolding)>, Fault> {
+        let version = self.server.inspect_with(async |db| migrations::ARTIFACTS.version(db).await).await?;
+        if version.is_none() {
+            return Ok(Vec::new());
+        }
+        self.server.read_with(async |db| read::holdings(db).await).await
     }
 
     async fn without_subject(&self, now: i64, limit: usize) -> Result<Vec<(String, String)>, Fault> {

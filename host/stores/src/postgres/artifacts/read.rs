@@ -12,7 +12,7 @@ use super::super::{
 };
 use crate::artifacts::{
     blocks::TextBlock,
-    engine::{ArtifactSpan, BlockStart, OwnerScope, PackedText, item_number},
+    engine::{ArtifactSpan, BlockStart, OwnerHolding, OwnerScope, PackedText, item_number},
     row::{ArtifactRow, StoredArtifact, split_tags},
 };
 
@@ -80,6 +80,28 @@ pub(super) async fn info(
     let found: HashMap<String, Artifact> =
         db.all(&sql, &[&scope.owner, &scope.now, &stored_ids], by_id).await?;
     Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+}
+
+/// Returns what an owner holds, without what has expired.
+pub(super) async fn live_holding(db: &PostgresSession, scope: &OwnerScope) -> Result<OwnerHolding> {
+    let sql = format!(
+        "SELECT count(*), coalesce(sum(t.size), 0)::bigint FROM gatehouse.artifact a
+            JOIN gatehouse.artifact_text t ON t.number = a.text WHERE {NOT_EXPIRED}"
+    );
+    let found: Vec<_> = db.all(&sql, &[&scope.owner, &scope.now], holding).await?;
+    Ok(found.first().copied().unwrap_or_default())
+}
+
+/// Returns what each owner holds, sorted by name.
+pub(super) async fn holdings(db: &PostgresSession) -> Result<Vec<(String, OwnerHolding)>> {
+    let sql = "SELECT count(*), sum(t.size)::bigint, a.owner FROM gatehouse.artifact a
+         JOIN gatehouse.artifact_text t ON t.number = a.text GROUP BY a.owner ORDER BY a.owner";
+    db.all(sql, &[], |row| Ok((column(row, 2)?, holding(row)?))).await
+}
+
+fn holding(row: &Row) -> Result<OwnerHolding> {
+    let number = |at: usize| column::<i64>(row, at).map(i64::unsigned_abs);
+    Ok(OwnerHolding { artifacts: number(0)?, bytes: number(1)? })
 }
 
 /// Lists the matching artifacts of an owner, newest first.

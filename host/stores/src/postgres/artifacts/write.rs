@@ -13,7 +13,7 @@ use super::{
 };
 use crate::artifacts::{
     ArtifactLimits,
-    engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, item_key, item_prefix},
+    engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, item_key, item_prefix, largest_other},
     row::{ArtifactRow, StoredArtifact},
 };
 
@@ -25,7 +25,7 @@ const TEXT_COPIES: i64 = 4;
 
 /// Stores an artifact. If the storage limit is exceeded, deletes expired artifacts first.
 pub(super) async fn put(db: &PostgresSession, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact> {
-    let NewArtifact { scope, text, row } = new;
+    let NewArtifact { scope, text, row, owner_limit } = new;
     let number = put_text(db, &text).await?;
     let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &[&scope.owner, &number]).await?;
     if let Some(over) = stored.take_if(|stored| stored.is_expired(scope.now)) {
@@ -43,11 +43,45 @@ pub(super) async fn put(db: &PostgresSession, new: NewArtifact, limits: &Artifac
     let found = read::one(db, "a.number = $1", &[&artifact]).await?;
     let found =
         found.ok_or_else(|| StoreError::InvalidValue("the artifact vanished during the write".into()))?;
+    if owner_limit.is_some() {
+        read::live_holding(db, &scope).await?.check(owner_limit)?;
+    }
     if limits.check(read::bytes(db).await?).is_err() {
         sweep(db, scope.now, i64::MAX).await?;
-        limits.check(read::bytes(db).await?)?;
+        make_room(db, &scope.owner, limits).await?;
     }
     Ok(found.artifact())
+}
+
+/// Deletes artifacts of owners that hold more than this one, until the store fits. Those that expire first go first.
+async fn make_room(db: &PostgresSession, owner: &str, limits: &ArtifactLimits) -> Result<()> {
+    let Err(mut full) = limits.check(read::bytes(db).await?) else { return Ok(()) };
+    let named = read::holdings(db).await?;
+    let mut holdings: Vec<(&str, _)> = named.iter().map(|(name, held)| (name.as_str(), *held)).collect();
+    while let Some(largest) = largest_other(&holdings, owner) {
+        let first = "a.number = (SELECT number FROM gatehouse.artifact WHERE owner = $1
+            ORDER BY expires IS NULL, expires, number LIMIT 1)";
+        let Some(found) = read::one(db, first, &[&largest]).await? else { break };
+        let (text, size) = (found.text, found.size);
+        remove(db, &[found]).await?;
+        forget_texts(db, &[text]).await?;
+        holdings.iter_mut().filter(|(key, _)| *key == largest).for_each(|(_, held)| held.remove(size));
+        match limits.check(read::bytes(db).await?) {
+            Ok(()) => return Ok(()),
+            Err(still) => full = still,
+        }
+    }
+    Err(full.into())
+}
+
+/// Deletes all artifacts of an owner and returns their number.
+pub(super) async fn erase(db: &PostgresSession, owner: &str) -> Result<u64> {
+    let sql = format!("{} WHERE a.owner = $1", read::SELECT_ARTIFACT);
+    let all: Vec<StoredArtifact<String>> = db.all(&sql, &[&owner], read::from_row).await?;
+    let texts: Vec<i64> = all.iter().map(|found| found.text).collect();
+    remove(db, &all).await?;
+    forget_texts(db, &texts).await?;
+    Ok(all.len() as u64)
 }
 
 pub(super) async fn change(

@@ -24,7 +24,7 @@ use crate::{
         ArtifactLimits,
         engine::{
             ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactQuestion, ArtifactSpan, NewArtifact,
-            OwnerScope, PackedText, RowEdit,
+            OwnerHolding, OwnerScope, PackedText, RowEdit,
         },
     },
     embedding::{VectorModel, VectorStore},
@@ -102,6 +102,29 @@ impl ArtifactEngine for SqliteArtifacts {
             return Ok(0);
         }
         self.db.write(move |db| write::sweep(db, now)).await
+    }
+
+    async fn holding(&self, scope: &OwnerScope) -> Result<OwnerHolding, Fault> {
+        if !self.db.exists().await {
+            return Ok(OwnerHolding::default());
+        }
+        let scope = scope.clone();
+        self.db.read(move |db| read::live_holding(db, &scope)).await
+    }
+
+    async fn erase(&self, owner: &str) -> Result<u64, Fault> {
+        if !self.db.exists().await {
+            return Ok(0);
+        }
+        let owner = owner.to_owned();
+        self.db.write(move |db| write::erase(db, &owner)).await
+    }
+
+    async fn owners(&self) -> Result<Vec<(String, OwnerHolding)>, Fault> {
+        if !self.db.exists().await {
+            return Ok(Vec::new());
+        }
+        self.db.read(read::named_holdings).await
     }
 
     async fn reclaim_space(&self) -> Result<(), Fault> {

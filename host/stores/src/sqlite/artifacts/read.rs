@@ -14,7 +14,7 @@ use crate::{
         blocks::TextBlock,
         engine::{
             ArtifactCandidate, ArtifactCandidates, ArtifactQuestion, ArtifactSpan, BlockStart, NearestItem,
-            OwnerScope, PackedText, item_number,
+            OwnerHolding, OwnerScope, PackedText, item_number,
         },
         row::{ArtifactRow, StoredArtifact, split_tags},
     },
@@ -88,6 +88,32 @@ pub(super) fn info(db: &Connection, scope: &OwnerScope, id: &str) -> Result<Opti
 /// Returns the number of an owner. `None` if nothing was ever stored for it.
 pub(super) fn owner(db: &Connection, name: &str) -> Result<Option<i64>> {
     db.find("SELECT number FROM owner WHERE name = ?1", [name])
+}
+
+/// Returns what an owner holds, without what has expired.
+pub(super) fn live_holding(db: &Connection, scope: &OwnerScope) -> Result<OwnerHolding> {
+    let sql = format!(
+        "SELECT count(*), coalesce(sum(t.size), 0) FROM artifact a JOIN text t ON t.number = a.text WHERE {LIVE}"
+    );
+    Ok(db.first(&sql, params![scope.owner, scope.now], holding)?.unwrap_or_default())
+}
+
+/// Returns what each owner holds, by its number.
+pub(super) fn holdings(db: &Connection) -> Result<Vec<(i64, OwnerHolding)>> {
+    let sql = "SELECT count(*), sum(t.size), a.owner FROM artifact a JOIN text t ON t.number = a.text
+         GROUP BY a.owner";
+    db.all(sql, [], |row| Ok((row.get(2)?, holding(row)?)))
+}
+
+pub(super) fn named_holdings(db: &Connection) -> Result<Vec<(String, OwnerHolding)>> {
+    let sql = "SELECT count(*), sum(t.size), o.name FROM artifact a JOIN text t ON t.number = a.text
+         JOIN owner o ON o.number = a.owner GROUP BY a.owner ORDER BY o.name";
+    db.all(sql, [], |row| Ok((row.get(2)?, holding(row)?)))
+}
+
+fn holding(row: &Row<'_>) -> rusqlite::Result<OwnerHolding> {
+    let number = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
+    Ok(OwnerHolding { artifacts: number(0)?, bytes: number(1)? })
 }
 
 pub(super) fn recent(

@@ -10,7 +10,7 @@ use super::read;
 use crate::{
     artifacts::{
         ArtifactLimits,
-        engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, item_key},
+        engine::{ARTIFACTS, NewArtifact, OwnerScope, PackedText, RowEdit, item_key, largest_other},
         row::{ArtifactRow, StoredArtifact},
     },
     sqlite::{
@@ -32,7 +32,7 @@ pub(super) fn index(owner: i64) -> WordIndex {
 
 /// Stores a text. If the limit is exceeded, deletes expired artifacts first.
 pub(super) fn put(db: &Connection, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact> {
-    let NewArtifact { scope, text, row } = new;
+    let NewArtifact { scope, text, row, owner_limit } = new;
     let owner = put_owner(db, &scope.owner)?;
     let number = put_text(db, &text)?;
     let mut stored = read::one(db, "a.owner = ?1 AND a.text = ?2", [owner, number])?;
@@ -50,11 +50,56 @@ pub(super) fn put(db: &Connection, new: NewArtifact, limits: &ArtifactLimits) ->
     };
     let found = read::by_number(db, artifact)?
         .ok_or_else(|| StoreError::InvalidValue("artifact row is missing".into()))?;
+    if owner_limit.is_some() {
+        read::live_holding(db, &scope)?.check(owner_limit)?;
+    }
     if limits.check(read::bytes(db)?).is_err() {
         while sweep(db, scope.now)? > 0 {}
-        limits.check(read::bytes(db)?)?;
+        make_room(db, owner, limits)?;
     }
     Ok(found.artifact())
+}
+
+/// Deletes artifacts of owners that hold more than this one, until the store fits. Those that expire first go first.
+fn make_room(db: &Connection, owner: i64, limits: &ArtifactLimits) -> Result<()> {
+    let Err(mut full) = limits.check(read::bytes(db)?) else { return Ok(()) };
+    let mut holdings = read::holdings(db)?;
+    let mut evicted = 0;
+    while let Some(largest) = largest_other(&holdings, owner) {
+        let first =
+            "SELECT number FROM artifact WHERE owner = ?1 ORDER BY expires IS NULL, expires, number LIMIT 1";
+        let found =
+            db.find(first, [largest])?.map(|number| read::by_number(db, number)).transpose()?.flatten();
+        let Some(found) = found else { break };
+        remove_with_text(db, &found)?;
+        evicted += 1;
+        holdings.iter_mut().filter(|(key, _)| *key == largest).for_each(|(_, held)| held.remove(found.size));
+        match limits.check(read::bytes(db)?) {
+            Ok(()) => {
+                tracing::info!(
+                    evicted,
+                    "deleted artifacts of the caller that holds the most, to make room for others"
+                );
+                return Ok(());
+            }
+            Err(still) => full = still,
+        }
+    }
+    Err(full.into())
+}
+
+/// Deletes all artifacts of an owner and its indexes. Returns the number of artifacts.
+pub(super) fn erase(db: &Connection, name: &str) -> Result<u64> {
+    let Some(owner) = read::owner(db, name)? else { return Ok(0) };
+    let all: Vec<i64> = db.column("SELECT number FROM artifact WHERE owner = ?1", [owner])?;
+    for number in &all {
+        if let Some(found) = read::by_number(db, *number)? {
+            remove_with_text(db, &found)?;
+        }
+    }
+    index(owner).drop_tables(db)?;
+    db.run("DELETE FROM owner WHERE number = ?1", [owner])?;
+    Ok(all.len() as u64)
 }
 
 pub(super) fn change(

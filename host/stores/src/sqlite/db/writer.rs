@@ -37,6 +37,8 @@ pub(in crate::sqlite) enum DatabaseProfile {
     Temporary,
     /// Uses little memory. A power failure, but not a crash, may lose the last writes.
     Counters,
+    /// Deleted content is always overwritten.
+    Erasable,
     Memory,
 }
 
@@ -120,6 +122,9 @@ fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Res
         connection.pragma_update(None, "auto_vacuum", "incremental")?;
         let _set: i64 =
             connection.pragma_update_and_check(None, "secure_delete", "fast", |row| row.get(0))?;
+    }
+    if profile == DatabaseProfile::Erasable {
+        let _set: i64 = connection.pragma_update_and_check(None, "secure_delete", "on", |row| row.get(0))?;
     }
     connection.pragma_update(None, "foreign_keys", true)?;
     // Readers do not wait for the writer, and a killed process leaves no partial write. `synchronous` stays FULL, so

@@ -37,7 +37,7 @@ impl DescribedResult {
             preset: "work".into(),
             summary: Some(self.summary.clone()),
             tags: vec![self.source.clone(), self.tool.clone(), "work".into()],
-            ttl: None,
+            ..ArtifactDraft::default()
         }
     }
 }

@@ -127,7 +127,7 @@ pub(crate) async fn the_cap_counts_all_and_what_is_past_its_time_makes_room<F: A
     let first = shelf.put(draft(&noise(1, 900_000), "first")).await;
     let pin = ArtifactChanges { pinned: Some(true), ..ArtifactChanges::default() };
     let second = shelf.put(draft(&noise(2, 800_000), "second")).await;
-    let fault = shelf.store.put(&named("ann"), draft(&noise(3, 900_000), "third")).await.unwrap_err();
+    let fault = shelf.store.put(&LOCAL, draft(&noise(3, 900_000), "third")).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Exhausted);
     assert!(fault.message.contains("the limit is 2097152"), "{fault}");
     assert!(fault.hint.unwrap().contains("raise max_bytes under [artifacts]."));

@@ -59,6 +59,8 @@ macro_rules! artifact_behaviours {
             owners {
                 nothing_goes_from_one_owner_to_another,
                 no_name_means_the_local_owner,
+                the_owner_that_holds_the_most_makes_room,
+                what_an_owner_holds_can_be_limited_and_erased,
             }
             reading {
                 pages_put_together_are_the_text,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use gatehouse_core::{
-    Fault, check_threads, lock,
+    Fault, Principal, check_threads, lock,
     outcome::ResourceLink,
     ports::{
         servers::{RefreshReport, ServerListing},
@@ -56,7 +56,7 @@ impl DownstreamServer {
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
         let mut listing = listed.map_err(|failure| describe_failure(&failure))?;
         let (source, source_id, this) = (self.id.clone(), self.id.clone(), Weak::clone(&self.this));
-        let checked = check_threads::run(&self.id, move |_| {
+        let checked = check_threads::run(&Principal::Local, &self.id, move |_| {
             listing.clean();
             drop_invalid_tools(&source_id, &mut listing);
             if let Some(this) = this.upgrade() {

@@ -10,6 +10,7 @@ use super::*;
 
 fn hop(method: &str, headers: &[(&str, &str)]) -> Result<HopRequest, Fault> {
     HopRequest::new(HttpRequest {
+        principal: gatehouse_core::Principal::Local,
         method: method.into(),
         url: String::new(),
         headers: headers.iter().map(|(n, v)| ((*n).to_owned(), v.as_bytes().to_vec())).collect(),

@@ -1,7 +1,9 @@
-//! Bearer token authentication over HTTP. Without a token, the server listens only on loopback.
+//! Credentials of HTTP clients: the token of the host, and whatever the authenticator knows. Without any, the server listens
+//! only on loopback.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
+use gatehouse_core::ports::Authenticator;
 use http::{HeaderMap, header::AUTHORIZATION};
 use subtle::ConstantTimeEq;
 
@@ -26,15 +28,34 @@ impl BearerToken {
         }
     }
 
-    /// True if the request has this token. Equally long tokens compare in constant time.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let given = values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok());
-        let bearer = given.and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        bearer.is_some_and(|token| token.as_bytes().ct_eq(self.0.as_bytes()).into())
+    /// Whether this is the token. Equally long tokens compare in constant time.
+    pub(crate) fn is(&self, given: &str) -> bool {
+        given.as_bytes().ct_eq(self.0.as_bytes()).into()
+    }
+}
+
+/// Returns the bearer token of a request. `None` if there is none, or more than one.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let given = values.next().filter(|_| values.next().is_none())?.to_str().ok()?;
+    let (scheme, token) = given.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// How clients prove who they are.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// The token of the host. Its caller is the principal `token`.
+    pub token: Option<BearerToken>,
+    /// Keys and tokens of issuers.
+    pub authenticator: Option<Arc<dyn Authenticator>>,
+}
+
+impl Credentials {
+    /// Whether every client needs a credential.
+    pub(crate) fn are_required(&self) -> bool {
+        self.token.is_some() || self.authenticator.is_some()
     }
 }
 
@@ -53,8 +74,9 @@ mod tests {
         let token = BearerToken::new("0123456789abcdef".into()).expect("long enough");
         let with =
             |value: &'static str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().expect("header"))]);
-        assert!(token.admits(&with("Bearer 0123456789abcdef")));
-        assert!(token.admits(&with("bearer 0123456789abcdef")));
+        let admits = |headers: &HeaderMap| bearer(headers).is_some_and(|given| token.is(given));
+        assert!(admits(&with("Bearer 0123456789abcdef")));
+        assert!(admits(&with("bearer 0123456789abcdef")));
         for wrong in [
             "Bearer 0123456789abcdeF",
             "Bearer ",
@@ -62,9 +84,9 @@ mod tests {
             "Basic 0123456789abcdef",
             "Bearer 0123456789abcdef0",
         ] {
-            assert!(!token.admits(&with(wrong)), "{wrong}");
+            assert!(!admits(&with(wrong)), "{wrong}");
         }
-        assert!(!token.admits(&HeaderMap::new()));
+        assert!(!admits(&HeaderMap::new()));
         assert!(BearerToken::new("short".into()).is_err());
         assert_eq!(format!("{token:?}"), "Token(…)");
     }

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use gatehouse_core::Caller;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
@@ -213,7 +214,7 @@ impl HttpConnection {
     /// Starts a request, which ends when the guard is dropped.
     pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.state().enter(ConnectionPhase::Working);
-        ActiveRequest { connection: Arc::clone(self), _memory: None, running: None }
+        ActiveRequest { connection: Arc::clone(self), _memory: None, running: None, caller: None }
     }
 }
 
@@ -230,12 +231,15 @@ pub(super) struct ActiveRequest {
     _memory: Option<OwnedSemaphorePermit>,
     /// Delays shutdown until dropped.
     running: Option<TaskTrackerToken>,
+    /// `None` before authentication.
+    pub(super) caller: Option<Arc<Caller>>,
 }
 
 impl ActiveRequest {
     /// Marks the client as authenticated. Unauthenticated ones are evicted first.
-    pub(super) fn mark_admitted(&self) {
+    pub(super) fn mark_admitted(&mut self, caller: Arc<Caller>) {
         self.connection.state().known = true;
+        self.caller = Some(caller);
     }
 
     pub(super) fn track_running(&mut self, token: TaskTrackerToken) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Call, CallContext, Catalog, Fault, FaultKind, Outcome, Principal, Reply};
+use gatehouse_core::{Call, CallContext, Caller, Catalog, Fault, FaultKind, Outcome, Reply};
 use http::{HeaderValue, Method, StatusCode, header::ALLOW};
 use serde_json::{Map, Value, json};
 
@@ -57,7 +57,7 @@ impl ToolEndpoint {
         &self,
         presets: &ServedPresets,
         served: &Arc<ServedPreset>,
-        principal: Principal,
+        caller: Arc<Caller>,
         method: &Method,
         body: &[u8],
     ) -> BoxResponse {
@@ -69,9 +69,9 @@ impl ToolEndpoint {
             }
             return response;
         }
-        let mut catalog = served.catalog();
+        let mut catalog = served.catalog(&caller);
         if self.name_in(&catalog).is_none() {
-            catalog = served.settled_catalog().await;
+            catalog = served.settled_catalog(&caller).await;
         }
         let Some(name) = self.name_in(&catalog).map(str::to_owned) else {
             let why = format!("preset '{}' has no tool '{}'", catalog.preset, self.tool);
@@ -85,7 +85,7 @@ impl ToolEndpoint {
         let preset = Arc::clone(&catalog.preset);
         let mut call = CallContext::new(&presets.pipeline, catalog, &name);
         let id = call.id;
-        call.principal = principal;
+        call.caller = caller;
         // If the client disconnects, this future is dropped, which cancels the call.
         let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
         self.render(outcome, &preset)

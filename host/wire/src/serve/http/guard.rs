@@ -1,8 +1,12 @@
-//! Access checks on headers alone, before the body is read: host names, web origins and the token.
+//! Access checks on headers alone, before the body is read: host names, web origins and the credential.
 
-use std::net::SocketAddr;
+use std::{borrow::Cow, net::SocketAddr, sync::Arc};
 
-use gatehouse_core::{LogLimit, Principal, names::quoted};
+use gatehouse_core::{
+    Caller, LogLimit,
+    names::quoted,
+    ports::auth::{AuthRefusal, ProtectedResource, ResourceMetadata},
+};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
@@ -12,13 +16,18 @@ use http::{
     },
     request::Parts,
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
 
 use super::{
+    auth::{Credentials, bearer},
     host_names::{HostName, WebOrigin},
     reply::{self, BoxResponse, refuse},
     settings::HttpSettings,
 };
-use crate::serve::BearerToken;
+
+/// Path of the metadata of protected resources, before the path of the resource (RFC 9728).
+pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// Headers that web pages may send.
 const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name, last-event-id";
@@ -41,9 +50,9 @@ pub(super) struct RequestGuard {
     own: Vec<WebOrigin>,
     /// Other origins that the operator allows. They get CORS headers.
     pages: Vec<WebOrigin>,
-    token: Option<BearerToken>,
-    /// Principal of clients with the token.
-    bearer: Principal,
+    credentials: Credentials,
+    /// Caller of clients with the token of the host.
+    bearer: Arc<Caller>,
     limits: [LogLimit; 3],
 }
 
@@ -53,27 +62,34 @@ enum FailedCheck {
     Host,
     #[error("foreign or malformed Origin header")]
     Origin,
-    #[error("missing or invalid token")]
-    Token,
+    #[error("missing or invalid credential")]
+    Credential,
 }
 
 pub(super) struct RequestRefusal {
     wrong: FailedCheck,
     status: StatusCode,
-    why: &'static str,
+    why: Cow<'static, str>,
+    challenge: Option<String>,
+}
+
+impl RequestRefusal {
+    fn new(wrong: FailedCheck, status: StatusCode, why: impl Into<Cow<'static, str>>) -> Self {
+        Self { wrong, status, why: why.into(), challenge: None }
+    }
 }
 
 /// An allowed web origin to be sent in CORS headers. `None` if they are not needed.
 pub(super) struct BrowserOrigin(Option<HeaderValue>);
 
 impl RequestGuard {
-    pub(super) fn new(address: SocketAddr, settings: &HttpSettings, token: Option<BearerToken>) -> Self {
+    pub(super) fn new(address: SocketAddr, settings: &HttpSettings, credentials: Credentials) -> Self {
         // Beyond loopback, the server cannot know its names unless configured. The token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
         let own = WebOrigin::local(address.ip(), address.port());
-        let bearer = Principal::Named("token".into());
-        Self { hosts, own, pages: settings.origins.clone(), token, bearer, limits: Default::default() }
+        let bearer = Caller::named("token");
+        Self { hosts, own, pages: settings.origins.clone(), credentials, bearer, limits: Default::default() }
     }
 
     /// Checks that the request is for this server, and not from a foreign web page.
@@ -84,7 +100,7 @@ impl RequestGuard {
 
     fn check_host(&self, request: &Parts) -> Result<(), RequestRefusal> {
         let malformed =
-            |why| RequestRefusal { wrong: FailedCheck::Host, status: StatusCode::BAD_REQUEST, why };
+            |why: &'static str| RequestRefusal::new(FailedCheck::Host, StatusCode::BAD_REQUEST, why);
         let given = single_value(&request.headers, HOST).map_err(|_| malformed("duplicate Host header"))?;
         let given = given.ok_or_else(|| malformed("missing Host header"))?;
         let read = |text: &str| HostName::parse(text).map_err(|_| malformed("invalid Host header"));
@@ -99,11 +115,11 @@ impl RequestGuard {
         }
         let why = "the Host header does not name this server. Add the name to `allowed_hosts` under `[http]` in \
         presets.toml.";
-        Err(RequestRefusal { wrong: FailedCheck::Host, status: StatusCode::FORBIDDEN, why })
+        Err(RequestRefusal::new(FailedCheck::Host, StatusCode::FORBIDDEN, why))
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<BrowserOrigin, RequestRefusal> {
-        let refusal = |status, why| RequestRefusal { wrong: FailedCheck::Origin, status, why };
+        let refusal = |status, why: &'static str| RequestRefusal::new(FailedCheck::Origin, status, why);
         let twice = |_| refusal(StatusCode::BAD_REQUEST, "duplicate Origin header");
         let Some(given) = single_value(headers, ORIGIN).map_err(twice)? else {
             return Ok(BrowserOrigin(None));
@@ -120,19 +136,94 @@ impl RequestGuard {
         }
     }
 
-    pub(super) fn has_token(&self) -> bool {
-        self.token.is_some()
+    pub(super) fn requires_credentials(&self) -> bool {
+        self.credentials.are_required()
     }
 
-    /// Returns the principal of a request: the local user if no token is required.
-    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, RequestRefusal> {
-        match &self.token {
-            None => return Ok(Principal::Local),
-            Some(token) if token.admits(headers) => return Ok(self.bearer.clone()),
-            Some(_) => {}
+    /// Returns the caller of a request: the local user if no credential is required.
+    pub(super) async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        resource: ProtectedResource<'_>,
+    ) -> Result<Arc<Caller>, RequestRefusal> {
+        let Credentials { token, authenticator } = &self.credentials;
+        if !self.credentials.are_required() {
+            return Ok(Caller::local());
         }
-        let why = "missing or invalid token: send the header `Authorization: Bearer <GATEHOUSE_TOKEN>`";
-        Err(RequestRefusal { wrong: FailedCheck::Token, status: StatusCode::UNAUTHORIZED, why })
+        let given = bearer(headers);
+        if let (Some(token), Some(given)) = (token, given)
+            && token.is(given)
+        {
+            return Ok(Arc::clone(&self.bearer));
+        }
+        let Some(authenticator) = authenticator else {
+            let why = "missing or invalid token: send the header `Authorization: Bearer <GATEHOUSE_TOKEN>`";
+            return Err(self.unauthorized(why, resource, None));
+        };
+        let Some(given) = given else {
+            let why = "missing credential: send the header `Authorization: Bearer <key or token>`";
+            return Err(self.unauthorized(why, resource, None));
+        };
+        authenticator.authenticate(given, resource).await.map_err(|refusal| match refusal {
+            AuthRefusal::Invalid(why) => self.unauthorized(why, resource, Some("invalid_token")),
+            AuthRefusal::InsufficientScope(scopes) => {
+                let why = format!("the token lacks the scopes {}", scopes.join(", "));
+                let mut forbidden = self.challenge(why, resource, Some("insufficient_scope"), &scopes);
+                forbidden.status = StatusCode::FORBIDDEN;
+                forbidden
+            }
+            AuthRefusal::Unavailable(why) => {
+                RequestRefusal::new(FailedCheck::Credential, StatusCode::SERVICE_UNAVAILABLE, why)
+            }
+        })
+    }
+
+    fn unauthorized(
+        &self,
+        why: impl Into<Cow<'static, str>>,
+        resource: ProtectedResource<'_>,
+        error: Option<&str>,
+    ) -> RequestRefusal {
+        let scopes = self.metadata().map(|metadata| &*metadata.scopes).unwrap_or_default();
+        self.challenge(why, resource, error, scopes)
+    }
+
+    /// Returns a refusal that says how to sign in, as RFC 6750 and RFC 9728 describe.
+    fn challenge(
+        &self,
+        why: impl Into<Cow<'static, str>>,
+        resource: ProtectedResource<'_>,
+        error: Option<&str>,
+        scopes: &[String],
+    ) -> RequestRefusal {
+        let mut refusal = RequestRefusal::new(FailedCheck::Credential, StatusCode::UNAUTHORIZED, why);
+        let mut parameters: Vec<String> =
+            error.map(|error| format!("error=\"{error}\"")).into_iter().collect();
+        if let Some(metadata) = self.metadata() {
+            if !scopes.is_empty() {
+                parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
+            }
+            let url = format!("{}{METADATA_PATH}{}", metadata.base_url, encoded_path(resource));
+            parameters.push(format!("resource_metadata=\"{url}\""));
+        }
+        let separator = if parameters.is_empty() { "" } else { " " };
+        refusal.challenge = Some(format!("Bearer{separator}{}", parameters.join(", ")));
+        refusal
+    }
+
+    fn metadata(&self) -> Option<&ResourceMetadata> {
+        self.credentials.authenticator.as_deref()?.metadata()
+    }
+
+    /// Returns the metadata of a protected resource (RFC 9728). `None` if clients cannot sign in.
+    pub(super) fn resource_metadata(&self, resource: ProtectedResource<'_>) -> Option<Value> {
+        let metadata = self.metadata()?;
+        Some(json!({
+            "resource": format!("{}{}", metadata.base_url, encoded_path(resource)),
+            "authorization_servers": metadata.authorization_servers,
+            "scopes_supported": metadata.scopes,
+            "bearer_methods_supported": ["header"],
+        }))
     }
 
     pub(super) fn refuse(&self, refusal: &RequestRefusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
@@ -142,18 +233,20 @@ impl RequestGuard {
                 FailedCheck::Host => Some(header_text(headers, HOST)),
                 FailedCheck::Origin => Some(header_text(headers, ORIGIN)),
                 // Never log a token.
-                FailedCheck::Token => None,
+                FailedCheck::Credential => None,
             };
             tracing::warn!(
                 %peer, path = %quoted(request.uri.path(), 64), given = given.map(tracing::field::display),
                 left_out, "request refused: {}", refusal.wrong,
             );
         }
-        let mut response = refuse(refusal.status, refusal.why);
+        let mut response = refuse(refusal.status, &refusal.why);
         // Free the connection for other clients.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        if matches!(refusal.wrong, FailedCheck::Token) {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        if let Some(challenge) = &refusal.challenge
+            && let Ok(challenge) = HeaderValue::try_from(challenge)
+        {
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
         response
     }
@@ -197,6 +290,17 @@ fn single_value(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderV
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() { Err(()) } else { Ok(value) }
+}
+
+/// Characters of a preset's name that URLs cannot contain as they are.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Returns the path of a resource as it is in URLs.
+fn encoded_path(resource: ProtectedResource<'_>) -> String {
+    match resource {
+        ProtectedResource::Default => resource.path(),
+        ProtectedResource::Preset(name) => format!("/mcp/p/{}", utf8_percent_encode(name, RESERVED)),
+    }
 }
 
 fn header_text(headers: &HeaderMap, name: HeaderName) -> String {

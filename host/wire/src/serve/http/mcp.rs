@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use gatehouse_core::{Caller, Principal};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -20,12 +21,19 @@ use crate::{
     media_type,
     serve::{
         ServedPreset, ServedPresets, envelope,
-        handler::Handler,
-        sessions::{Sessions, events::ReplyStore},
+        handler::{Handler, REQUEST_CALLER},
+        seal::SealKeys,
+        sessions::{NoSession, Sessions, events::ReplyStore, with_owner},
     },
 };
 
 const SESSION: &str = "mcp-session-id";
+
+/// Returns a caller that may use nothing, for handlers without a request.
+fn no_caller() -> Arc<Caller> {
+    let nobody = Principal::Named("nobody".into());
+    Arc::new(Caller { presets: Some(Vec::new()), ..Caller::new(nobody, "none") })
+}
 
 type PresetService = (Arc<ServedPreset>, Arc<McpService>);
 
@@ -35,12 +43,13 @@ pub(super) struct PresetServices {
     /// Created again if the preset was removed and added again.
     by_name: Mutex<HashMap<String, PresetService>>,
     replies: Arc<ReplyStore>,
+    seal: Arc<SealKeys>,
     config: StreamableHttpServerConfig,
 }
 
 impl PresetServices {
     /// Creates the services inside a runtime. Cancelling `end` closes all streams.
-    pub(super) fn new(presets: Arc<ServedPresets>, end: &CancellationToken) -> Self {
+    pub(super) fn new(presets: Arc<ServedPresets>, seal: Arc<SealKeys>, end: &CancellationToken) -> Self {
         // The guard has already checked Host and Origin.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -49,10 +58,11 @@ impl PresetServices {
             .with_cancellation_token(end.child_token());
         let replies = Arc::default();
         Self {
-            default: Arc::new(McpService::new(&presets, &presets.default, &replies, config.clone())),
+            default: Arc::new(McpService::new(&presets, &presets.default, &replies, &seal, config.clone())),
             by_name: Mutex::default(),
             presets,
             replies,
+            seal,
             config,
         }
     }
@@ -62,7 +72,7 @@ impl PresetServices {
         if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = McpService::new(&self.presets, served, &self.replies, self.config.clone());
+        let mcp = McpService::new(&self.presets, served, &self.replies, &self.seal, self.config.clone());
         let mcp = Arc::new(mcp);
         services.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp
@@ -80,19 +90,23 @@ impl McpService {
         presets: &Arc<ServedPresets>,
         served: &Arc<ServedPreset>,
         replies: &Arc<ReplyStore>,
+        seal: &Arc<SealKeys>,
         mut config: StreamableHttpServerConfig,
     ) -> Self {
         // Sessions send their own priming events, depending on the client's version.
         config.sse_retry = None;
-        let handler = Handler::new(Arc::clone(presets), Arc::clone(served));
+        let handler = Handler::new(Arc::clone(presets), Arc::clone(served), no_caller());
         let end = config.cancellation_token.clone();
-        let sessions = Sessions::new(handler.for_another_client(), Arc::clone(replies), end);
+        let sessions =
+            Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end);
         let make = move || Ok(handler.for_another_client());
         let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
         Self { service, sessions }
     }
 
-    pub(super) async fn answer(&self, request: Request<Bytes>) -> BoxResponse {
+    pub(super) async fn answer(&self, mut request: Request<Bytes>) -> BoxResponse {
+        let caller: Arc<Caller> = request.extensions().get().cloned().unwrap_or_else(no_caller);
+        let owner = caller.principal.clone();
         let method = request.method().clone();
         let is_json = media_type(request.headers()) == "application/json";
         if method == Method::POST
@@ -100,11 +114,13 @@ impl McpService {
         {
             return json(StatusCode::BAD_REQUEST, &why);
         }
-        if method == Method::DELETE && !self.is_known(request.headers()) {
+        let Ok(()) = self.open_session_id(request.headers_mut(), &owner) else {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
-        }
+        };
         let body = request.body().clone();
-        let mut response = self.service.handle(request.map(Full::new)).await;
+        let answer = with_owner(owner.clone(), self.service.handle(request.map(Full::new)));
+        // rmcp creates handlers on this task, and asks them for tools without a context.
+        let mut response = REQUEST_CALLER.scope(caller, answer).await;
         match (method, response.status()) {
             // Some clients treat other success codes as failures.
             (Method::DELETE, StatusCode::ACCEPTED) => {
@@ -119,7 +135,7 @@ impl McpService {
             _ => {}
         }
         let opened = response.headers().get(SESSION).and_then(|id| id.to_str().ok());
-        if let Some(id) = opened.and_then(|id| self.sessions.wire_id(id))
+        if let Some(id) = opened.and_then(|id| self.sessions.sealed_id(id, &owner))
             && let Ok(id) = HeaderValue::try_from(id)
         {
             response.headers_mut().insert(SESSION, id);
@@ -127,9 +143,12 @@ impl McpService {
         response
     }
 
-    /// True if the request has no session ID, or one that exists or can be restored.
-    fn is_known(&self, headers: &HeaderMap) -> bool {
-        let named = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
-        named.is_none_or(|id| self.sessions.is_known(id))
+    /// Replaces the session ID of a request by what it seals. Fails if its session is unknown, or somebody else's.
+    fn open_session_id(&self, headers: &mut HeaderMap, owner: &Principal) -> Result<(), NoSession> {
+        let Some(sealed) = headers.get(SESSION) else { return Ok(()) };
+        let opened = sealed.to_str().ok().and_then(|sealed| self.sessions.open_id(sealed, owner));
+        let opened = opened.filter(|id| self.sessions.is_known(id)).ok_or(NoSession)?;
+        headers.insert(SESSION, HeaderValue::try_from(opened).map_err(|_| NoSession)?);
+        Ok(())
     }
 }

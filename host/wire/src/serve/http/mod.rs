@@ -27,11 +27,12 @@ mod tests;
 
 use std::{net::SocketAddr, sync::Arc};
 
+use gatehouse_core::ports::readiness::ReadinessCheck;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{MAX_LAST_CALLS, ServedPresets, shutdown::Drain, workers::Workers};
-pub use auth::{BearerToken, BearerTokenError};
+use super::{MAX_LAST_CALLS, SealKeys, ServedPresets, shutdown::Drain, workers::Workers};
+pub use auth::{BearerToken, BearerTokenError, Credentials};
 use body::BodyReader;
 use connections::OpenConnections;
 use guard::RequestGuard;
@@ -57,30 +58,38 @@ pub struct BoundServer {
     listener: TcpListener,
     /// Local address, with the actual port if 0 was requested.
     pub address: SocketAddr,
-    token: Option<BearerToken>,
+    credentials: Credentials,
 }
 
-/// Binds the address. Beyond loopback, a token is required.
-pub async fn bind(address: SocketAddr, token: Option<BearerToken>) -> Result<BoundServer, HttpError> {
-    if !address.ip().is_loopback() && token.is_none() {
+/// Binds the address. Beyond loopback, clients need credentials.
+pub async fn bind(address: SocketAddr, credentials: Credentials) -> Result<BoundServer, HttpError> {
+    if !address.ip().is_loopback() && !credentials.are_required() {
         return Err(HttpError::NeedsToken(address));
     }
     let failed = |cause| HttpError::Bind { address, cause };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    Ok(BoundServer { listener, address, token })
+    Ok(BoundServer { listener, address, credentials })
 }
 
 impl BoundServer {
     /// Serves until `stop` is cancelled. Running requests then have `settings.drain` to finish.
-    pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
-        let Self { listener, address, token } = self;
+    pub async fn serve(
+        self,
+        presets: Arc<ServedPresets>,
+        settings: HttpSettings,
+        seal: SealKeys,
+        readiness: Arc<dyn ReadinessCheck>,
+        stop: CancellationToken,
+    ) {
+        let Self { listener, address, credentials } = self;
         let (end, workers) = (CancellationToken::new(), Workers::default());
         let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
         let router = Router {
-            guard: RequestGuard::new(address, &settings, token),
+            guard: RequestGuard::new(address, &settings, credentials),
             bodies: BodyReader::new(settings.body_timeout, settings.memory),
-            services: PresetServices::new(Arc::clone(&presets), &end),
+            services: PresetServices::new(Arc::clone(&presets), Arc::new(seal), &end),
+            readiness,
             stop: stop.clone(),
             workers: workers.clone(),
             presets,

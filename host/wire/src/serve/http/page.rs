@@ -59,11 +59,15 @@ pub(super) fn page(presets: &ServedPresets, headers: &HeaderMap, token: bool) ->
 /// A preset and its number of tools. `None` if it cannot be served.
 type PresetRow = (String, Option<usize>);
 
+/// Returns the presets. None if callers are limited: the browser has shown no credential.
 fn rows(presets: &ServedPresets) -> Vec<PresetRow> {
+    if presets.access_rules().are_enforced() {
+        return Vec::new();
+    }
     let presets = presets.presets();
     let mut rows = Vec::new();
     for (name, served) in presets.iter() {
-        let catalog = served.as_ref().ok().map(|served| served.catalog());
+        let catalog = served.as_ref().ok().map(|served| served.full_catalog());
         let tools = catalog.map(|catalog| catalog.entries().iter().filter(|entry| entry.listed).count());
         rows.push((name.clone(), tools));
     }

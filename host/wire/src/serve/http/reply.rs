@@ -44,20 +44,20 @@ pub(super) fn refuse_request(status: StatusCode, id: Value, why: &str) -> BoxRes
 pub(super) struct ResponseBody {
     body: BoxBody<Bytes, Infallible>,
     work: ActiveRequest,
-    end: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    ends: Vec<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 impl ResponseBody {
-    /// `end` ends a stream of changes.
+    /// `ends` are set for a stream of changes, which ends as soon as one is cancelled.
     pub(super) fn new(
         body: BoxBody<Bytes, Infallible>,
         mut work: ActiveRequest,
-        end: Option<CancellationToken>,
+        ends: Vec<CancellationToken>,
     ) -> Self {
-        if end.is_some() {
+        if !ends.is_empty() {
             work.enter_listening();
         }
-        Self { body, work, end: end.map(|end| Box::pin(end.cancelled_owned())) }
+        Self { body, work, ends: ends.into_iter().map(|end| Box::pin(end.cancelled_owned())).collect() }
     }
 }
 
@@ -75,8 +75,9 @@ impl Body for ResponseBody {
         {
             self.work.connection.add_unsent(data.len());
         }
-        let ends = |end: &mut Pin<Box<WaitForCancellationFutureOwned>>| end.as_mut().poll(cx).is_ready();
-        if polled.is_pending() && self.end.as_mut().is_some_and(ends) {
+        let mut is_over =
+            |end: &mut Pin<Box<WaitForCancellationFutureOwned>>| end.as_mut().poll(cx).is_ready();
+        if polled.is_pending() && self.ends.iter_mut().any(&mut is_over) {
             return Poll::Ready(None);
         }
         polled

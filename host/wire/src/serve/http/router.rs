@@ -1,9 +1,12 @@
 //! Request handling, in this order: host and origin, authentication, route, body.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::names;
+use gatehouse_core::{
+    Caller,
+    ports::{auth::ProtectedResource, readiness::ReadinessCheck},
+};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CONNECTION},
@@ -18,7 +21,7 @@ use super::{
     body::{BodyReader, BodyRejection},
     connection::{ActiveRequest, HttpConnection},
     endpoints::{self, ToolEndpoint},
-    guard::RequestGuard,
+    guard::{METADATA_PATH, RequestGuard},
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
@@ -33,6 +36,7 @@ pub(super) struct Router {
     pub(super) guard: RequestGuard,
     pub(super) bodies: BodyReader,
     pub(super) services: PresetServices,
+    pub(super) readiness: Arc<dyn ReadinessCheck>,
     pub(super) stop: CancellationToken,
     pub(super) workers: Workers,
 }
@@ -43,6 +47,8 @@ enum Route {
     /// A tool of the preset in the path, for programs that do not use MCP.
     Endpoint(Option<String>, &'static ToolEndpoint),
     Root,
+    /// Metadata of a protected resource.
+    Metadata(Option<String>),
     Health,
     Ready,
     Unknown,
@@ -55,7 +61,14 @@ impl Route {
             "/mcp" => Self::Mcp(None),
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
-            path => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
+            path => match path.strip_prefix(METADATA_PATH) {
+                Some("" | "/mcp") => Self::Metadata(None),
+                Some(below) => match Self::from_mcp_path(below) {
+                    Some(Self::Mcp(preset)) => Self::Metadata(preset),
+                    _ => Self::Unknown,
+                },
+                None => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
+            },
         }
     }
 
@@ -107,8 +120,11 @@ impl Router {
             work.mark_last();
         }
         let stands = stands && response.status() == StatusCode::OK;
-        let end = stands.then(|| self.presets.shutdown.refusing());
-        response.map(|body| ResponseBody::new(body, work, end))
+        let ends = stands.then(|| {
+            let ended = work.caller.as_ref().map(|caller| caller.ended.clone());
+            iter::once(self.presets.shutdown.refusing()).chain(ended).collect()
+        });
+        response.map(|body| ResponseBody::new(body, work, ends.unwrap_or_default()))
     }
 
     /// Routes a request. The probes and the page for browsers need no token.
@@ -116,27 +132,38 @@ impl Router {
         let route = Route::from_path(parts.uri.path());
         let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
         if opens && page::is_wanted(&parts.headers) {
-            return page::page(&self.presets, &parts.headers, self.guard.has_token());
+            return page::page(&self.presets, &parts.headers, self.guard.requires_credentials());
         }
         let (preset, endpoint) = match route {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
-            Route::Ready => return probe(&parts, || self.ready()),
+            Route::Ready => {
+                let ready = self.ready().await;
+                return probe(&parts, || ready);
+            }
+            Route::Metadata(preset) => {
+                return match self.guard.resource_metadata(resource(preset.as_deref())) {
+                    Some(metadata) => probe(&parts, || reply::json(StatusCode::OK, &metadata)),
+                    None => refuse(StatusCode::NOT_FOUND, "this server has no metadata for sign-in"),
+                };
+            }
             Route::Mcp(preset) => (Some(preset), None),
             Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
             Route::Root | Route::Unknown => (None, None),
         };
-        match self.guard.authenticate(&parts.headers) {
-            // The caller of the tool.
-            Ok(principal) => parts.extensions.insert(principal),
+        let named = preset.as_ref().and_then(Option::as_deref);
+        let caller = match self.guard.authenticate(&parts.headers, resource(named)).await {
+            Ok(caller) => caller,
             Err(refusal) => return self.guard.refuse(&refusal, &parts, work.connection.peer),
         };
-        work.mark_admitted();
+        parts.extensions.insert(Arc::clone(&caller));
+        parts.extensions.insert(work.connection.peer);
+        work.mark_admitted(Arc::clone(&caller));
         // Presets are unknown until then. Only authenticated clients wait here.
         self.presets.composed.cancelled().await;
         let Some(preset) = preset else {
             return refuse(StatusCode::NOT_FOUND, "not found; MCP is served at /mcp and /mcp/p/<preset>");
         };
-        let served = match self.served(preset.as_deref()) {
+        let served = match self.served(preset.as_deref(), &caller) {
             Ok(served) => served,
             Err(response) => return *response,
         };
@@ -146,12 +173,11 @@ impl Router {
         };
         let is_large = read.len() >= MIN_LARGE_MESSAGE;
         if let Some(endpoint) = endpoint {
-            let principal = parts.extensions.get().cloned().unwrap_or_default();
             let presets = Arc::clone(&self.presets);
             let answer = async move {
                 tokio::select! {
                     biased;
-                    answer = endpoint.answer(&presets, &served, principal, &parts.method, &read) => answer,
+                    answer = endpoint.answer(&presets, &served, caller, &parts.method, &read) => answer,
                     () = presets.shutdown.wait_until_over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::aborted_fault()),
                 }
             };
@@ -211,27 +237,18 @@ impl Router {
         }
     }
 
-    fn served(&self, preset: Option<&str>) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
-        let Some(preset) = preset else { return Ok(Arc::clone(&self.presets.default)) };
-        let presets = self.presets.presets();
-        match presets.get(preset) {
-            Some(Ok(served)) => Ok(Arc::clone(served)),
-            Some(Err(why)) => {
-                let why = format!("cannot serve preset '{preset}': {why}");
-                Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, &why)))
-            }
-            None => {
-                let known: Vec<&str> = presets.keys().map(String::as_str).collect();
-                let near = names::did_you_mean(preset, known.iter().copied());
-                let shown = names::quoted(preset, 64);
-                let why = format!("unknown preset '{shown}'.{near} There are: {}.", known.join(", "));
-                Err(Box::new(refuse(StatusCode::NOT_FOUND, &why)))
-            }
-        }
+    fn served(
+        &self,
+        preset: Option<&str>,
+        caller: &Arc<Caller>,
+    ) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
+        let found = self.presets.find(preset, caller);
+        found.map_err(|refusal| Box::new(refuse(refusal.status(), &refusal.to_string())))
     }
 
-    /// Reports readiness. Omits error messages, because they contain paths and this needs no token.
-    fn ready(&self) -> BoxResponse {
+    /// Reports readiness. Omits error messages, because they contain paths and this needs no token, and also presets if
+    /// not every caller may know them.
+    async fn ready(&self) -> BoxResponse {
         if !self.presets.composed.is_cancelled() {
             let starting = json!({"status": "starting", "presets": 0, "not_served": []});
             return reply::json(StatusCode::SERVICE_UNAVAILABLE, &starting);
@@ -240,13 +257,27 @@ impl Router {
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();
         let served = presets.len() - failing.len();
+        let parts = self.readiness.failing().await;
         let (code, status) = match failing.as_slice() {
             _ if self.stop.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+            _ if !parts.is_empty() => (StatusCode::SERVICE_UNAVAILABLE, "failing"),
             [] => (StatusCode::OK, "ready"),
             _ => (StatusCode::OK, "degraded"),
         };
-        reply::json(code, &json!({"status": status, "presets": served, "not_served": failing}))
+        let mut answer = match self.presets.access_rules().are_enforced() {
+            true => json!({ "status": status }),
+            false => json!({"status": status, "presets": served, "not_served": failing}),
+        };
+        if !parts.is_empty() {
+            answer["failing"] = parts.into();
+        }
+        reply::json(code, &answer)
     }
+}
+
+/// Returns the resource that a request names: a preset, or the default.
+fn resource(preset: Option<&str>) -> ProtectedResource<'_> {
+    preset.map_or(ProtectedResource::Default, ProtectedResource::Preset)
 }
 
 /// True if the response may be a stream of changes, which does not end by itself.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::SocketAddr,
     sync::{Arc, Mutex},
     thread::{self, ThreadId},
     time::Duration,
@@ -14,6 +15,7 @@ use gatehouse_core::{
     catalog::{SourceListing, ToolEntry},
     lock,
     outcome::EmbeddedResource,
+    ports::readiness::ReadinessCheck,
     resource::UriTemplate,
     source::Listing,
 };
@@ -21,11 +23,14 @@ use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    task::JoinHandle,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{HttpSettings, bind};
-use crate::serve::{BearerToken, PresetView, ServedPresets};
+use super::{Credentials, HttpSettings, bind};
+use crate::serve::{BearerToken, PresetView, SealKeys, ServedPresets};
+
+mod people;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -84,7 +89,7 @@ impl Source for Recorder {
     }
 
     async fn call(&self, call: &Call, _: &ToolEntry) -> Outcome {
-        lock(&self.callers).push(call.context.principal.clone());
+        lock(&self.callers).push(call.context.principal().clone());
         lock(&self.threads).push(thread::current().id());
         Ok(Reply::default())
     }
@@ -95,7 +100,7 @@ impl Source for Recorder {
         _: &Arc<str>,
         _: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        lock(&self.callers).push(call.context.principal.clone());
+        lock(&self.callers).push(call.context.principal().clone());
         Ok(Vec::new())
     }
 }
@@ -118,25 +123,77 @@ async fn asked(token: Option<&str>, header: &str, method: &str, params: Value) -
     lock(&sent(token, header, method, params).await.callers).clone()
 }
 
+struct AlwaysReady;
+
+#[async_trait]
+impl ReadinessCheck for AlwaysReady {
+    async fn failing(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// A host with a recorder, on a free port.
+struct TestHost {
+    source: Arc<Recorder>,
+    address: SocketAddr,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+}
+
+impl TestHost {
+    async fn start(credentials: Credentials) -> Self {
+        let source = Arc::new(Recorder::default());
+        let listing = source.list(&Map::new()).await.expect("a listing");
+        let offer = SourceListing {
+            source: Arc::clone(&source) as _,
+            listing,
+            params: Map::new(),
+            problem: None,
+            pending: None,
+        };
+        let catalog =
+            Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), vec![offer]).expect("a catalog");
+        let view = PresetView { catalog, instructions: None };
+        let presets = Arc::new(ServedPresets::new(Pipeline::new(Vec::new()), view, BTreeMap::new()));
+        let http = bind("127.0.0.1:0".parse().expect("an address"), credentials).await.expect("a port");
+        let (address, stop) = (http.address, CancellationToken::new());
+        let seal = SealKeys::new(&[SealKeys::random_key().expect("random")]).expect("a key");
+        let served = tokio::spawn(http.serve(
+            presets,
+            HttpSettings::default(),
+            seal,
+            Arc::new(AlwaysReady),
+            stop.clone(),
+        ));
+        Self { source, address, stop, served }
+    }
+
+    /// Sends a request and returns the whole answer. `headers` end with a line break each.
+    async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        let mut client = TcpStream::connect(self.address).await.expect("connected");
+        client.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.expect("answered");
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    async fn end(self) -> Arc<Recorder> {
+        self.stop.cancel();
+        self.served.await.expect("ended");
+        self.source
+    }
+}
+
 /// Sends a request to a host with a recorder. Its name or URI is also in a header.
 async fn sent(token: Option<&str>, header: &str, method: &str, mut params: Value) -> Arc<Recorder> {
-    let source = Arc::new(Recorder::default());
-    let listing = source.list(&Map::new()).await.expect("a listing");
-    let offer = SourceListing {
-        source: Arc::clone(&source) as _,
-        listing,
-        params: Map::new(),
-        problem: None,
-        pending: None,
-    };
-    let catalog =
-        Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), vec![offer]).expect("a catalog");
-    let view = PresetView { catalog, instructions: None };
-    let presets = Arc::new(ServedPresets::new(Pipeline::new(Vec::new()), view, BTreeMap::new()));
     let token = token.map(|token| BearerToken::new(token.to_owned()).expect("a token"));
-    let http = bind("127.0.0.1:0".parse().expect("an address"), token).await.expect("a port");
-    let (address, stop) = (http.address, CancellationToken::new());
-    let served = tokio::spawn(http.serve(presets, HttpSettings::default(), stop.clone()));
+    let host = TestHost::start(Credentials { token, authenticator: None }).await;
     let about = params.get("name").or(params.get("uri")).and_then(Value::as_str).expect("a name").to_owned();
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -144,20 +201,10 @@ async fn sent(token: Option<&str>, header: &str, method: &str, mut params: Value
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-    let request = format!(
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         accept: application/json, text/event-stream\r\nmcp-method: {method}\r\nmcp-name: {about}\r\n\
-         mcp-protocol-version: 2026-07-28\r\n{header}content-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut client = TcpStream::connect(address).await.expect("connected");
-    client.write_all(request.as_bytes()).await.expect("sent");
-    let mut answer = Vec::new();
-    client.read_to_end(&mut answer).await.expect("answered");
-    drop(client);
-    stop.cancel();
-    served.await.expect("ended");
-    source
+    let headers =
+        format!("mcp-method: {method}\r\nmcp-name: {about}\r\nmcp-protocol-version: 2026-07-28\r\n{header}");
+    host.send("POST", "/mcp", &headers, &body).await;
+    host.end().await
 }
 
 #[tokio::test]

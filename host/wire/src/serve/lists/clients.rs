@@ -11,7 +11,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Catalog, approval::ApprovalStore, catalog::CatalogGeneration, lock, names::quoted,
+    Caller, Catalog, approval::ApprovalStore, catalog::CatalogGeneration, lock, names::quoted,
     ports::client::MessageLevel,
 };
 use rmcp::{RoleServer, service::Peer};
@@ -66,6 +66,7 @@ pub struct ClientInfo {
 
 struct ConnectedClient {
     client: Arc<ClientState>,
+    caller: Arc<Caller>,
     peer: Peer<RoleServer>,
 }
 
@@ -82,7 +83,7 @@ impl PresetClients {
     }
 
     /// Adds an initialized client, once. Notifies it of lists that changed since it received them.
-    pub(crate) fn join(&self, client: Arc<ClientState>, peer: Peer<RoleServer>) {
+    pub(crate) fn join(&self, client: Arc<ClientState>, caller: &Arc<Caller>, peer: Peer<RoleServer>) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
@@ -95,17 +96,23 @@ impl PresetClients {
                 notify_client(&client, &peer, list, announced);
             }
         }
-        connected.push(ConnectedClient { client, peer });
+        connected.push(ConnectedClient { client, caller: Arc::clone(caller), peer });
         drop(connected);
         self.notify_watchers();
     }
 
     /// Adds a client of a restored session. Its lists may be outdated, so it is notified of all of them.
-    pub(crate) fn rejoin(&self, client: Arc<ClientState>, peer: Peer<RoleServer>, catalog: &Catalog) {
+    pub(crate) fn rejoin(
+        &self,
+        client: Arc<ClientState>,
+        caller: &Arc<Caller>,
+        peer: Peer<RoleServer>,
+        catalog: &Catalog,
+    ) {
         for list in ListKind::ALL.into_iter().filter(|list| list.exists_in(catalog)) {
             notify_client(&client, &peer, list, catalog.generation.0);
         }
-        self.join(client, peer);
+        self.join(client, caller, peer);
     }
 
     /// Wakes receivers that watch the client list.
@@ -113,14 +120,22 @@ impl PresetClients {
         self.watchers.send_replace(());
     }
 
-    /// Notifies all clients of these changes, without waiting.
-    pub(crate) fn notify_clients(&self, generation: CatalogGeneration, changed: &[ListKind]) {
+    /// Notifies each client of the lists that changed for its caller, without waiting. `changed` are the lists that may
+    /// have changed for clients that have yet to join.
+    pub(crate) fn notify_clients(
+        &self,
+        generation: CatalogGeneration,
+        changed: &[ListKind],
+        changed_for: impl Fn(&Arc<Caller>) -> Vec<ListKind>,
+    ) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         for list in changed {
             self.announced[*list as usize].store(generation.0, Ordering::SeqCst);
-            for ConnectedClient { client, peer } in connected.iter() {
-                notify_client(client, peer, *list, generation.0);
+        }
+        for ConnectedClient { client, caller, peer } in connected.iter() {
+            for list in changed_for(caller) {
+                notify_client(client, peer, list, generation.0);
             }
         }
         drop(connected);
@@ -147,7 +162,7 @@ fn notify_client(client: &ClientState, peer: &Peer<RoleServer>, list: ListKind, 
     });
 }
 
-fn info(ConnectedClient { client, peer }: &ConnectedClient) -> ClientInfo {
+fn info(ConnectedClient { client, peer, .. }: &ConnectedClient) -> ClientInfo {
     let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|ms| *ms > 0);
     let (told_at, listed_at) = (at(&client.notified_at), at(&client.listed_at));
     let peer_info = peer.peer_info();

@@ -105,7 +105,7 @@ impl ListKind {
 
     /// Serializes the list to detect changes. Resources can change at any time, so this covers their sources and
     /// templates.
-    fn bytes(self, catalog: &Catalog) -> Vec<u8> {
+    pub(crate) fn bytes(self, catalog: &Catalog) -> Vec<u8> {
         let listed = match self {
             Self::Tools => {
                 serde_json::to_vec(&reply::tools_with(catalog, StructuredMode::for_programs(catalog)))
@@ -118,10 +118,6 @@ impl ListKind {
             }
         };
         listed.unwrap_or_default()
-    }
-
-    pub(crate) fn changed(before: &Catalog, now: &Catalog) -> Vec<Self> {
-        Self::ALL.into_iter().filter(|list| list.bytes(before) != list.bytes(now)).collect()
     }
 
     /// Notifies a client with a session. Returns false on failure.

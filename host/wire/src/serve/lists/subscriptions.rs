@@ -2,9 +2,13 @@
 //!
 //! Clients with a session subscribe to each URI. Since 2026-07-28, a subscription lists its URIs.
 
-use std::{collections::HashMap, sync::Mutex, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use gatehouse_core::{Fault, FaultKind, Principal, lock, names::quoted};
+use gatehouse_core::{Caller, Fault, FaultKind, lock, names::quoted};
 use rmcp::{ErrorData, RoleServer, model::ResourceUpdatedNotificationParam, service::Peer};
 use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
@@ -29,13 +33,13 @@ impl ResourceSubscriptions {
     pub(crate) async fn subscribe(
         &self,
         handler: &Handler,
-        principal: Principal,
+        caller: Arc<Caller>,
         peer: Peer<RoleServer>,
         uri: String,
     ) -> Result<(), ErrorData> {
         // Fail now if the client cannot read the resource.
         let mut watch = ResourceWatch::new(uri.clone());
-        watch.watch(handler, &principal).await.map_err(|fault| fault_to_error(&fault, Some(&uri)))?;
+        watch.watch(handler, &caller).await.map_err(|fault| fault_to_error(&fault, Some(&uri)))?;
         let mut watched = lock(&self.0);
         watched.retain(|_, task| !task.is_finished());
         if watched.len() >= MAX_SUBSCRIPTIONS && !watched.contains_key(&uri) {
@@ -46,7 +50,7 @@ impl ResourceSubscriptions {
         }
         let handler = handler.for_another_client();
         let task = tokio::spawn(async move {
-            while let Some(changed) = watch.next_change(&handler, &principal).await {
+            while let Some(changed) = watch.next_change(&handler, &caller).await {
                 watch = changed;
                 let updated = ResourceUpdatedNotificationParam::new(watch.uri.clone());
                 if peer.notify_resource_updated(updated).await.is_err() {
@@ -93,19 +97,19 @@ impl ResourceWatch {
     }
 
     /// Watches the source if it reports changes. Returns the time until the next change, if known.
-    async fn watch(&mut self, handler: &Handler, principal: &Principal) -> Result<Option<Duration>, Fault> {
-        let known = handler.resource_ttl(principal, &self.uri).await?;
+    async fn watch(&mut self, handler: &Handler, caller: &Arc<Caller>) -> Result<Option<Duration>, Fault> {
+        let known = handler.resource_ttl(caller, &self.uri).await?;
         if self.reports.is_none() {
-            self.reports = handler.watch_resource(principal, &self.uri).await?;
+            self.reports = handler.watch_resource(caller, &self.uri).await?;
         }
         Ok(known)
     }
 
     /// Waits until the resource changes. `None` if changes cannot be detected or the resource is gone.
-    pub(crate) async fn next_change(mut self, handler: &Handler, principal: &Principal) -> Option<Self> {
+    pub(crate) async fn next_change(mut self, handler: &Handler, caller: &Arc<Caller>) -> Option<Self> {
         let mut wait = MIN_RETRY_WAIT;
         loop {
-            let known = match self.watch(handler, principal).await {
+            let known = match self.watch(handler, caller).await {
                 Ok(known) => known,
                 Err(fault) if self.missed && fault.kind == FaultKind::Unavailable => {
                     tokio::time::sleep(wait).await;

@@ -1,11 +1,12 @@
 //! Requests during which the host can ask the client for input: tool calls, prompts and resource reads. They identify
 //! the client, choose how to ask it, and can resume a paused request.
 
-use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
 
 use futures_util::FutureExt;
 use gatehouse_core::{
-    Call, CallContext, Fault, Principal, call::CallId, lock, names::quoted, ports::client::MessageLevel,
+    Call, CallContext, Caller, Fault, RequestOrigin, call::CallId, lock, names::quoted,
+    ports::client::MessageLevel,
 };
 use rmcp::{
     ErrorData, RoleServer,
@@ -58,7 +59,7 @@ impl Handler {
         params: InteractiveParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let catalog = self.served.catalog_with(&params.name).await;
+        let catalog = self.served.catalog_with(&caller(&context.extensions), &params.name).await;
         let data = StructuredMode::for_request(&catalog, context);
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
         let work = |request: InteractiveRequest| async move {
@@ -87,7 +88,7 @@ impl Handler {
         W: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
         let InteractiveParams { method, name, arguments, state, answers } = params;
-        let principal = principal(&context.extensions);
+        let caller = caller(&context.extensions);
         let since_2026 = is_since_2026(context);
         let messages = if since_2026 { level_of(context) } else { *lock(&self.client.messages) };
         let profile = client_profile(context, messages);
@@ -96,14 +97,16 @@ impl Handler {
         if since_2026 && (profile.can_answer() || state.is_some()) {
             let digest = paused_calls::digest(&arguments).await?;
             let preset = Arc::clone(&call.catalog.preset);
-            let key = ResumeKey { principal: principal.clone(), preset, method, name: name.clone(), digest };
+            let key =
+                ResumeKey { principal: caller.principal.clone(), preset, method, name: name.clone(), digest };
             if let Some(state) = state {
                 return self.presets.paused_calls.resume(&state, &key, answers, context).await;
             }
             resume_key = Some(key);
         }
         let notifications = Arc::new(NotificationSender::default());
-        call.principal = principal.clone();
+        call.caller = Arc::clone(&caller);
+        call.origin = origin(&context.extensions);
         call.meta = forwarded_meta(&context.meta);
         call.working_directory = working_directory(&context.extensions);
         if context.meta.get_progress_token().is_some() {
@@ -120,7 +123,7 @@ impl Handler {
         };
         call.client = Arc::new(ClientContext {
             profile,
-            principal,
+            principal: caller.principal.clone(),
             notifications: Arc::clone(&notifications),
             open: Arc::clone(&self.presets.open_questions),
             missing_capability: missing_capability.clone(),
@@ -179,10 +182,19 @@ pub(crate) async fn without_panic<T>(
     })
 }
 
-/// Returns the caller: over HTTP the authenticated principal, over stdio the local user.
-pub(crate) fn principal(extensions: &Extensions) -> Principal {
+/// Returns the caller: over HTTP the authenticated one, over stdio the local user.
+pub(crate) fn caller(extensions: &Extensions) -> Arc<Caller> {
     let admitted = extensions.get::<http::request::Parts>();
-    admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
+    admitted
+        .and_then(|request| request.extensions.get::<Arc<Caller>>())
+        .cloned()
+        .unwrap_or_else(Caller::local)
+}
+
+/// Returns the address of the client. `None` over stdio.
+pub(crate) fn origin(extensions: &Extensions) -> Option<Arc<RequestOrigin>> {
+    let peer = extensions.get::<http::request::Parts>()?.extensions.get::<SocketAddr>()?;
+    Some(Arc::new(RequestOrigin { address: Some(peer.ip()), ..RequestOrigin::default() }))
 }
 
 /// Returns the directory in which the client started this process. `None` over HTTP.

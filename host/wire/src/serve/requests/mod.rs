@@ -1,6 +1,7 @@
 //! Requests of clients: tool calls, prompts and resources, their conversion to and from MCP, and calls that wait for
 //! input.
 
+mod custom_requests;
 pub(crate) mod interactive_request;
 pub(crate) mod notifications;
 pub(crate) mod paused_calls;

@@ -21,7 +21,6 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use super::interactive_request::is_since_2026;
-use crate::serve::sessions::wire_id;
 
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
@@ -51,8 +50,7 @@ impl StructuredMode {
         let wants = match catalog.structured {
             StructuredOutputMode::Off => false,
             StructuredOutputMode::On => true,
-            StructuredOutputMode::Auto => client
-                .is_some_and(|name| name == wire_id::UNKNOWN_CLIENT || CLIENTS_WITH_DATA.contains(&name)),
+            StructuredOutputMode::Auto => client.is_some_and(|name| CLIENTS_WITH_DATA.contains(&name)),
         };
         match (wants, since_2026) {
             (false, _) => Self::None,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Call, CallContext, Catalog, Fault, Principal, Source,
+    Call, CallContext, Caller, Catalog, Fault, Source,
     completion::{CompletionRequest, CompletionTarget, Completions},
     resources_and_prompts::ResourceSource,
 };
@@ -22,9 +22,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
-    interactive_request::{
-        InteractiveParams, InteractiveRequest, principal, without_panic, wrong_request_kind,
-    },
+    interactive_request::{InteractiveParams, InteractiveRequest, caller, without_panic, wrong_request_kind},
     reply::fault_to_error,
     resources_and_prompts::{
         ListPage, prompt_list, prompt_result, resource_result, resource_templates, unknown_resource,
@@ -39,8 +37,10 @@ impl Handler {
     pub(crate) async fn prompts(
         &self,
         page: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(ListKind::Prompts).await?;
+        let caller = caller(&context.extensions);
+        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&caller, ListKind::Prompts).await?;
         one_page(page)?;
         self.record_listed(ListKind::Prompts, &catalog);
         Ok(ListPromptsResult::with_all_items(prompt_list(&catalog))
@@ -54,7 +54,8 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         const METHOD: &str = "prompts/get";
-        let catalog = self.catalog_with_list::<GetPromptRequestMethod>(ListKind::Prompts).await?;
+        let caller = caller(&context.extensions);
+        let catalog = self.catalog_with_list::<GetPromptRequestMethod>(&caller, ListKind::Prompts).await?;
         let entry = catalog
             .resources_and_prompts
             .prompt(&request.name)
@@ -90,7 +91,9 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         const METHOD: &str = "resources/list";
-        let catalog = self.catalog_with_list::<ListResourcesRequestMethod>(ListKind::Resources).await?;
+        let caller = caller(&context.extensions);
+        let catalog =
+            self.catalog_with_list::<ListResourcesRequestMethod>(&caller, ListKind::Resources).await?;
         let cursor = page.and_then(|page| page.cursor);
         let mut page = ListPage::new(catalog.resources_and_prompts.resource_sources(), cursor.as_deref())?;
         while let Some((known, cursor)) = page.next() {
@@ -107,9 +110,12 @@ impl Handler {
     pub(crate) async fn templates(
         &self,
         page: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let catalog =
-            self.catalog_with_list::<ListResourceTemplatesRequestMethod>(ListKind::Resources).await?;
+        let caller = caller(&context.extensions);
+        let catalog = self
+            .catalog_with_list::<ListResourceTemplatesRequestMethod>(&caller, ListKind::Resources)
+            .await?;
         one_page(page)?;
         Ok(ListResourceTemplatesResult::with_all_items(resource_templates(&catalog))
             .with_ttl_ms(LIST_TTL_MS)
@@ -122,7 +128,9 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         const METHOD: &str = "resources/read";
-        let catalog = self.catalog_with_list::<ReadResourceRequestMethod>(ListKind::Resources).await?;
+        let caller = caller(&context.extensions);
+        let catalog =
+            self.catalog_with_list::<ReadResourceRequestMethod>(&caller, ListKind::Resources).await?;
         let Some(known) = catalog.resources_and_prompts.resource_source(&request.uri).cloned() else {
             return Err(fault_to_error(&unknown_resource(&request.uri), Some(&request.uri)));
         };
@@ -152,34 +160,34 @@ impl Handler {
     /// Returns the time until the resource changes. `None` if its source does not know.
     pub(crate) async fn resource_ttl(
         &self,
-        principal: &Principal,
+        caller: &Arc<Caller>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let (call, source) = self.subscription_call(principal, uri).await?;
+        let (call, source) = self.subscription_call(caller, uri).await?;
         without_panic(call.context.id, uri, call.resource_ttl(&source, uri)).await
     }
 
     /// Watches a resource. `None` if its source does not report changes.
     pub(crate) async fn watch_resource(
         &self,
-        principal: &Principal,
+        caller: &Arc<Caller>,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        let (call, source) = self.subscription_call(principal, uri).await?;
+        let (call, source) = self.subscription_call(caller, uri).await?;
         without_panic(call.context.id, uri, call.watch_resource(&source, uri)).await
     }
 
     /// Creates the call of a subscription. It is not cancelled with its request, because it may outlive it.
     async fn subscription_call(
         &self,
-        principal: &Principal,
+        caller: &Arc<Caller>,
         uri: &str,
     ) -> Result<(Call, ResourceSource), Fault> {
-        let catalog = self.served.settled_catalog().await;
+        let catalog = self.served.settled_catalog(caller).await;
         let source = catalog.resources_and_prompts.resource_source(uri);
         let source = source.ok_or_else(|| unknown_resource(uri))?.clone();
         let mut call = self.request_context("resources/subscribe", &catalog, &*source.source);
-        call.principal = principal.clone();
+        call.caller = Arc::clone(caller);
         Ok((Call::new(call, Value::Null), source))
     }
 
@@ -190,7 +198,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         const METHOD: &str = "completion/complete";
-        let catalog = self.served.settled_catalog().await;
+        let catalog = self.served.settled_catalog(&caller(&context.extensions)).await;
         if !may_complete(&catalog) && !self.served.has_promised_all() {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }
@@ -237,7 +245,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Call {
         let mut call = self.request_context(method, catalog, source);
-        call.principal = principal(&context.extensions);
+        call.caller = caller(&context.extensions);
         call.cancel = context.ct.clone();
         Call::new(call, Value::Null)
     }
@@ -254,9 +262,10 @@ impl Handler {
     /// Returns the catalog if it has this list, else "method not found".
     pub(crate) async fn catalog_with_list<M: ConstString + Default>(
         &self,
+        caller: &Arc<Caller>,
         list: ListKind,
     ) -> Result<Arc<Catalog>, ErrorData> {
-        let catalog = self.served.settled_catalog().await;
+        let catalog = self.served.settled_catalog(caller).await;
         let exists = list.exists_in(&catalog) || self.served.has_promised_all();
         if exists { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
     }

@@ -1,8 +1,8 @@
 //! HTTP sessions of one preset.
 //!
 //! A session holds only streams, and its ID contains all that is needed to restore it. So sessions that were evicted,
-//! or that predate a restart, continue with the client's next request. A forged ID gains no more than `initialize`
-//! would give.
+//! or that predate a restart, continue with the client's next request. IDs are sealed for the principal that opened the
+//! session: for everybody else they are unknown.
 
 mod event_reader;
 pub(crate) mod events;
@@ -17,9 +17,10 @@ use std::{
 };
 
 use futures_util::Stream;
+use gatehouse_core::Principal;
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, InitializeRequestParams, ServerJsonRpcMessage},
     service::serve_directly_with_ct,
     transport::{
         TransportAdapterIdentity,
@@ -29,14 +30,29 @@ use rmcp::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::session::NoSession;
 use self::{
     events::{EventId, ReplyStore},
-    session::{HttpSession, NoSession, SessionTransport},
+    session::{HttpSession, SessionTransport},
     wire_id::WireId,
 };
-use crate::serve::handler::Handler;
+use crate::serve::{handler::Handler, seal::SealKeys};
 
-/// Maximum sessions per preset. The session with the lowest rank is evicted.
+tokio::task_local! {
+    /// Principal of the request that this task answers. rmcp does not pass requests on to session managers.
+    static OWNER: Principal;
+}
+
+/// Answers a request of a principal, who owns the sessions that it opens or restores.
+pub(crate) async fn with_owner<T>(owner: Principal, answer: impl Future<Output = T>) -> T {
+    OWNER.scope(owner, answer).await
+}
+
+fn owner() -> Principal {
+    OWNER.try_with(Clone::clone).unwrap_or_default()
+}
+
+/// Maximum sessions per preset. Of the principal with the most sessions, the one with the lowest rank is evicted.
 const MAX_SESSIONS: usize = 1_000;
 
 /// Maximum idle time. Idle sessions take little memory, and users take breaks.
@@ -72,6 +88,7 @@ pub(crate) struct Sessions {
     /// Prototype of the handlers of restored sessions.
     handler: Handler,
     replies: Arc<ReplyStore>,
+    seal: Arc<SealKeys>,
     end: CancellationToken,
     me: Weak<Self>,
 }
@@ -83,12 +100,19 @@ struct SessionTable {
 }
 
 impl SessionTable {
-    /// Removes and returns the lowest-ranked session if the table is full.
+    /// Removes and returns a session if the table is full: the lowest-ranked of the principal with the most sessions, so
+    /// that nobody can end the sessions of others by opening many.
     fn make_room(&mut self) -> Option<Arc<HttpSession>> {
         if self.sessions.len() < MAX_SESSIONS {
             return None;
         }
-        let least = self.sessions.values().min_by_key(|session| session.eviction_rank())?.id.clone();
+        let mut counts: HashMap<&Principal, usize> = HashMap::new();
+        for session in self.sessions.values() {
+            *counts.entry(&session.owner).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let of_largest = self.sessions.values().filter(|session| counts[&session.owner] == most);
+        let least = of_largest.min_by_key(|session| session.eviction_rank())?.id.clone();
         self.sessions.remove(&least)
     }
 
@@ -104,9 +128,20 @@ impl SessionTable {
 
 impl Sessions {
     /// Creates the table. Cancelling `end` closes every session; `replies` is shared by all presets.
-    pub(crate) fn new(handler: Handler, replies: Arc<ReplyStore>, end: CancellationToken) -> Arc<Self> {
-        let sessions =
-            Arc::new_cyclic(|me| Self { open: Mutex::default(), handler, replies, end, me: me.clone() });
+    pub(crate) fn new(
+        handler: Handler,
+        replies: Arc<ReplyStore>,
+        seal: Arc<SealKeys>,
+        end: CancellationToken,
+    ) -> Arc<Self> {
+        let sessions = Arc::new_cyclic(|me| Self {
+            open: Mutex::default(),
+            handler,
+            replies,
+            seal,
+            end,
+            me: me.clone(),
+        });
         tokio::spawn(sweep(Arc::downgrade(&sessions)));
         sessions
     }
@@ -116,9 +151,14 @@ impl Sessions {
     }
 
     /// Returns the ID to send to the client that opened this session.
-    pub(crate) fn wire_id(&self, id: &str) -> Option<String> {
-        let session = self.open().sessions.get(id).cloned()?;
-        Some(WireId::new(&session.id, &session.version()).to_string())
+    pub(crate) fn sealed_id(&self, id: &str, owner: &Principal) -> Option<String> {
+        let session = self.open().sessions.get(id).cloned().filter(|session| session.owner == *owner)?;
+        self.seal.seal(&session.wire_id()?, owner)
+    }
+
+    /// Opens an ID that a client sent. `None` if it was not sealed for this principal.
+    pub(crate) fn open_id(&self, sealed: &str, owner: &Principal) -> Option<String> {
+        self.seal.open(sealed, owner)
     }
 
     pub(crate) fn is_known(&self, id: &str) -> bool {
@@ -130,33 +170,38 @@ impl Sessions {
         let wire = WireId::parse(id).ok_or(NoSession)?;
         let mut open = self.open();
         if let Some(session) = open.sessions.get(wire.id) {
+            if session.owner != owner() {
+                return Err(NoSession);
+            }
             session.touch();
             return Ok(Arc::clone(session));
         }
         if open.has_ended(wire.id) {
             return Err(NoSession);
         }
+        let client = wire.client().ok_or(NoSession)?;
         let room = open.make_room();
         let (session, transport) =
-            HttpSession::new(wire.id.into(), Arc::clone(&self.replies), Some(wire.version.clone()));
+            HttpSession::new(wire.id.into(), owner(), Arc::clone(&self.replies), Some(client.clone()));
         open.sessions.insert(session.id.clone(), Arc::clone(&session));
         drop(open);
         self.release(room);
-        self.serve(Arc::clone(&session), transport, &wire);
+        self.serve(Arc::clone(&session), transport, client);
         Ok(session)
     }
 
-    fn serve(&self, session: Arc<HttpSession>, transport: SessionTransport, wire: &WireId<'_>) {
+    fn serve(&self, session: Arc<HttpSession>, transport: SessionTransport, client: InitializeRequestParams) {
         let handler = self.handler.for_another_client();
         let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
             handler,
             transport,
-            Some(wire.client()),
+            Some(client),
             self.end.child_token(),
         );
         // The client does not send `initialized` again.
-        let Handler { served, client, .. } = running.service();
-        served.clients.rejoin(Arc::clone(client), running.peer().clone(), &served.catalog());
+        let handler @ Handler { served, client, .. } = running.service();
+        let (caller, peer) = (handler.caller(), running.peer().clone());
+        served.clients.rejoin(Arc::clone(client), caller, peer, &served.catalog(caller));
         let me = self.me.clone();
         tokio::spawn(async move {
             let _ = running.waiting().await;
@@ -194,7 +239,7 @@ impl SessionManager for Sessions {
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
-        let (session, transport) = HttpSession::new(session_id(), Arc::clone(&self.replies), None);
+        let (session, transport) = HttpSession::new(session_id(), owner(), Arc::clone(&self.replies), None);
         let mut open = self.open();
         let room = open.make_room();
         open.sessions.insert(session.id.clone(), Arc::clone(&session));

@@ -14,11 +14,13 @@ use std::{
 };
 
 use futures_util::future::ready;
+use gatehouse_core::Principal;
 use rmcp::{
     RoleServer,
     model::{
-        ClientJsonRpcMessage, ClientNotification, Extensions, GetExtensions, GetMeta, ProgressToken,
-        ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, Extensions, GetExtensions, GetMeta,
+        InitializeRequestParams, ProgressToken, ProtocolVersion, RequestId, ServerJsonRpcMessage,
+        ServerNotification, ServerResult,
     },
     service::OriginatingRequestId,
     transport::{Transport, streamable_http_server::SessionId},
@@ -29,6 +31,7 @@ use super::{
     SessionRank,
     event_reader::EventReader,
     events::{EventId, MessageStream, ReplyStore},
+    wire_id::WireId,
 };
 use crate::peer_requests::{answered_request, cancelled_request};
 
@@ -44,6 +47,8 @@ pub(crate) struct NoSession;
 
 pub(crate) struct HttpSession {
     pub(crate) id: SessionId,
+    /// The only principal that may use the session.
+    pub(crate) owner: Principal,
     /// True if the session was evicted, or opened before a restart, and then restored.
     pub(crate) restored: bool,
     epoch: u32,
@@ -56,6 +61,8 @@ pub(crate) struct SessionState {
     inbox: Option<mpsc::Sender<ClientJsonRpcMessage>>,
     /// Receives the reply to `initialize`.
     initialize_reply: Option<oneshot::Sender<ServerJsonRpcMessage>>,
+    /// What the client said about itself. `None` before `initialize`.
+    client: Option<InitializeRequestParams>,
     version: ProtocolVersion,
     initialized: bool,
     used: Instant,
@@ -103,12 +110,13 @@ impl SessionState {
 }
 
 impl HttpSession {
-    /// Creates a session and its transport. `restored` is the protocol version of a restored session, which counts as
+    /// Creates a session and its transport. `restored` is the client of a restored session, which counts as
     /// initialized.
     pub(crate) fn new(
         id: SessionId,
+        owner: Principal,
         replies: Arc<ReplyStore>,
-        restored: Option<ProtocolVersion>,
+        restored: Option<InitializeRequestParams>,
     ) -> (Arc<Self>, SessionTransport) {
         let (inbox, receiver) = mpsc::channel(MAX_INBOX);
         let state = SessionState {
@@ -123,12 +131,15 @@ impl HttpSession {
             listeners: Vec::new(),
             last_listener: 0,
             next_unsent: 1,
-            version: restored.clone().unwrap_or(ProtocolVersion::V_2025_03_26),
+            version: restored
+                .as_ref()
+                .map_or(ProtocolVersion::V_2025_03_26, |client| client.protocol_version.clone()),
+            client: restored.clone(),
         };
         // Random, so that event IDs from an earlier session with this ID do not match.
         let epoch = RandomState::new().build_hasher().finish() as u32;
         let restored = restored.is_some();
-        let session = Arc::new(Self { id, restored, epoch, replies, state: Mutex::new(state) });
+        let session = Arc::new(Self { id, owner, restored, epoch, replies, state: Mutex::new(state) });
         (Arc::clone(&session), SessionTransport { session, receiver })
     }
 
@@ -136,8 +147,10 @@ impl HttpSession {
         gatehouse_core::lock(&self.state)
     }
 
-    pub(crate) fn version(&self) -> ProtocolVersion {
-        self.state().version.clone()
+    /// Returns the text from which the session can be restored. `None` before `initialize`.
+    pub(crate) fn wire_id(&self) -> Option<String> {
+        let state = self.state();
+        WireId::text(&self.id, state.client.as_ref()?, &state.version)
     }
 
     pub(crate) fn eviction_rank(&self) -> SessionRank {
@@ -173,7 +186,15 @@ impl HttpSession {
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, NoSession> {
         let (initialize_reply, answer) = oneshot::channel();
-        self.state().initialize_reply = Some(initialize_reply);
+        {
+            let mut state = self.state();
+            state.initialize_reply = Some(initialize_reply);
+            if let ClientJsonRpcMessage::Request(request) = &message
+                && let ClientRequest::InitializeRequest(request) = &request.request
+            {
+                state.client = Some(request.params.clone());
+            }
+        }
         self.forward_to_handler(message).await?;
         answer.await.map_err(|_| NoSession)
     }

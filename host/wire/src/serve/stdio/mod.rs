@@ -8,6 +8,7 @@ mod startup_transport;
 
 use std::{sync::Arc, time::Duration};
 
+use gatehouse_core::Caller;
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::io::stdio_pipes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -56,7 +57,7 @@ where
 {
     let served = Arc::clone(&presets.default);
     let composed = presets.composed.clone();
-    let handler = Handler::new(presets, served);
+    let handler = Handler::new(presets, served, Caller::local());
     let client = inline_calls::ClientPeer::default();
     let lines = StartupTransport::new(LineTransport::new(pipes), pending, composed);
     let transport = InlineCalls::new(lines, handler.clone(), Arc::clone(&client), workers);

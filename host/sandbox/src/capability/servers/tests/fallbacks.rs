@@ -1,6 +1,8 @@
 //! Property test: an alternative to a failed tool is in the preset and never has a stronger effect. Access is computed
 //! from the preset's fields independently.
 
+use std::collections::HashSet;
+
 use proptest::{collection::vec, option, prelude::*};
 
 use super::*;

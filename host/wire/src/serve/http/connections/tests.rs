@@ -38,16 +38,16 @@ async fn strangers_go_first_and_running_calls_never() {
     let second = entered(&all).await;
     first.connection.record_empty_read();
     second.connection.record_empty_read();
-    let call = calling.connection.begin_request();
-    call.mark_admitted();
+    let mut call = calling.connection.begin_request();
+    call.mark_admitted(gatehouse_core::Caller::local());
     let mut stream = standing.connection.begin_request();
-    stream.mark_admitted();
+    stream.mark_admitted(gatehouse_core::Caller::local());
     stream.enter_listening();
-    let body = sending.connection.begin_request();
-    body.mark_admitted();
+    let mut body = sending.connection.begin_request();
+    body.mark_admitted(gatehouse_core::Caller::local());
     body.enter_body();
-    let rest = resting.connection.begin_request();
-    rest.mark_admitted();
+    let mut rest = resting.connection.begin_request();
+    rest.mark_admitted(gatehouse_core::Caller::local());
     drop(rest);
     resting.connection.record_flushed();
     // A request without a token does not authenticate a client.
@@ -63,8 +63,8 @@ async fn strangers_go_first_and_running_calls_never() {
 async fn a_reply_on_its_way_is_no_rest() {
     let all = connections(100);
     let one = entered(&all).await;
-    let work = one.connection.begin_request();
-    work.mark_admitted();
+    let mut work = one.connection.begin_request();
+    work.mark_admitted(gatehouse_core::Caller::local());
     work.connection.add_unsent(10);
     drop(work);
     assert_eq!(one.connection.eviction_rank(), None);
@@ -81,14 +81,14 @@ async fn a_reply_on_its_way_is_no_rest() {
 async fn a_call_whose_client_does_not_read_goes_after_those_that_rest() {
     let all = connections(100);
     let (calling, resting, told) = (entered(&all).await, entered(&all).await, entered(&all).await);
-    let call = calling.connection.begin_request();
-    call.mark_admitted();
+    let mut call = calling.connection.begin_request();
+    call.mark_admitted(gatehouse_core::Caller::local());
     calling.connection.record_stall();
     advance(Duration::from_secs(3)).await;
-    let rests = resting.connection.begin_request();
-    rests.mark_admitted();
-    let last = told.connection.begin_request();
-    last.mark_admitted();
+    let mut rests = resting.connection.begin_request();
+    rests.mark_admitted(gatehouse_core::Caller::local());
+    let mut last = told.connection.begin_request();
+    last.mark_admitted(gatehouse_core::Caller::local());
     last.mark_last();
     drop((rests, last));
     resting.connection.record_flushed();
@@ -158,8 +158,8 @@ async fn there_are_never_more_than_there_may_be() {
         }
         entries
     };
-    let works: Vec<_> = entries.iter().map(|entry| entry.connection.begin_request()).collect();
-    works.iter().for_each(|work| work.mark_admitted());
+    let mut works: Vec<_> = entries.iter().map(|entry| entry.connection.begin_request()).collect();
+    works.iter_mut().for_each(|work| work.mark_admitted(gatehouse_core::Caller::local()));
     assert!(all.admit(peer()).await.is_none(), "a call runs on each");
     drop(works);
     entries.iter().for_each(|entry| entry.connection.record_flushed());
@@ -180,8 +180,8 @@ async fn there_are_never_more_than_there_may_be() {
 async fn the_slowest_reader_goes_where_replies_take_too_much() {
     let all = connections(100);
     let (slow, fast, calm) = (entered(&all).await, entered(&all).await, entered(&all).await);
-    let works = [&slow, &fast, &calm].map(|entry| entry.connection.begin_request());
-    works.iter().for_each(|work| work.mark_admitted());
+    let mut works = [&slow, &fast, &calm].map(|entry| entry.connection.begin_request());
+    works.iter_mut().for_each(|work| work.mark_admitted(gatehouse_core::Caller::local()));
     slow.connection.record_stall();
     fast.connection.record_stall();
     works[0].connection.add_unsent(MAX_UNSENT_BYTES / 2);
@@ -201,8 +201,8 @@ async fn each_part_of_an_exchange_has_its_time() {
     let at = |seconds| Instant::now() + std::time::Duration::from_secs(seconds);
     let expired = |seconds| one.connection.expired(&settings, at(seconds));
     assert_eq!((expired(9), expired(11)), (None, Some(ConnectionTimeout::Header)));
-    let work = one.connection.begin_request();
-    work.mark_admitted();
+    let mut work = one.connection.begin_request();
+    work.mark_admitted(gatehouse_core::Caller::local());
     assert_eq!(expired(3_600), None, "a call has a time of its own");
     one.connection.record_stall();
     assert_eq!((expired(29), expired(31)), (None, Some(ConnectionTimeout::Write)));

@@ -121,7 +121,7 @@ impl Source for Shelf {
         _: &Arc<str>,
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        lock(&self.readers).push(call.context.principal.clone());
+        lock(&self.readers).push(call.context.principal().clone());
         let body = match uri.rsplit('/').next().unwrap_or_default() {
             "bytes" => ResourceBody::Blob(vec![0, 255]),
             "down" => return Err(Fault::unavailable("Its engine is down.").hint("Start it.")),

@@ -1,4 +1,4 @@
-//! Formats timestamps for pages and index files. Always in UTC.
+//! Formats timestamps for pages, index files and messages. Always in UTC.
 
 /// Converts Unix milliseconds to (year, month, day, hour, minute, second).
 ///
@@ -19,13 +19,13 @@ fn civil(ms: u64) -> (u64, u64, u64, u64, u64, u64) {
 }
 
 /// Formats a timestamp for pages: `2026-01-09 12:00 GMT`.
-pub(crate) fn stamp(ms: u64) -> String {
+pub fn page_timestamp(ms: u64) -> String {
     let (year, month, day, hour, minute, _) = civil(ms);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} GMT")
 }
 
 /// Formats a timestamp for index files: `2026-01-09T12:00:00Z` (RFC 3339).
-pub(crate) fn rfc3339(ms: u64) -> String {
+pub fn rfc3339(ms: u64) -> String {
     let (year, month, day, hour, minute, second) = civil(ms);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
@@ -39,6 +39,6 @@ mod tests {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
         assert_eq!(rfc3339(951_826_154_000), "2000-02-29T12:09:14Z");
         assert_eq!(rfc3339(1_709_251_199_999), "2024-02-29T23:59:59Z");
-        assert_eq!(stamp(1_767_960_000_000), "2026-01-09 12:00 GMT");
+        assert_eq!(page_timestamp(1_767_960_000_000), "2026-01-09 12:00 GMT");
     }
 }

@@ -1,0 +1,193 @@
+//! Verified access tokens by their SHA-256, so that a signature is checked once a minute and not on each call. Refused
+//! tokens are not cached.
+//!
+//! Callers of tokens that expire, turn out to be invalid or leave the cache are ended, which ends their streams.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use gatehouse_core::{lock, ports::Clock};
+use tokio::time::Instant;
+
+use crate::issuers::{CLOCK_SKEW_MS, VerifiedToken};
+
+/// Maximum time that a verified token is trusted without another check.
+const MAX_AGE: Duration = Duration::from_secs(60);
+
+/// Maximum time that streams of an opaque token continue without another check of the token.
+const MAX_UNCHECKED: Duration = Duration::from_secs(300);
+
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+const MAX_TOKENS: usize = 10_000;
+
+pub(crate) type TokenDigest = [u8; 32];
+
+#[derive(Default)]
+pub(crate) struct TokenCache {
+    cached: Mutex<CachedTokens>,
+    is_swept: AtomicBool,
+}
+
+#[derive(Default)]
+struct CachedTokens {
+    tokens: HashMap<TokenDigest, CachedToken>,
+    /// Digests in order of insertion, each once.
+    order: VecDeque<TokenDigest>,
+}
+
+struct CachedToken {
+    token: Arc<VerifiedToken>,
+    checked: Instant,
+    until: Instant,
+}
+
+impl TokenCache {
+    /// Returns a token that needs no check now.
+    pub(crate) fn fresh(&self, digest: &TokenDigest) -> Option<Arc<VerifiedToken>> {
+        let cached = lock(&self.cached);
+        let found = cached.tokens.get(digest).filter(|found| Instant::now() < found.until)?;
+        Some(Arc::clone(&found.token))
+    }
+
+    /// Returns true if the token was valid before, even if it must be checked again.
+    pub(crate) fn knows(&self, digest: &TokenDigest) -> bool {
+        lock(&self.cached).tokens.contains_key(digest)
+    }
+
+    /// Adds a token that was just verified. Returns the cached value, which is the former one if nothing changed: facts
+    /// about a caller are stored by its `Arc`.
+    pub(crate) fn insert(
+        self: &Arc<Self>,
+        digest: TokenDigest,
+        token: VerifiedToken,
+        clock: &Arc<dyn Clock>,
+    ) -> Arc<VerifiedToken> {
+        if !self.is_swept.swap(true, Ordering::Relaxed) {
+            let (cache, clock) = (Arc::downgrade(self), Arc::clone(clock));
+            tokio::spawn(async move {
+                while let Some(cache) = cache.upgrade() {
+                    cache.sweep(clock.now_ms());
+                    drop(cache);
+                    tokio::time::sleep(SWEEP_INTERVAL).await;
+                }
+            });
+        }
+        let checked = Instant::now();
+        let left = token.expires_at.map(|end| Duration::from_millis(end.saturating_sub(clock.now_ms())));
+        let until = checked + left.map_or(MAX_AGE, |left| left.min(MAX_AGE));
+        let mut cached = lock(&self.cached);
+        if let Some(before) = cached.tokens.get_mut(&digest)
+            && before.token.is_same(&token)
+        {
+            (before.checked, before.until) = (checked, until);
+            return Arc::clone(&before.token);
+        }
+        cached.remove(&digest);
+        if cached.tokens.len() >= MAX_TOKENS
+            && let Some(oldest) = cached.order.front().copied()
+        {
+            cached.remove(&oldest);
+        }
+        let token = Arc::new(token);
+        cached.tokens.insert(digest, CachedToken { token: Arc::clone(&token), checked, until });
+        cached.order.push_back(digest);
+        token
+    }
+
+    /// Removes a token that turned out to be invalid.
+    pub(crate) fn remove(&self, digest: &TokenDigest) {
+        lock(&self.cached).remove(digest);
+    }
+
+    fn sweep(&self, now_ms: u64) {
+        let mut cached = lock(&self.cached);
+        let is_over = |one: &CachedToken| {
+            let expired = |end: u64| end.saturating_add(CLOCK_SKEW_MS) <= now_ms;
+            one.token.expires_at.is_some_and(expired)
+                || (one.token.is_opaque && one.checked.elapsed() >= MAX_UNCHECKED)
+        };
+        let over: Vec<TokenDigest> =
+            cached.tokens.iter().filter(|(_, one)| is_over(one)).map(|(digest, _)| *digest).collect();
+        over.iter().for_each(|digest| cached.remove(digest));
+    }
+}
+
+impl CachedTokens {
+    fn remove(&mut self, digest: &TokenDigest) {
+        if let Some(gone) = self.tokens.remove(digest) {
+            gone.token.caller.ended.cancel();
+            self.order.retain(|known| known != digest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::Caller;
+
+    use super::*;
+
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now_ms(&self) -> u64 {
+            1_000_000
+        }
+    }
+
+    fn token(expires_at: Option<u64>, is_opaque: bool) -> VerifiedToken {
+        let caller = Caller::named("idp:ada");
+        VerifiedToken { caller, audiences: None, missing_scopes: Vec::new(), expires_at, is_opaque }
+    }
+
+    fn digest(number: usize) -> TokenDigest {
+        let mut digest = [0; 32];
+        digest[..8].copy_from_slice(&number.to_le_bytes());
+        digest
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_are_fresh_for_a_minute_or_until_they_expire() {
+        let (cache, clock) = (Arc::new(TokenCache::default()), Arc::new(Noon) as Arc<dyn Clock>);
+        let first = cache.insert(digest(1), token(None, false), &clock);
+        cache.insert(digest(2), token(Some(1_010_000), false), &clock);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(cache.fresh(&digest(1)).is_some() && cache.fresh(&digest(2)).is_none());
+        tokio::time::advance(Duration::from_secs(50)).await;
+        assert!(cache.fresh(&digest(1)).is_none() && cache.knows(&digest(1)));
+        let again = cache.insert(digest(1), token(None, false), &clock);
+        assert!(Arc::ptr_eq(&first, &again) && !first.caller.ended.is_cancelled());
+        cache.remove(&digest(1));
+        assert!(!cache.knows(&digest(1)) && first.caller.ended.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_of_tokens_that_are_over_are_ended() {
+        let (cache, clock) = (Arc::new(TokenCache::default()), Arc::new(Noon) as Arc<dyn Clock>);
+        let expired = cache.insert(digest(1), token(Some(1_000_000 - CLOCK_SKEW_MS), false), &clock);
+        let opaque = cache.insert(digest(2), token(None, true), &clock);
+        let other = cache.insert(digest(3), token(None, false), &clock);
+        expired.caller.ended.cancelled().await;
+        assert!(!opaque.caller.ended.is_cancelled());
+        opaque.caller.ended.cancelled().await;
+        assert!(!other.caller.ended.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn the_number_of_tokens_is_bounded() {
+        let (cache, clock) = (Arc::new(TokenCache::default()), Arc::new(Noon) as Arc<dyn Clock>);
+        for number in 0..MAX_TOKENS + 10 {
+            cache.insert(digest(number), token(None, false), &clock);
+        }
+        let cached = lock(&cache.cached);
+        assert_eq!((cached.tokens.len(), cached.order.len()), (MAX_TOKENS, MAX_TOKENS));
+        assert!(!cached.tokens.contains_key(&digest(9)) && cached.tokens.contains_key(&digest(10)));
+    }
+}

@@ -1,0 +1,152 @@
+//! Records calls in the audit.
+//!
+//! A call that may change something gets its reply only once its entry is on disk. If the audit cannot be written, such
+//! calls do not run. Refused calls are always recorded, other read-only calls if the configuration asks for it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{CallEnding, Next, Stage};
+use crate::{
+    call::{Call, CallContext},
+    effect::Effect,
+    hash::json_digest,
+    json, names,
+    outcome::{Fault, FaultKind, Outcome},
+    ports::audit::{AuditEntry, AuditKind, AuditLog},
+};
+
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Maximum characters of stored names from a request.
+const MAX_NAME_CHARS: usize = 128;
+
+pub struct AuditStage {
+    log: Arc<dyn AuditLog>,
+    /// True to record read-only calls that were not refused.
+    reads: bool,
+}
+
+impl AuditStage {
+    pub fn new(log: Arc<dyn AuditLog>, reads: bool) -> Self {
+        Self { log, reads }
+    }
+}
+
+#[async_trait]
+impl Stage for AuditStage {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let context = Arc::clone(&call.context);
+        let effect = context.entry().map_or(Effect::ReadOnly, |entry| entry.spec.effect);
+        let changes = effect > Effect::ReadOnly;
+        if changes {
+            self.log.check().await.map_err(|fault| not_run(&context, &fault))?;
+        }
+        let mut pending = PendingEntry {
+            log: &*self.log,
+            context: &context,
+            is_recorded: changes || self.reads,
+            arguments: (changes || self.reads)
+                .then(|| (json::encoded_len(&call.arguments), json_digest(&call.arguments))),
+        };
+        let outcome = next.run(call).await;
+        let effect = context.effect_within_envelope(effect);
+        let is_refused = is_refused(&context, &outcome);
+        if !(effect > Effect::ReadOnly || self.reads || is_refused) {
+            pending.is_recorded = false;
+            return outcome;
+        }
+        let entry = pending.take(&outcome);
+        if effect == Effect::ReadOnly || is_refused {
+            self.log.record(entry);
+            return outcome;
+        }
+        match self.log.commit(entry).await {
+            Ok(()) => outcome,
+            Err(fault) => Err(not_recorded(&context, &fault)),
+        }
+    }
+}
+
+/// Whether a rule, a quota or a user refused the call, so that its tool did not run.
+fn is_refused(context: &CallContext, outcome: &Outcome) -> bool {
+    let Err(fault) = outcome else { return false };
+    let noted = context.notes.rule().is_some() && fault.kind == FaultKind::Exhausted;
+    noted || matches!(fault.kind, FaultKind::Denied | FaultKind::UnknownTool) && !context.reached_source()
+}
+
+fn not_run(context: &CallContext, fault: &Fault) -> Fault {
+    let message = format!("'{}' did not run: its call cannot be recorded: {}", context.name, fault.message);
+    let hint = fault.hint.as_deref().unwrap_or("Ask the host's operator to run `gatehouse doctor`.");
+    Fault::unavailable(message).hint(hint)
+}
+
+fn not_recorded(context: &CallContext, fault: &Fault) -> Fault {
+    let message = format!("'{}' ran, but its call cannot be recorded: {}", context.name, fault.message);
+    let hint = "Do not repeat the call before you have checked what it did.";
+    Fault { retryable: false, ..Fault::unavailable(message).hint(hint) }
+}
+
+/// The entry of a running call. Recorded as cancelled if it is dropped before the call ends.
+struct PendingEntry<'a> {
+    log: &'a dyn AuditLog,
+    context: &'a CallContext,
+    is_recorded: bool,
+    /// Bytes and digest of the arguments as sent.
+    arguments: Option<(usize, [u8; 32])>,
+}
+
+impl PendingEntry<'_> {
+    /// Returns the entry of the ended call, which is then not recorded as cancelled.
+    fn take(&mut self, outcome: &Outcome) -> AuditEntry {
+        self.is_recorded = false;
+        let bytes = match outcome {
+            Ok(reply) => reply.text_bytes(),
+            Err(fault) => fault.message.len(),
+        };
+        self.entry(CallEnding::from_outcome(outcome).as_str(), bytes)
+    }
+
+    fn entry(&self, outcome: &'static str, bytes_out: usize) -> AuditEntry {
+        let context = self.context;
+        let origin = context.origin.as_deref();
+        let client = match origin.filter(|origin| !origin.client.is_empty()) {
+            Some(origin) => origin.client.clone(),
+            None => {
+                let profile = context.client.profile();
+                format!("{} {}", profile.name, profile.version)
+            }
+        };
+        let (bytes_in, arguments) = self.arguments.unzip();
+        let took = context.started.elapsed().saturating_sub(context.waited());
+        AuditEntry {
+            kind: AuditKind::Call,
+            principal: context.principal().clone(),
+            credential: Arc::clone(&context.caller.credential),
+            client: names::quoted(client.trim(), MAX_NAME_CHARS),
+            address: origin.and_then(|origin| origin.address),
+            preset: Some(Arc::clone(&context.catalog.preset)),
+            tool: Some(names::quoted(&context.name, MAX_NAME_CHARS)),
+            rule: context.notes.rule(),
+            approval: context.notes.approval(),
+            outcome,
+            took_us: took.as_micros() as u64,
+            tokens_in: (bytes_in.unwrap_or(0) as u64).div_ceil(BYTES_PER_TOKEN),
+            tokens_out: (bytes_out as u64).div_ceil(BYTES_PER_TOKEN),
+            arguments,
+            details: None,
+        }
+    }
+}
+
+impl Drop for PendingEntry<'_> {
+    fn drop(&mut self) {
+        if self.is_recorded {
+            self.log.record(self.entry("cancelled", 0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Access rules: which callers may use which tools of which presets, and with which arguments.
+//!
+//! Rules only narrow what a preset exposes. Their order does not matter: a deny of any rule that matches the caller and
+//! the preset wins, and a tool is allowed if any such rule allows it. Without rules, callers may use every tool of the
+//! presets that their credentials open.
+//!
+//! [`Catalog::restricted`](crate::Catalog::restricted) applies the rules to a catalog, and the stage
+//! [`PermitStage`](crate::pipeline::PermitStage) checks arguments.
+
+mod arguments;
+mod caller_access;
+mod preset_access;
+mod rule;
+
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+pub use crate::patterns::may_match_tools_of;
+
+pub use self::{
+    arguments::{AllowedValues, ArgumentLimit, NumberRange},
+    caller_access::CallerAccess,
+    preset_access::{AccessDecision, PresetAccess, access_names},
+};
+use self::{
+    caller_access::AccessKey,
+    rule::{CompiledAccessRule, RuleCallers},
+};
+use crate::{
+    call::{Caller, Principal},
+    effect::Effect,
+    invalid::InvalidValue,
+    lock,
+    util::recent_map::RecentMap,
+};
+
+/// Returns true if a glob of a rule matches a name. False if it is not a glob.
+pub fn pattern_matches(pattern: &str, name: &str) -> bool {
+    globset::Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(name))
+}
+
+/// Callers whose rules are remembered, times two. More callers are matched again.
+const MAX_REMEMBERED_CALLERS: usize = 16_384;
+
+/// A rule as declared under `[[access]]`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AccessRule {
+    /// Place of its declaration, for operators: `presets.toml:12`.
+    pub place: String,
+    /// Globs over principals and over groups as `group:NAME`.
+    pub who: Vec<String>,
+    /// Globs over presets. `None` for all.
+    pub presets: Option<Vec<String>>,
+    /// Globs over the tools that it allows. See [`access_names`].
+    pub tools: Vec<String>,
+    /// Globs over the tools that it denies.
+    pub deny: Vec<String>,
+    /// The strongest effect of the tools that it allows. `None` for no limit.
+    pub effect: Option<Effect>,
+    /// Limits of arguments. All that match a tool must hold.
+    pub when: Vec<ArgumentLimit>,
+}
+
+/// A pattern of a rule that cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{list} entry '{entry}' {why}")]
+pub struct AccessRuleError {
+    /// Position of the rule, from 0.
+    pub rule: usize,
+    /// Key of the rule: `who`, `presets`, `tools`, `deny` or `when`.
+    pub list: &'static str,
+    pub entry: String,
+    pub why: InvalidValue,
+}
+
+/// All access rules of a host, compiled.
+///
+/// The default is for hosts without `[auth]`: it limits no caller.
+pub struct AccessRules {
+    /// False without `[auth]`.
+    enforced: bool,
+    rules: Vec<Arc<CompiledAccessRule>>,
+    rule_callers: RuleCallers,
+    callers: Mutex<RecentMap<CallerKey, Arc<CallerAccess>>>,
+    /// Accesses by what they allow, so that equal callers share one.
+    shared: Mutex<RecentMap<AccessKey, Arc<CallerAccess>>>,
+    /// Callers that were matched with the rules, for tests.
+    matched: AtomicU64,
+}
+
+/// What decides about the access of a caller: everything but its credential and its expiry.
+struct CallerKey(Arc<Caller>);
+
+impl Hash for CallerKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Caller { principal, groups, presets, effect, .. } = &*self.0;
+        (principal, groups, presets, effect).hash(state);
+    }
+}
+
+impl PartialEq for CallerKey {
+    fn eq(&self, other: &Self) -> bool {
+        let Caller { principal, groups, presets, effect, .. } = &*self.0;
+        let two = &other.0;
+        *principal == two.principal
+            && *groups == two.groups
+            && *presets == two.presets
+            && *effect == two.effect
+    }
+}
+
+impl Eq for CallerKey {}
+
+impl Default for AccessRules {
+    fn default() -> Self {
+        Self::new(false, Vec::new(), RuleCallers::default())
+    }
+}
+
+impl fmt::Debug for AccessRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { enforced, rules, .. } = self;
+        f.debug_struct("AccessRules")
+            .field("enforced", enforced)
+            .field("rules", &rules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AccessRules {
+    /// Compiles the rules of a host with `[auth]`.
+    pub fn compile(rules: Vec<AccessRule>) -> Result<Self, AccessRuleError> {
+        let rule_callers = RuleCallers::new(&rules)?;
+        let rules = rules.into_iter().enumerate();
+        let rules = rules.map(|(number, rule)| CompiledAccessRule::new(number, rule).map(Arc::new));
+        Ok(Self::new(true, rules.collect::<Result<_, _>>()?, rule_callers))
+    }
+
+    fn new(enforced: bool, rules: Vec<Arc<CompiledAccessRule>>, rule_callers: RuleCallers) -> Self {
+        Self {
+            enforced,
+            rules,
+            rule_callers,
+            callers: Mutex::new(RecentMap::new(MAX_REMEMBERED_CALLERS)),
+            shared: Mutex::new(RecentMap::new(MAX_REMEMBERED_CALLERS)),
+            matched: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns true if callers can be limited, so that names of presets and tools are not public.
+    pub fn are_enforced(&self) -> bool {
+        self.enforced
+    }
+
+    /// Returns the access of a caller. Callers with the same rules and limits share it.
+    pub fn access_of(&self, caller: &Arc<Caller>) -> Arc<CallerAccess> {
+        let key = CallerKey(Arc::clone(caller));
+        if let Some(known) = lock(&self.callers).get(&key) {
+            return known;
+        }
+        let access = self.match_caller(caller);
+        lock(&self.callers).insert(key, Arc::clone(&access));
+        access
+    }
+
+    fn match_caller(&self, caller: &Caller) -> Arc<CallerAccess> {
+        self.matched.fetch_add(1, Ordering::Relaxed);
+        // The local user started the host, and can change its rules.
+        let limited = self.enforced && caller.principal != Principal::Local;
+        let access = if limited {
+            let own =
+                || self.rule_callers.rules_of(caller).into_iter().map(|rule| Arc::clone(&self.rules[rule]));
+            let rules = (!self.rules.is_empty()).then(|| own().collect());
+            CallerAccess::new(rules, caller.effect, caller.presets.as_deref())
+        } else {
+            CallerAccess::new(None, None, None)
+        };
+        let mut shared = lock(&self.shared);
+        let key = access.key();
+        if let Some(known) = shared.get(&key) {
+            return known;
+        }
+        let access = Arc::new(access);
+        shared.insert(key, Arc::clone(&access));
+        access
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Limits of arguments: the values that a rule allows at a JSON pointer.
+
+use std::cmp::Ordering;
+
+use globset::{Glob, GlobMatcher};
+use serde_json::{Number, Value};
+
+use crate::{invalid::InvalidValue, patterns::PatternList};
+
+/// A limit of one argument of the tools that a glob matches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArgumentLimit {
+    /// Glob over tools.
+    pub tools: String,
+    /// JSON pointer (RFC 6901) to the argument.
+    pub pointer: String,
+    pub allowed: AllowedValues,
+}
+
+/// Values that a rule allows for an argument. A list is allowed if it has entries and each of them is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AllowedValues {
+    /// Texts as globs; numbers and booleans as they are.
+    OneOf(Vec<Value>),
+    Range(NumberRange),
+}
+
+/// Numbers from `min` to `max`, inclusive. `None` for no limit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NumberRange {
+    pub min: Option<Number>,
+    pub max: Option<Number>,
+}
+
+pub(super) struct CompiledArgumentLimit {
+    tools: PatternList,
+    pub(super) pointer: String,
+    allowed: CompiledValues,
+}
+
+enum CompiledValues {
+    OneOf(Vec<CompiledValue>),
+    Range(NumberRange),
+}
+
+enum CompiledValue {
+    Text {
+        matcher: GlobMatcher,
+        /// True if it has wildcards.
+        wild: bool,
+    },
+    Number(Number),
+    Bool(bool),
+}
+
+impl CompiledArgumentLimit {
+    pub(super) fn new(tools: PatternList, limit: ArgumentLimit) -> Result<Self, InvalidValue> {
+        let ArgumentLimit { pointer, allowed, .. } = limit;
+        if !pointer.starts_with('/') {
+            return Err("is not a JSON pointer such as \"/owner\"".into());
+        }
+        let allowed = match allowed {
+            AllowedValues::OneOf(values) => {
+                CompiledValues::OneOf(values.into_iter().map(CompiledValue::new).collect::<Result<_, _>>()?)
+            }
+            AllowedValues::Range(range) => CompiledValues::Range(range),
+        };
+        Ok(Self { tools, pointer, allowed })
+    }
+
+    pub(super) fn concerns(&self, names: &[String]) -> bool {
+        self.tools.matches_any(names)
+    }
+
+    /// Returns true if the arguments have an allowed value. A missing argument is not allowed.
+    pub(super) fn allows(&self, arguments: &Value) -> bool {
+        match arguments.pointer(&self.pointer) {
+            Some(Value::Array(items)) => {
+                !items.is_empty() && items.iter().all(|item| self.allows_value(item))
+            }
+            Some(value) => self.allows_value(value),
+            None => false,
+        }
+    }
+
+    fn allows_value(&self, value: &Value) -> bool {
+        match &self.allowed {
+            CompiledValues::OneOf(values) => values.iter().any(|one| one.allows(value)),
+            CompiledValues::Range(NumberRange { min, max }) => {
+                let Value::Number(number) = value else { return false };
+                let not = |bound: &Option<Number>, order| {
+                    bound.as_ref().is_some_and(|bound| compare(number, bound) == order)
+                };
+                !not(min, Ordering::Less) && !not(max, Ordering::Greater)
+            }
+        }
+    }
+}
+
+impl CompiledValue {
+    fn new(value: Value) -> Result<Self, InvalidValue> {
+        match value {
+            Value::String(text) => {
+                let glob = Glob::new(&text);
+                let glob =
+                    glob.map_err(|error| format!("has a value that is not a glob: {}", error.kind()))?;
+                let wild = text.contains(['*', '?', '[', '{']);
+                Ok(Self::Text { matcher: glob.compile_matcher(), wild })
+            }
+            Value::Number(number) => Ok(Self::Number(number)),
+            Value::Bool(set) => Ok(Self::Bool(set)),
+            _ => Err("has a value that is not a text, a number or a boolean".into()),
+        }
+    }
+
+    fn allows(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Text { matcher, wild }, Value::String(text)) => {
+                // Servers resolve such paths, which would leave the directory that a pattern names.
+                matcher.is_match(text) && !(*wild && climbs(text))
+            }
+            (Self::Number(known), Value::Number(number)) => compare(known, number) == Ordering::Equal,
+            (Self::Bool(known), Value::Bool(set)) => known == set,
+            _ => false,
+        }
+    }
+}
+
+/// Returns true if a text has `..` as a segment of a path.
+fn climbs(text: &str) -> bool {
+    text.split(['/', '\\']).any(|segment| segment == "..")
+}
+
+/// Compares numbers exactly if both are integers.
+fn compare(one: &Number, two: &Number) -> Ordering {
+    let integer = |number: &Number| number.as_i128();
+    if let (Some(one), Some(two)) = (integer(one), integer(two)) {
+        return one.cmp(&two);
+    }
+    let float = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
+    float(one).total_cmp(&float(two))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn allows(allowed: AllowedValues, pointer: &str, arguments: &Value) -> bool {
+        let tools = PatternList::new("", "when", vec!["*".into()]).expect("a glob");
+        let limit = ArgumentLimit { tools: "*".into(), pointer: pointer.into(), allowed };
+        CompiledArgumentLimit::new(tools, limit).expect("valid").allows(arguments)
+    }
+
+    #[test]
+    fn values_match_by_type_and_lists_by_every_entry() {
+        let owners = |value: Value| {
+            let one_of = AllowedValues::OneOf(vec![json!("acme"), json!("team-*"), json!(5), json!(true)]);
+            allows(one_of, "/owner", &json!({ "owner": value }))
+        };
+        for good in
+            [json!("acme"), json!("team-a"), json!(5), json!(5.0), json!(true), json!(["acme", "team-b"])]
+        {
+            assert!(owners(good.clone()), "{good}");
+        }
+        let deep = json!([["acme"]]);
+        for bad in [
+            json!("acme2"),
+            json!("ACME"),
+            json!(" acme"),
+            json!("5"),
+            json!(6),
+            json!(false),
+            json!(null),
+            json!([]),
+            json!(["acme", "other"]),
+            json!({"acme": "acme"}),
+            deep,
+        ] {
+            assert!(!owners(bad.clone()), "{bad}");
+        }
+        let one = || AllowedValues::OneOf(vec![json!("*")]);
+        assert!(!allows(one(), "/owner", &json!({})), "a missing argument");
+        assert!(allows(one(), "/a~1b/0/c", &json!({"a/b": [{"c": "x"}]})));
+    }
+
+    #[test]
+    fn a_pattern_allows_no_path_that_leaves_its_directory() {
+        let path = |text: &str| {
+            let paths = AllowedValues::OneOf(vec![json!("/srv/data/*"), json!("../here")]);
+            allows(paths, "/path", &json!({ "path": text }))
+        };
+        assert!(path("/srv/data/a/b") && path("/srv/data/..a") && path("../here"));
+        for bad in ["/srv/data/../../etc/passwd", "/srv/data/a/..", "/srv/data/..\\x", "/srv/dat", "../there"]
+        {
+            assert!(!path(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_inclusive_exact_and_for_numbers_only() {
+        let big = 9_007_199_254_740_993_u64;
+        let within = |value: Value| {
+            let range = NumberRange { min: Some(1.into()), max: Some(big.into()) };
+            allows(AllowedValues::Range(range), "/n", &json!({ "n": value }))
+        };
+        for good in [json!(1), json!(1.5), json!(big)] {
+            assert!(within(good.clone()), "{good}");
+        }
+        for bad in [json!(0), json!(0.999), json!(-1), json!(big + 1), json!("5"), json!(null), json!([])] {
+            assert!(!within(bad.clone()), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Counts of what one principal used of its quotas.
+
+use std::sync::{Arc, Mutex};
+
+use crate::{
+    call::Principal,
+    lock,
+    outcome::Fault,
+    ports::quota::WindowUsage,
+    quota::{QuotaAllowance, QuotaPeriod, QuotaRule},
+    utc_time::rfc3339,
+};
+
+/// Share of an allowance, in percent, at which the caller gets a note.
+const NOTE_PERCENT: u64 = 80;
+
+pub(super) struct PrincipalUsage {
+    pub(super) principal: Principal,
+    pub(super) counts: Mutex<Vec<QuotaCount>>,
+}
+
+#[derive(Default)]
+pub(super) struct QuotaCount {
+    pub(super) quota: Arc<str>,
+    pub(super) calls: WindowCount,
+    pub(super) tokens: WindowCount,
+    pub(super) running: u32,
+    pub(super) is_changed: bool,
+}
+
+#[derive(Default)]
+pub(super) struct WindowCount {
+    pub(super) usage: WindowUsage,
+    is_noted: bool,
+}
+
+impl WindowCount {
+    /// Begins the window of `now` if the current one is over. Keeps the count if the clock was set back.
+    pub(super) fn roll(&mut self, period: QuotaPeriod, now: u64) {
+        let start = period.window_start(now);
+        if start > self.usage.start {
+            *self = Self { usage: WindowUsage { start, used: 0 }, is_noted: false };
+        }
+    }
+
+    /// Returns the note that most of the allowance is used, once per window.
+    pub(super) fn note(&mut self, what: &str, rule: &QuotaRule, allowance: QuotaAllowance) -> Option<String> {
+        let QuotaAllowance { amount, period } = allowance;
+        let percent = self.usage.used.saturating_mul(100) / amount;
+        if percent < NOTE_PERCENT || self.is_noted {
+            return None;
+        }
+        self.is_noted = true;
+        let resets = rfc3339(self.usage.start + period.millis());
+        let percent = percent.min(100);
+        Some(format!(
+            "[quota '{}': {percent} % of {amount} {what} per {period} used; resets at {resets}]",
+            rule.name
+        ))
+    }
+}
+
+impl PrincipalUsage {
+    pub(super) fn new(principal: Principal) -> Self {
+        Self { principal, counts: Mutex::default() }
+    }
+
+    pub(super) fn is_idle(&self, now: u64) -> bool {
+        let is_over = |window: &WindowCount| window.usage.start + QuotaPeriod::Day.millis() < now;
+        lock(&self.counts)
+            .iter()
+            .all(|count| count.running == 0 && is_over(&count.calls) && is_over(&count.tokens))
+    }
+}
+
+pub(super) fn count_of<'a>(counts: &'a mut Vec<QuotaCount>, quota: &Arc<str>) -> &'a mut QuotaCount {
+    let at = counts.iter().position(|count| count.quota == *quota).unwrap_or_else(|| {
+        counts.push(QuotaCount { quota: Arc::clone(quota), ..QuotaCount::default() });
+        counts.len() - 1
+    });
+    &mut counts[at]
+}
+
+/// Returns the fault of a call above an allowance. It ends by itself when the window does.
+fn exhausted(
+    what: &str,
+    rule: &QuotaRule,
+    (allowance, window): (QuotaAllowance, &WindowCount),
+    now: u64,
+) -> Fault {
+    let QuotaAllowance { amount, period } = allowance;
+    let reset = window.usage.start + period.millis();
+    let seconds = reset.saturating_sub(now).div_ceil(1_000);
+    let (name, resets) = (&rule.name, rfc3339(reset));
+    let message = format!("quota '{name}' is used up: {amount} {what} per {period}");
+    let hint = format!("It resets at {resets}, in {seconds} s. Retry after that.");
+    Fault { retryable: true, ..Fault::exhausted(message).hint(hint) }
+}
+
+/// Checks one quota for one more call.
+pub(super) fn check(rule: &QuotaRule, count: &mut QuotaCount, is_outer: bool, now: u64) -> Result<(), Fault> {
+    for (what, allowance, window) in
+        [("calls", rule.calls, &mut count.calls), ("tokens", rule.tokens, &mut count.tokens)]
+    {
+        let Some(allowance) = allowance else { continue };
+        window.roll(allowance.period, now);
+        if window.usage.used >= allowance.amount {
+            return Err(exhausted(what, rule, (allowance, window), now));
+        }
+    }
+    if let Some(most) = rule.concurrency.filter(|most| is_outer && count.running >= *most) {
+        let message = format!("quota '{}' is used up: {most} concurrent calls", rule.name);
+        let hint = "Retry when one of your calls has ended.";
+        return Err(Fault { retryable: true, ..Fault::exhausted(message).hint(hint) });
+    }
+    Ok(())
+}

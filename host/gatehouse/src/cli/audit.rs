@@ -1,0 +1,156 @@
+//! `gatehouse audit`: searches the audit and verifies its chain.
+
+use clap::Subcommand;
+use gatehouse_core::{ports::Clock as _, utc_time::rfc3339};
+use gatehouse_stores::{AuditFilter, AuditRecord, BrokenEntry};
+use serde_json::json;
+
+use super::{CommandError, GlobalArgs};
+use crate::{
+    compose::{Composition, SystemClock},
+    config::Env,
+    out,
+    plain_error::PlainError,
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Show entries, newest last
+    Search {
+        /// Only this principal, or the first eight digits or more of a pseudonym
+        #[arg(long, value_name = "NAME")]
+        principal: Option<String>,
+        /// Only tools with these names; * matches anything
+        #[arg(long, value_name = "GLOB")]
+        tool: Option<String>,
+        /// Only the last time, such as 30min, 12h or 7d
+        #[arg(long, value_name = "TIME", value_parser = time_span)]
+        since: Option<u64>,
+        /// Only entries with this outcome: ok, error, cancelled, denied, exhausted and so on
+        #[arg(long, value_name = "WORD")]
+        outcome: Option<String>,
+        /// Maximum number of entries
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that no entry was changed, removed or reordered
+    Verify {
+        /// A digest that an earlier run printed; fails if that entry is not in the chain
+        #[arg(long, value_name = "DIGEST")]
+        contains: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let composition = global.compose(env)?;
+    if !composition.stores.audit.path().exists() {
+        let hint = match composition.stores.audits {
+            true => "The first entry creates it.",
+            false => "Set enabled = true under [audit] in presets.toml to record calls.",
+        };
+        return Err(CommandError::failed(format!("there is no audit yet. {hint}")));
+    }
+    match command {
+        Command::Search { principal, tool, since, outcome, limit, json } => {
+            let since = since.map_or(0, |span| SystemClock.now_ms().saturating_sub(span));
+            let since = i64::try_from(since).unwrap_or(i64::MAX);
+            let filter = AuditFilter { principal, tool, since, outcome, limit: limit as usize };
+            search(&composition, &filter, json).await
+        }
+        Command::Verify { contains, json } => verify(&composition, contains.as_deref(), json).await,
+    }
+}
+
+async fn search(composition: &Composition, filter: &AuditFilter, json: bool) -> Result<(), CommandError> {
+    let found = composition.stores.audit.search(filter).await?;
+    if json {
+        out::json(&found);
+        return Ok(());
+    }
+    if found.is_empty() {
+        out::line("No entry matches.");
+        return Ok(());
+    }
+    let head = ["#", "TIME", "PRINCIPAL", "WHAT", "OUTCOME", "DETAILS"].map(str::to_owned);
+    let rows = std::iter::once(Vec::from(head)).chain(found.iter().map(row));
+    out::table(&rows.collect::<Vec<_>>());
+    Ok(())
+}
+
+fn row(one: &AuditRecord) -> Vec<String> {
+    let who = one.principal.clone().unwrap_or_else(|| format!("({}…)", &one.pseudonym[..8]));
+    let what = match (&one.tool, &one.preset) {
+        (Some(tool), Some(preset)) => format!("{tool} ({preset})"),
+        _ => one.kind.clone(),
+    };
+    let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}{value}"));
+    let details = [
+        named("rule: ", one.rule.as_deref().unwrap_or_default()),
+        named("approval ", one.approval.as_deref().unwrap_or_default()),
+        named("with ", &one.credential),
+        named("from ", &one.address),
+        one.details.clone(),
+    ];
+    let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    vec![one.seq.to_string(), rfc3339(one.at.unsigned_abs()), who, what, one.outcome.clone(), details]
+}
+
+async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -> Result<(), CommandError> {
+    let audit = &composition.stores.audit;
+    let report = audit.verify().await?;
+    let lacks = match contains {
+        Some(digest) if report.broken.is_none() => !audit.contains(digest).await?,
+        _ => false,
+    };
+    if json {
+        out::json(&json!({"report": report, "contains": contains.map(|_| !lacks)}));
+    }
+    if let Some(BrokenEntry { seq, why }) = &report.broken {
+        let message = format!(
+            "the audit is broken at entry {seq}: {why}. Restore a backup, and find out who wrote to it."
+        );
+        return Err(CommandError::failed(message));
+    }
+    if lacks {
+        return Err(CommandError::failed("the chain is intact, but has no entry with that digest"));
+    }
+    if !json {
+        out::line(format!(
+            "{} entries are intact. Last: entry {}, digest {}",
+            report.entries, report.last, report.digest
+        ));
+    }
+    Ok(())
+}
+
+/// Parses `30min`, `12h` or `7d` to milliseconds.
+fn time_span(text: &str) -> Result<u64, PlainError> {
+    let units = [("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let read = units
+        .into_iter()
+        .find_map(|(unit, ms)| text.trim().strip_suffix(unit)?.trim().parse::<u64>().ok()?.checked_mul(ms));
+    read.ok_or_else(|| format!("invalid time '{text}': expected for example 30min, 12h or 7d").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_minutes_hours_or_days() {
+        let read = |text| time_span(text).ok();
+        assert_eq!(
+            (read("30min"), read("12 h"), read("7d")),
+            (Some(1_800_000), Some(43_200_000), Some(604_800_000))
+        );
+        for wrong in ["", "d", "7", "7w", "-1d", "99999999999999999d"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

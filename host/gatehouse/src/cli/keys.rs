@@ -1,0 +1,181 @@
+//! `gatehouse keys`: manages the API keys of callers over HTTP. Running hosts notice changes within a second.
+
+mod list;
+mod values;
+
+use clap::{Args, Subcommand};
+use gatehouse_auth::NewApiKey;
+use gatehouse_core::{
+    Fault,
+    names::{did_you_mean, quoted},
+    ports::{Clock as _, KeyStore as _, keys::KeyRecord},
+};
+use gatehouse_stores::SqliteKeys;
+use serde_json::json;
+
+use self::{
+    list::{list, shown},
+    values::{duration, group, key_name, lifetime, time},
+};
+use super::{CommandError, GlobalArgs};
+use crate::{
+    compose::{self, SystemClock},
+    config::{Config, Env},
+    out,
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Create a key, and print it once
+    Create(CreateKeyArgs),
+    /// List keys, without their secrets
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a new secret for a key; the old one works for a while
+    Rotate(RotateKeyArgs),
+    /// Remove a key, which then fails within a second
+    Revoke {
+        /// Name of the key
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Args)]
+pub(super) struct CreateKeyArgs {
+    /// Name of the key: a-z, 0-9 and -; its principal is key:NAME
+    #[arg(value_parser = key_name)]
+    name: String,
+    /// Group of the caller, for access rules; can be repeated
+    #[arg(long, value_parser = group, value_name = "GROUP")]
+    group: Vec<String>,
+    /// Preset that the key opens; can be repeated [default: each that access rules allow]
+    #[arg(long, value_name = "PRESET")]
+    preset: Vec<String>,
+    /// Time until the key expires, as 90d, 12h or 30min [default: never]
+    #[arg(long, value_parser = lifetime, value_name = "TIME")]
+    expires: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct RotateKeyArgs {
+    /// Name of the key
+    name: String,
+    /// Time that the old secret still works, as 24h or 30min; 0h ends it immediately
+    #[arg(long, value_parser = time, value_name = "TIME", default_value = "24h")]
+    grace: u64,
+    /// New time until the key expires [default: unchanged]
+    #[arg(long, value_parser = lifetime, value_name = "TIME")]
+    expires: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+    let config = global.config(env)?;
+    let store = compose::keys(&config);
+    let done = match command {
+        Command::Create(arguments) => create(&store, &config, arguments).await,
+        Command::List { json } => list(&store, json).await,
+        Command::Rotate(arguments) => rotate(&store, arguments).await,
+        Command::Revoke { name, json } => revoke(&store, &name, json).await,
+    };
+    store.close().await;
+    done
+}
+
+async fn create(store: &SqliteKeys, config: &Config, arguments: CreateKeyArgs) -> Result<(), CommandError> {
+    let CreateKeyArgs { name, mut group, mut preset, expires, json } = arguments;
+    for list in [&mut group, &mut preset] {
+        list.sort();
+        list.dedup();
+    }
+    if let Some(unknown) = preset.iter().find(|name| !config.presets.contains_key(*name)) {
+        let similar = did_you_mean(unknown, config.presets.keys().map(String::as_str));
+        return Err(CommandError::usage(format!("unknown preset '{}'.{similar}", quoted(unknown, 64))));
+    }
+    let now = SystemClock.now_ms();
+    let NewApiKey { token, secret } = NewApiKey::generate(now)?;
+    let key = KeyRecord {
+        name,
+        groups: group,
+        presets: (!preset.is_empty()).then_some(preset),
+        created_at: now,
+        expires_at: expires.map(|time| now + time),
+        secrets: vec![secret],
+    };
+    store.add(key.clone()).await?;
+    print_token(&key, &token, json);
+    if config.auth.is_none() {
+        out::warn(
+            "presets.toml has no [auth], so hosts do not accept keys; add the line [auth] and restart them",
+        );
+    }
+    Ok(())
+}
+
+/// Prints a new key: its text alone on standard output, for a pipe to a secret store.
+fn print_token(key: &KeyRecord, token: &str, json: bool) {
+    if json {
+        let mut shown = shown(key, SystemClock.now_ms());
+        shown["token"] = token.into();
+        out::json(&shown);
+    } else {
+        out::line(token);
+    }
+    out::note(format!(
+        "The key of '{}' is shown only now. Clients send it as the header \"Authorization: Bearer KEY\".",
+        key.name
+    ));
+}
+
+async fn rotate(store: &SqliteKeys, arguments: RotateKeyArgs) -> Result<(), CommandError> {
+    let RotateKeyArgs { name, grace, expires, json } = arguments;
+    let now = SystemClock.now_ms();
+    let mut key = find(store, &name).await?;
+    if expires.is_none() && key.expires_at.is_some_and(|end| end <= now) {
+        return Err(CommandError::usage(format!(
+            "key '{name}' has expired; give it a new expiry, such as --expires 90d"
+        )));
+    }
+    let NewApiKey { token, secret } = NewApiKey::generate(now)?;
+    let expires_at = expires.map(|time| now + time);
+    store.rotate(&name, secret.clone(), now + grace, expires_at).await?;
+    key.expires_at = expires_at.or(key.expires_at);
+    key.secrets = vec![secret];
+    print_token(&key, &token, json);
+    match grace {
+        0 => out::note("The old secret has ended."),
+        _ => out::note(format!("The old secret works for another {}.", duration(grace))),
+    }
+    Ok(())
+}
+
+async fn revoke(store: &SqliteKeys, name: &str, json: bool) -> Result<(), CommandError> {
+    store.revoke(name).await?;
+    if json {
+        out::json(&json!({"name": name, "revoked": true}));
+    } else {
+        out::line(format!("revoked {name}"));
+    }
+    Ok(())
+}
+
+async fn find(store: &SqliteKeys, name: &str) -> Result<KeyRecord, CommandError> {
+    let mut keys = store.list().await?;
+    if let Some(index) = keys.iter().position(|key| key.name == name) {
+        return Ok(keys.swap_remove(index));
+    }
+    let similar = did_you_mean(name, keys.iter().map(|key| key.name.as_str()));
+    let unknown = Fault::not_found(format!("unknown key '{}'.{similar}", quoted(name, 64)));
+    Err(unknown.hint("Run `gatehouse keys list`.").into())
+}

@@ -1,0 +1,99 @@
+//! Data of each principal in the stores, and its erasure.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{Fault, Principal, ports::KvStore as _};
+use gatehouse_sandbox::caller_key_prefix;
+use gatehouse_stores::KnownPrincipal;
+use serde::Serialize;
+
+use super::Composition;
+
+/// Use of one quota in its current windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct QuotaUse {
+    pub(crate) quota: String,
+    pub(crate) calls: u64,
+    pub(crate) tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PrincipalData {
+    pub(crate) name: String,
+    pub(crate) artifacts: u64,
+    pub(crate) artifact_bytes: u64,
+    pub(crate) kv_bytes: u64,
+    pub(crate) quotas: Vec<QuotaUse>,
+    /// What the audit knows. `None` if it has no entries.
+    pub(crate) audit: Option<KnownPrincipal>,
+}
+
+/// Counts of what an erasure deleted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ErasedData {
+    pub(crate) artifacts: u64,
+    pub(crate) kv_entries: u64,
+    /// True if the audit can no longer name the principal.
+    pub(crate) audit_key: bool,
+}
+
+/// Returns the principal with this name.
+pub(crate) fn principal(name: &str) -> Principal {
+    if name == Principal::Local.as_str() { Principal::Local } else { Principal::Named(name.into()) }
+}
+
+impl Composition {
+    /// Returns every principal that some store knows, sorted by name.
+    pub(crate) async fn principals(&self) -> Result<Vec<PrincipalData>, Fault> {
+        let stores = &self.stores;
+        let mut known: BTreeMap<String, Option<KnownPrincipal>> = BTreeMap::new();
+        let mut quotas: BTreeMap<String, Vec<QuotaUse>> = BTreeMap::new();
+        if stores.audit.path().exists() {
+            for one in stores.audit.principals().await? {
+                known.insert(one.name.clone(), Some(one));
+            }
+            for used in stores.audit.quota_usage().await? {
+                let name = used.principal.as_str().to_owned();
+                known.entry(name.clone()).or_default();
+                quotas.entry(name).or_default().push(QuotaUse {
+                    quota: used.quota.to_string(),
+                    calls: used.calls.used,
+                    tokens: used.tokens.used,
+                });
+            }
+        }
+        let artifacts = stores.artifacts.get()?;
+        for owner in artifacts.owners().await? {
+            known.entry(owner).or_default();
+        }
+        for owner in stores.kv.owners().await? {
+            known.entry(owner).or_default();
+        }
+        let mut all = Vec::new();
+        for (name, audit) in known {
+            let (count, artifact_bytes) = artifacts.holding(&principal(&name)).await?;
+            let kv_bytes = stores.kv.owner_bytes(&name).await?;
+            let quotas = quotas.remove(&name).unwrap_or_default();
+            all.push(PrincipalData { name, artifacts: count, artifact_bytes, kv_bytes, quotas, audit });
+        }
+        Ok(all)
+    }
+
+    /// Deletes everything that a principal owns, and the key by which the audit names it.
+    ///
+    /// Deletes again what is gone already, so it can be repeated after a failure.
+    pub(crate) async fn erase_principal(&self, name: &str) -> Result<ErasedData, Fault> {
+        let owner = principal(name);
+        let artifacts = self.stores.artifacts.get()?.erase(&owner).await?;
+        let prefixes = self.config.presets.keys().map(|preset| caller_key_prefix(preset, &owner)).collect();
+        let kv_entries = self.stores.kv.erase(name, prefixes).await?;
+        let audit = &self.stores.audit;
+        let audit_key = if self.stores.audits || audit.path().exists() {
+            let details = format!("erased a principal: {artifacts} artifacts, {kv_entries} values of kv");
+            audit.erase(name, &details).await?
+        } else {
+            false
+        };
+        Ok(ErasedData { artifacts, kv_entries, audit_key })
+    }
+}

@@ -1,0 +1,109 @@
+//! Readiness of this host: its data directory can be written, and the stores that calls have used answer.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{Fault, ports::readiness::ReadinessCheck};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
+
+use super::HostStores;
+
+/// How long a result is used again. Anyone may ask, so asking must not cost much.
+const RESULT_LIFETIME: Duration = Duration::from_secs(5);
+
+/// Maximum time of a check. A store that does not answer by then fails.
+const MAX_CHECK_TIME: Duration = Duration::from_secs(2);
+
+/// Bytes to write. A full disk often has room for a few more bytes.
+const PROBE_BYTES: usize = 64 << 10;
+
+pub(crate) struct HostReadiness {
+    state: PathBuf,
+    stores: HostStores,
+    /// The last result. Also keeps checks from running side by side.
+    last: Mutex<Option<(Instant, Vec<&'static str>)>>,
+}
+
+impl HostReadiness {
+    pub(crate) fn new(state: PathBuf, stores: HostStores) -> Self {
+        Self { state, stores, last: Mutex::default() }
+    }
+
+    async fn check(&self) -> Vec<&'static str> {
+        let HostStores { knowledge, documents, artifacts, .. } = &self.stores;
+        let state = self.state.clone();
+        let storage = async {
+            let written = tokio::task::spawn_blocking(move || write_probe(&state)).await;
+            written.is_ok_and(|written| written.is_ok())
+        };
+        let (storage, knowledge, documents, artifacts) = tokio::join!(
+            in_time(storage),
+            in_time(async { answers(knowledge.health_if_used().await) }),
+            in_time(async { answers(documents.health_if_used().await) }),
+            in_time(async { answers(artifacts.health_if_used().await) }),
+        );
+        let parts = [
+            ("storage", storage),
+            ("knowledge", knowledge),
+            ("documents", documents),
+            ("artifacts", artifacts),
+        ];
+        parts.into_iter().filter(|(_, works)| !works).map(|(name, _)| name).collect()
+    }
+}
+
+#[async_trait]
+impl ReadinessCheck for HostReadiness {
+    async fn failing(&self) -> Vec<&'static str> {
+        let mut last = self.last.lock().await;
+        if let Some((at, failing)) = &*last
+            && at.elapsed() < RESULT_LIFETIME
+        {
+            return failing.clone();
+        }
+        let failing = self.check().await;
+        if !failing.is_empty() {
+            tracing::warn!("not ready: {} failing", failing.join(", "));
+        }
+        *last = Some((Instant::now(), failing.clone()));
+        failing
+    }
+}
+
+async fn in_time(check: impl Future<Output = bool>) -> bool {
+    timeout(MAX_CHECK_TIME, check).await.unwrap_or(false)
+}
+
+/// Whether a store works. One that no call has used yet is not asked.
+fn answers<T>(health: Option<Result<T, Fault>>) -> bool {
+    health.is_none_or(|health| health.is_ok())
+}
+
+fn write_probe(state: &Path) -> std::io::Result<()> {
+    gatehouse_files::make_private(state)?;
+    let mut file = tempfile::tempfile_in(state)?;
+    file.write_all(&vec![0; PROBE_BYTES])?;
+    file.sync_data()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_cannot_be_written_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        write_probe(&folder.path().join("new/state")).unwrap();
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(write_probe(&folder.path().join("file/state")).is_err());
+        assert!(answers::<()>(None) && answers(Some(Ok(()))));
+        assert!(!answers::<()>(Some(Err(Fault::unavailable("down")))));
+    }
+}

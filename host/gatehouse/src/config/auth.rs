@@ -1,0 +1,222 @@
+//! `[auth]`, as written and validated.
+
+use std::collections::BTreeMap;
+
+use gatehouse_auth::{AuthSettings, IntrospectionSettings, IssuerSettings, SigningAlgorithm, Url};
+use gatehouse_core::{Effect, http::SecretTemplate, names::quoted};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{ConfigError, Env, error::ConfigText};
+
+/// Names that other kinds of principals have.
+const RESERVED_NAMES: [&str; 3] = ["key", "token", "local"];
+
+const MAX_ISSUER_NAME: usize = 32;
+
+/// Callers over HTTP: with this block, each needs an API key (`gatehouse keys`) or an access token of an issuer. Takes
+/// effect at the next start.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Auth")]
+pub(crate) struct RawAuth {
+    /// Whether GATEHOUSE_TOKEN is accepted as well, as the principal "token". False by default.
+    pub(crate) token: bool,
+    /// Address of this host for clients, such as "https://tools.example.com". Issuers require it.
+    #[schemars(with = "Option<String>")]
+    pub(crate) url: Option<Spanned<String>>,
+    /// Issuers of access tokens, by the name that begins their principals.
+    #[schemars(with = "BTreeMap<String, RawIssuer>")]
+    pub(crate) issuers: BTreeMap<Spanned<String>, RawIssuer>,
+}
+
+/// An OAuth authorization server whose access tokens are accepted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Issuer")]
+pub(crate) struct RawIssuer {
+    /// Its issuer identifier, exactly as in its metadata and tokens.
+    #[schemars(with = "String")]
+    pub(crate) issuer: Spanned<String>,
+    /// The only accepted audience. Default: the URL of the preset, or of the host.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub(crate) audience: Option<Spanned<String>>,
+    /// Claim with the user, or a JSON pointer to one: "sub" by default.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub(crate) user_claim: Option<Spanned<String>>,
+    /// Claim with the groups, or a JSON pointer to one: "groups" by default.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub(crate) groups_claim: Option<Spanned<String>>,
+    /// Accepted signature algorithms: "RS256", "PS256", "ES256" and "EdDSA" by default.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>")]
+    pub(crate) algorithms: Vec<Spanned<String>>,
+    /// Strongest effect for each scope: "read-only", "mutating" or "external-exec". With this, a token needs one of the
+    /// scopes.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub(crate) scopes: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// Endpoint that checks opaque tokens.
+    #[serde(default)]
+    pub(crate) introspection: Option<RawIntrospection>,
+}
+
+/// Token introspection (RFC 7662).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Introspection")]
+pub(crate) struct RawIntrospection {
+    /// Address of the introspection endpoint.
+    #[schemars(with = "String")]
+    pub(crate) url: Spanned<String>,
+    /// The client that you registered for this host.
+    pub(crate) client_id: String,
+    /// The secret of that client: "${NAME}".
+    #[schemars(with = "String")]
+    pub(crate) client_secret: Spanned<String>,
+}
+
+pub(super) fn validate(text: &ConfigText, raw: &RawAuth, env: &Env) -> Result<AuthSettings, ConfigError> {
+    let base_url = raw.url.as_ref().map(|url| text.at(url, base_url(url.get_ref()))).transpose()?;
+    if let (None, Some(name)) = (&base_url, raw.issuers.keys().next()) {
+        let why =
+            "issuers need url under [auth]: the address of this host, which access tokens are issued for";
+        return Err(text.error_at(name.span(), why));
+    }
+    let mut issuers: Vec<IssuerSettings> = Vec::new();
+    for (name, given) in &raw.issuers {
+        let checked = issuer(text, name, given, env)?;
+        if let Some(same) = issuers.iter().find(|one| one.issuer == checked.issuer) {
+            let why = format!("issuers '{}' and '{}' have the same address", same.name, checked.name);
+            return Err(text.error_at(given.issuer.span(), why));
+        }
+        if let (Some(second), Some(first)) =
+            (&given.introspection, issuers.iter().find(|one| one.introspection.is_some()))
+        {
+            let why = format!(
+                "issuer '{}' has introspection already; only one can have it, because opaque tokens do not name their issuer",
+                first.name
+            );
+            return Err(text.error_at(second.url.span(), why));
+        }
+        issuers.push(checked);
+    }
+    Ok(AuthSettings { token: raw.token, base_url, issuers })
+}
+
+fn issuer(
+    text: &ConfigText,
+    name: &Spanned<String>,
+    raw: &RawIssuer,
+    env: &Env,
+) -> Result<IssuerSettings, ConfigError> {
+    text.at(name, check_name(name.get_ref()))?;
+    text.at(&raw.issuer, secure_url(raw.issuer.get_ref()).map(drop))?;
+    let claim = |given: &Option<Spanned<String>>, default: &str| match given {
+        None => Ok(default.to_owned()),
+        Some(claim) if claim.get_ref().trim_start_matches('/').is_empty() => {
+            Err(text.error_at(claim.span(), "the name of the claim is empty"))
+        }
+        Some(claim) => Ok(claim.get_ref().clone()),
+    };
+    let mut algorithms = Vec::new();
+    for given in &raw.algorithms {
+        let parsed = SigningAlgorithm::parse(given.get_ref()).ok_or_else(|| {
+            let known = SigningAlgorithm::NAMES.join(", ");
+            format!("unknown algorithm '{}'; the asymmetric ones are {known}", quoted(given.get_ref(), 32))
+        });
+        algorithms.push(text.at(given, parsed)?);
+    }
+    if algorithms.is_empty() {
+        algorithms = SigningAlgorithm::DEFAULTS.to_vec();
+    }
+    let mut scopes = BTreeMap::new();
+    for (scope, effect) in &raw.scopes {
+        let letter = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+        if scope.get_ref().is_empty() || !scope.get_ref().chars().all(letter) {
+            let why = format!("'{}' is not a scope; a scope is one word", quoted(scope.get_ref(), 64));
+            return Err(text.error_at(scope.span(), why));
+        }
+        let known = Effect::ALL.into_iter().find(|known| known.as_str() == effect.get_ref());
+        let known = known.ok_or_else(|| {
+            let shown = quoted(effect.get_ref(), 32);
+            format!("unknown effect '{shown}'; effects are read-only, mutating and external-exec")
+        });
+        scopes.insert(scope.get_ref().clone(), text.at(effect, known)?);
+    }
+    Ok(IssuerSettings {
+        name: name.get_ref().clone(),
+        issuer: raw.issuer.get_ref().clone(),
+        audience: raw.audience.as_ref().map(|audience| audience.get_ref().clone()),
+        user_claim: claim(&raw.user_claim, "sub")?,
+        groups_claim: claim(&raw.groups_claim, "groups")?,
+        algorithms,
+        scopes,
+        introspection: raw.introspection.as_ref().map(|given| introspection(text, given, env)).transpose()?,
+    })
+}
+
+fn introspection(
+    text: &ConfigText,
+    raw: &RawIntrospection,
+    env: &Env,
+) -> Result<IntrospectionSettings, ConfigError> {
+    let url = text.at(&raw.url, secure_url(raw.url.get_ref()))?;
+    let template = text.at(&raw.client_secret, SecretTemplate::parse_text(raw.client_secret.get_ref()))?;
+    if template.variables().next().is_none() {
+        let why = "a secret belongs in the environment; write client_secret = \"${NAME}\"";
+        return Err(text.error_at(raw.client_secret.span(), why));
+    }
+    let client_secret = match template.expand(|name| env.secret(name)) {
+        // Secrets read from files end in a line break.
+        Ok(secret) => Ok(gatehouse_core::http::Secret::new(secret.trim())),
+        Err(variable) => Err(variable.to_owned()),
+    };
+    Ok(IntrospectionSettings { url, client_id: raw.client_id.clone(), client_secret })
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if RESERVED_NAMES.contains(&name) {
+        return Err(format!("an issuer cannot be named '{name}', because other principals have that name"));
+    }
+    if (1..=MAX_ISSUER_NAME).contains(&name.len()) && name.bytes().all(letter) {
+        return Ok(());
+    }
+    let shown = quoted(name, 64);
+    Err(format!(
+        "'{shown}' cannot be the name of an issuer: it has 1 to {MAX_ISSUER_NAME} characters a-z, 0-9 and -"
+    ))
+}
+
+/// Parses an address that is https, or http on this machine.
+fn secure_url(given: &str) -> Result<Url, String> {
+    let shown = quoted(given, 100);
+    let url = Url::parse(given)
+        .map_err(|_| format!("'{shown}' is not an address such as https://auth.example.com"))?;
+    let is_loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback) {
+        return Err(format!("'{shown}' must begin with https://; http:// works only on this machine"));
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return Err(format!("'{shown}' must not have a user name, password or fragment"));
+    }
+    Ok(url)
+}
+
+/// Returns the address without the final slash.
+fn base_url(given: &str) -> Result<String, String> {
+    let url = secure_url(given)?;
+    if url.path() != "/" || url.query().is_some() {
+        let shown = quoted(given, 100);
+        return Err(format!("'{shown}' must not have a path: clients add /mcp and /mcp/p/PRESET"));
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+#[cfg(test)]
+mod tests;

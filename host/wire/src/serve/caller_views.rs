@@ -1,0 +1,167 @@
+//! What each caller sees of a preset. Callers with the same access share a view.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use ::http::StatusCode;
+use gatehouse_core::{
+    Caller, Catalog,
+    access::{AccessRules, CallerAccess},
+    lock, names,
+};
+
+use super::{ServedPreset, ServedPresets, lists::ListKind};
+
+/// Writes the instructions of a preset for a catalog, which names only what the caller may use.
+pub type InstructionsWriter = Arc<dyn Fn(&Catalog) -> Option<String> + Send + Sync>;
+
+/// Maximum views of one preset, and maximum tools in all of them. Above it, they are built again.
+const MAX_VIEWS: usize = 256;
+const MAX_VIEWED_TOOLS: usize = 1_000_000;
+
+/// A preset as some callers see it.
+pub(super) struct CallerView {
+    pub(super) catalog: Arc<Catalog>,
+    instructions: OnceLock<Option<String>>,
+    /// Digests of the lists, in the order of [`ListKind::ALL`].
+    lists: OnceLock<[u64; 3]>,
+}
+
+impl CallerView {
+    fn new(catalog: Catalog) -> Arc<Self> {
+        Arc::new(Self { catalog: Arc::new(catalog), instructions: OnceLock::new(), lists: OnceLock::new() })
+    }
+
+    /// Returns the lists that differ in `now`.
+    pub(super) fn changed_lists(&self, now: &Self) -> Vec<ListKind> {
+        let (before, now) = (self.digests(), now.digests());
+        ListKind::ALL.into_iter().filter(|list| before[*list as usize] != now[*list as usize]).collect()
+    }
+
+    fn digests(&self) -> &[u64; 3] {
+        self.lists.get_or_init(|| {
+            ListKind::ALL.map(|list| {
+                let mut digest = DefaultHasher::new();
+                list.bytes(&self.catalog).hash(&mut digest);
+                digest.finish()
+            })
+        })
+    }
+}
+
+type SharedView = Arc<OnceLock<Arc<CallerView>>>;
+
+/// A composed preset with its access rules, and the views of it.
+pub(super) struct PresetState {
+    pub(super) full: Arc<CallerView>,
+    pub(super) rules: Arc<AccessRules>,
+    pub(super) writer: Option<InstructionsWriter>,
+    /// Views by the [number](CallerAccess::number) of the access.
+    restricted: Mutex<HashMap<u64, SharedView>>,
+}
+
+impl PresetState {
+    pub(super) fn new(
+        catalog: Catalog,
+        writer: Option<InstructionsWriter>,
+        rules: Arc<AccessRules>,
+    ) -> Arc<Self> {
+        Arc::new(Self { full: CallerView::new(catalog), rules, writer, restricted: Mutex::default() })
+    }
+
+    pub(super) fn view(&self, caller: &Arc<Caller>) -> Arc<CallerView> {
+        let access = self.rules.access_of(caller);
+        if access.is_full() && access.opens_preset(&self.full.catalog.preset) {
+            return Arc::clone(&self.full);
+        }
+        let shared = self.shared_view(&access);
+        Arc::clone(shared.get_or_init(|| CallerView::new(self.full.catalog.restricted(&access))))
+    }
+
+    fn shared_view(&self, access: &CallerAccess) -> SharedView {
+        let mut views = lock(&self.restricted);
+        if let Some(known) = views.get(&access.number()) {
+            return Arc::clone(known);
+        }
+        let tools = views.values().filter_map(|view| view.get());
+        let tools: usize = tools.map(|view| view.catalog.entries().len()).sum();
+        if views.len() >= MAX_VIEWS || tools >= MAX_VIEWED_TOOLS {
+            views.clear();
+        }
+        let view = SharedView::default();
+        views.insert(access.number(), Arc::clone(&view));
+        view
+    }
+
+    pub(super) fn instructions(&self, view: &CallerView) -> Option<String> {
+        let writer = self.writer.as_ref()?;
+        view.instructions.get_or_init(|| writer(&view.catalog)).clone()
+    }
+}
+
+/// Reason that a caller cannot use a preset, in words for the caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PresetRefusal {
+    /// The default preset is not open to the caller.
+    #[error("{0}")]
+    Closed(String),
+    /// There is no such preset, or the caller may not know it.
+    #[error("{0}")]
+    Unknown(String),
+    /// It cannot be served.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl PresetRefusal {
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
+            Self::Closed(_) => StatusCode::FORBIDDEN,
+            Self::Unknown(_) => StatusCode::NOT_FOUND,
+            Self::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl ServedPresets {
+    /// Returns a preset for a caller; `None` is the default preset.
+    pub(super) fn find(
+        &self,
+        preset: Option<&str>,
+        caller: &Arc<Caller>,
+    ) -> Result<Arc<ServedPreset>, PresetRefusal> {
+        let access = self.access_rules().access_of(caller);
+        let presets = self.presets();
+        let known = || presets.keys().map(String::as_str).filter(|preset| access.opens_preset(preset));
+        let Some(preset) = preset else {
+            if access.opens_preset(&self.default.full_catalog().preset) {
+                return Ok(Arc::clone(&self.default));
+            }
+            let open: Vec<String> = known().map(|preset| format!("/mcp/p/{preset}")).collect();
+            return Err(PresetRefusal::Closed(match open.is_empty() {
+                true => {
+                    "your credential opens no preset of this host. Ask its operator for access.".to_owned()
+                }
+                false => format!(
+                    "your credential does not open the default preset. Connect to: {}.",
+                    open.join(", ")
+                ),
+            }));
+        };
+        match presets.get(preset).filter(|_| access.opens_preset(preset)) {
+            Some(Ok(served)) => Ok(Arc::clone(served)),
+            Some(Err(why)) => Err(PresetRefusal::Broken(format!("cannot serve preset '{preset}': {why}"))),
+            None => {
+                let near = names::did_you_mean(preset, known());
+                let (shown, known) = (names::quoted(preset, 64), known().collect::<Vec<_>>().join(", "));
+                Err(PresetRefusal::Unknown(format!("unknown preset '{shown}'.{near} There are: {known}.")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
