@@ -13,7 +13,11 @@ use gatehouse_core::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    AuthSettings, api_key::PREFIX, issuers::IssuerList, key_table::KeyTable, token_cache::TokenCache,
+    AuthSettings,
+    api_key::PREFIX,
+    issuers::{CLOCK_SKEW_MS, IssuerList, VerifiedToken},
+    key_table::KeyTable,
+    token_cache::TokenCache,
 };
 
 /// Maximum bytes of a token.
@@ -52,7 +56,12 @@ impl HostAuthenticator {
         resource: ProtectedResource<'_>,
     ) -> Result<Arc<Caller>, AuthRefusal> {
         let digest = Sha256::digest(token).into();
-        let verified = match self.cache.fresh(&digest) {
+        // The cache counts time that stops while the machine sleeps, so also look at the clock.
+        let now = self.clock.now_ms();
+        let is_current = |verified: &Arc<VerifiedToken>| {
+            verified.expires_at.is_none_or(|end| end.saturating_add(CLOCK_SKEW_MS) > now)
+        };
+        let verified = match self.cache.fresh(&digest).filter(is_current) {
             Some(verified) => verified,
             None => {
                 let checked = self.issuers.verify(token, &digest, self.cache.knows(&digest)).await;

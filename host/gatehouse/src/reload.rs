@@ -198,6 +198,12 @@ impl Reloader {
         let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
         match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
+            // Clients are authenticated as at the start, so the rules must not change between both ways.
+            Ok(config) if config.auth.is_some() != self.current.config.auth.is_some() => {
+                (self.text, self.pending_config) = (None, None);
+                self.report
+                    .configuration_refused("[auth] was added or removed; restart the host to apply it");
+            }
             Ok(config) => self.pending_config = Some(Arc::new(config)),
             Err(error) => {
                 // Read again next time: a file that it names may appear or be corrected.

@@ -156,6 +156,13 @@ impl TokenClaims {
         if self.text("token_type").is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) && !self.is_jwt {
             return Err(invalid("the token is not a bearer token"));
         }
+        let is_other_use =
+            self.text("token_use").is_some_and(|r#use| !matches!(r#use, "access" | "access_token"));
+        let is_other_kind =
+            self.text("typ").is_some_and(|kind| matches!(kind, "ID" | "Refresh" | "Offline" | "Logout"));
+        if is_other_use || is_other_kind {
+            return Err(invalid("the token is not an access token"));
+        }
         let has = |name: &&str| self.claims.contains_key(*name);
         let names_client = |name: &&str| *name != "azp" && has(name);
         let has_access = ["scope", "scp"].iter().any(has) || CLIENT_CLAIMS.iter().any(names_client);
@@ -180,6 +187,12 @@ impl TokenClaims {
 
     /// Returns the groups. A malformed list refuses the token, because a rule may deny something to a group.
     fn groups(&self, claim: &str) -> Result<Vec<Arc<str>>, AuthRefusal> {
+        // Entra names the groups of a user with very many only in a reference.
+        let elsewhere = self.claims.get("_claim_names").is_some_and(|names| names.get(claim).is_some())
+            || self.claims.get("hasgroups").is_some_and(|has| has == true || has == "true");
+        if elsewhere {
+            return Err(invalid("the token has too many groups to name them; name fewer at the issuer"));
+        }
         let groups = strings(self.find(claim), MAX_GROUPS);
         let groups = groups.filter(|groups| groups.iter().all(|group| is_name(group)));
         let groups = groups.ok_or_else(|| {

@@ -3,9 +3,10 @@
 //! A call that may change something gets its reply only once its entry is on disk. If the audit cannot be written, such
 //! calls do not run. Refused calls are always recorded, other read-only calls if the configuration asks for it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use tokio::time::timeout;
 
 use super::{CallEnding, Next, Stage};
 use crate::{
@@ -18,6 +19,9 @@ use crate::{
 };
 
 const BYTES_PER_TOKEN: u64 = 4;
+
+/// Maximum wait for an audit that failed before.
+const MAX_CHECK_TIME: Duration = Duration::from_secs(10);
 
 /// Maximum characters of stored names from a request.
 const MAX_NAME_CHARS: usize = 128;
@@ -41,7 +45,10 @@ impl Stage for AuditStage {
         let effect = context.entry().map_or(Effect::ReadOnly, |entry| entry.spec.effect);
         let changes = effect > Effect::ReadOnly;
         if changes {
-            self.log.check().await.map_err(|fault| not_run(&context, &fault))?;
+            let checked = timeout(MAX_CHECK_TIME, self.log.check())
+                .await
+                .unwrap_or_else(|_| Err(Fault::unavailable("the audit does not answer")));
+            checked.map_err(|fault| not_run(&context, &fault))?;
         }
         let mut pending = PendingEntry {
             log: &*self.log,

@@ -121,7 +121,7 @@ impl QuotaMeter {
             }
             for rule in &quotas.rules {
                 let count = count_of(&mut counts, &rule.name);
-                count.calls.usage.used += 1;
+                count.calls.usage.used += u64::from(rule.calls.is_some());
                 count.running += u32::from(is_outer);
                 count.is_changed |= rule.calls.is_some();
             }

@@ -101,6 +101,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             // With `[auth]`, the token of the host is one more credential only if the file names it.
             let uses_token = composition.config.auth.as_ref().is_none_or(|auth| auth.token);
             let token = env.get("GATEHOUSE_TOKEN").filter(|_| uses_token);
+            if !uses_token && env.is_set("GATEHOUSE_TOKEN") {
+                tracing::warn!("GATEHOUSE_TOKEN is ignored: to accept it, write token = true under [auth]");
+            }
+            let variable = match token {
+                Some(_) => Some("GATEHOUSE_TOKEN"),
+                None => composition.config.auth.as_ref().map(|_| "KEY"),
+            };
             let token = token.map(|token| BearerToken::new(token.to_owned())).transpose();
             let seal = compose::seal_keys(env, &composition.config.state).map_err(CommandError::usage)?;
             let token = token.map_err(CommandError::usage)?;
@@ -116,7 +123,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             tokio::select! {
                 biased;
                 opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
-                    let greeted = opened?.over_http(at, &chosen.preset, env.is_set("GATEHOUSE_TOKEN"));
+                    let greeted = opened?.over_http(at, &chosen.preset, variable);
                     tokio::join!(greeted, served);
                 }
                 () = served.as_mut() => {}

@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::{ConfigError, Env, error::ConfigText};
 
 /// Names that other kinds of principals have.
-const RESERVED_NAMES: [&str; 3] = ["key", "token", "local"];
+const RESERVED_NAMES: [&str; 4] = ["group", "key", "local", "token"];
 
 const MAX_ISSUER_NAME: usize = 32;
 

@@ -54,6 +54,7 @@ impl ReloadReporter {
         let waits = [
             ("host.state", before.state_in_file != now.state_in_file),
             ("http", before.http != now.http),
+            ("auth", before.auth != now.auth),
             ("models", before.models != now.models),
             ("knowledge", before.knowledge != now.knowledge),
             ("documents", before.documents != now.documents),

@@ -153,6 +153,10 @@ impl ServedPresets {
         };
         match presets.get(preset).filter(|_| access.opens_preset(preset)) {
             Some(Ok(served)) => Ok(Arc::clone(served)),
+            // The reason may name tools and files that this caller must not know.
+            Some(Err(_)) if !access.is_full() => {
+                Err(PresetRefusal::Broken(format!("cannot serve preset '{preset}' now")))
+            }
             Some(Err(why)) => Err(PresetRefusal::Broken(format!("cannot serve preset '{preset}': {why}"))),
             None => {
                 let near = names::did_you_mean(preset, known());

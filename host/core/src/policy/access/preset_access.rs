@@ -180,6 +180,11 @@ impl PresetAccess {
     /// to its tools.
     pub(crate) fn may_allow_tools_of(&self, server: &str, shown: &[&str]) -> bool {
         let Some(rules) = &self.rules else { return true };
+        // Patterns that match a tool without a name match every tool of the server.
+        let every = [format!("server:{server}."), format!("{server}."), format!("{server}__")];
+        if rules.iter().any(|rule| rule.denied_by(&every).is_some()) {
+            return false;
+        }
         rules.iter().flat_map(|rule| rule.tool_patterns()).any(|pattern| may_match_tools_of(pattern, server))
             || shown.iter().any(|name| rules.iter().any(|rule| rule.names_tool(&[(*name).to_owned()])))
     }

@@ -92,6 +92,8 @@ pub(super) struct RuleCallers {
     patterns: PatternList,
     /// The rule of each pattern.
     rules: Vec<usize>,
+    /// Whether each pattern is about groups. Others never match a group, as in quotas.
+    are_groups: Vec<bool>,
 }
 
 impl RuleCallers {
@@ -101,14 +103,22 @@ impl RuleCallers {
             compile_list(number, "who", rule.who.clone())?;
             all.extend(rule.who.iter().map(|pattern| (number, pattern.clone())));
         }
+        let are_groups = all.iter().map(|(_, pattern)| pattern.starts_with(GROUP)).collect();
         let (rules, patterns): (Vec<usize>, Vec<String>) = all.into_iter().unzip();
-        Ok(Self { patterns: compile_list(0, "who", patterns)?, rules })
+        Ok(Self { patterns: compile_list(0, "who", patterns)?, rules, are_groups })
     }
 
     /// Returns the numbers of the rules that are about a caller.
     pub(super) fn rules_of(&self, caller: &Caller) -> BTreeSet<usize> {
         let names = caller_names(caller);
-        names.iter().flat_map(|name| self.patterns.matches(name)).map(|pattern| self.rules[pattern]).collect()
+        let matches = names.iter().flat_map(|name| {
+            let of_group = name.starts_with(GROUP);
+            self.patterns
+                .matches(name)
+                .into_iter()
+                .filter(move |pattern| self.are_groups[*pattern] == of_group)
+        });
+        matches.map(|pattern| self.rules[pattern]).collect()
     }
 }
 

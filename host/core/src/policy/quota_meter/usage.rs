@@ -38,7 +38,8 @@ impl WindowCount {
     /// Begins the window of `now` if the current one is over. Keeps the count if the clock was set back.
     pub(super) fn roll(&mut self, period: QuotaPeriod, now: u64) {
         let start = period.window_start(now);
-        if start > self.usage.start {
+        // A window far in the future comes from a clock that was wrong.
+        if start > self.usage.start || self.usage.start > now.saturating_add(period.millis()) {
             *self = Self { usage: WindowUsage { start, used: 0 }, is_noted: false };
         }
     }

@@ -21,8 +21,9 @@ impl Greeting {
         Self(views.presets.iter().map(|(name, view)| (name.clone(), view.as_ref().ok().map(tools))).collect())
     }
 
-    /// Prints the addresses over HTTP. The table, which takes longer, comes after the first line.
-    pub(super) async fn over_http(self, address: SocketAddr, preset: &str, token: bool) {
+    /// Prints the addresses over HTTP. The table, which takes longer, comes after the first line. `variable` holds the
+    /// client's credential in the printed command.
+    pub(super) async fn over_http(self, address: SocketAddr, preset: &str, variable: Option<&str>) {
         out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
         if !out::is_interactive() {
             let names: Vec<String> = self.0.into_iter().map(|(name, _)| name).collect();
@@ -32,7 +33,8 @@ impl Greeting {
         let _counted = tokio::task::spawn_blocking(move || out::columns(&self.rows(address)))
             .await
             .map(|lines| lines.iter().for_each(|line| out::note(format!("  {line}"))));
-        let header = if token { " --header \"Authorization: Bearer $GATEHOUSE_TOKEN\"" } else { "" };
+        let header = variable.map(|name| format!(" --header \"Authorization: Bearer ${name}\""));
+        let header = header.unwrap_or_default();
         out::note(format!(
             "\nTo connect Claude Code:\n  claude mcp add --transport http gatehouse http://{address}/mcp/p/{preset}{header}\n\
              Another client (cursor, vscode, codex, gemini):\n  gatehouse mcp-config {preset} --http http://{address} --client cursor\n\

@@ -59,6 +59,8 @@ struct AuditInner {
     queue: Mutex<AuditQueue>,
     /// False before the first write, and after one that failed.
     is_working: AtomicBool,
+    /// True from the first write that failed until one works, so that the log reports it once.
+    is_failing: AtomicBool,
     /// Locked by the task that writes. Contains the day on which old entries were last deleted.
     writing: tokio::sync::Mutex<Option<i64>>,
 }
@@ -86,6 +88,7 @@ impl SqliteAudit {
             keep_ms: i64::from(keep_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
             is_working: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
             writing: tokio::sync::Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
@@ -208,7 +211,8 @@ impl AuditInner {
         });
         let written = written.await;
         if let Err(fault) = &written {
-            if self.is_working.swap(false, Ordering::AcqRel) {
+            self.is_working.store(false, Ordering::Release);
+            if !self.is_failing.swap(true, Ordering::AcqRel) {
                 tracing::error!(
                     "cannot write the audit; calls that change something are refused: {}",
                     fault.message
@@ -221,6 +225,7 @@ impl AuditInner {
             queue.waiting.splice(..0, again);
         } else {
             self.is_working.store(true, Ordering::Release);
+            self.is_failing.store(false, Ordering::Release);
         }
         for done in waiters.into_iter().flatten() {
             let _ = done.send(written.clone());

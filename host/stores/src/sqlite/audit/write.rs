@@ -155,12 +155,22 @@ pub(super) fn erase(db: &Connection, name: &str, now: i64, details: &str) -> Res
     Ok(known)
 }
 
+/// Keeps the larger count of a window, because other hosts on this data directory store theirs, too.
+const SAVE_USAGE: &str = "INSERT INTO quota_usage VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+    ON CONFLICT (principal, quota) DO UPDATE SET \
+    calls = iif(excluded.calls_start = calls_start, max(calls, excluded.calls), \
+        iif(excluded.calls_start > calls_start, excluded.calls, calls)), \
+    tokens = iif(excluded.tokens_start = tokens_start, max(tokens, excluded.tokens), \
+        iif(excluded.tokens_start > tokens_start, excluded.tokens, tokens)), \
+    calls_start = max(calls_start, excluded.calls_start), \
+    tokens_start = max(tokens_start, excluded.tokens_start)";
+
 pub(super) fn save_usage(db: &Connection, usage: &[StoredUsage], since: i64) -> Result<()> {
     for one in usage {
         let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let ((calls_start, calls), (tokens_start, tokens)) = (parts(one.calls), parts(one.tokens));
         db.run(
-            "INSERT OR REPLACE INTO quota_usage VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            SAVE_USAGE,
             params![
                 stored_name(&one.principal),
                 &*one.quota,

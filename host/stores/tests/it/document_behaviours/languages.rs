@@ -42,8 +42,8 @@ pub(crate) async fn documents_in_other_languages_are_found_by_other_words<F: Doc
     add(&library, files.collect()).await;
     let mut found: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for question in &set.queries {
-        let hits = paths(&find(&library, &question.q, SearchMode::Text).await);
-        let hit = hits.iter().take(5).any(|path| *path == format!("{}.md", question.title));
+        let results = find(&library, &question.q, SearchMode::Text).await;
+        let hit = paths(&results).iter().take(5).any(|path| *path == format!("{}.md", question.title));
         let (hits, all) = found.entry(&question.language).or_default();
         (*hits, *all) = (*hits + u32::from(hit), *all + 1);
     }

@@ -97,8 +97,11 @@ impl Handler {
         if since_2026 && (profile.can_answer() || state.is_some()) {
             let digest = paused_calls::digest(&arguments).await?;
             let preset = Arc::clone(&call.catalog.preset);
-            let key =
-                ResumeKey { principal: caller.principal.clone(), preset, method, name: name.clone(), digest };
+            let access = self.presets.access_rules().access_of(&caller);
+            // Callers without limits keep their paused calls when the configuration changes.
+            let access = if access.is_full() { 0 } else { access.number() };
+            let principal = caller.principal.clone();
+            let key = ResumeKey { principal, access, preset, method, name: name.clone(), digest };
             if let Some(state) = state {
                 return self.presets.paused_calls.resume(&state, &key, answers, context).await;
             }

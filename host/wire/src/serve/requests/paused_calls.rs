@@ -28,6 +28,8 @@ use crate::{MIN_LARGE_MESSAGE, serve::elicitation::PendingInput};
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ResumeKey {
     pub(crate) principal: Principal,
+    /// Number of what the caller may use. A paused call does not survive a change of it.
+    pub(crate) access: u64,
     pub(crate) preset: Arc<str>,
     pub(crate) method: &'static str,
     /// Name of the tool or prompt, or URI of the resource.
