@@ -88,7 +88,7 @@ fn every_mistake_has_its_place() {
         ),
         (
             "introspection = { url = \"https://x.example\", client_id = \"a\", client_secret = \"abc\" }",
-            ":5:80: a secret belongs in the environment; write client_secret = \"${NAME}\"",
+            ":5:79: a secret belongs in the environment; write client_secret = \"${NAME}\"",
         ),
     ] {
         assert!(error(block).contains(why), "{}", &*error(block));
