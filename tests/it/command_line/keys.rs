@@ -82,7 +82,7 @@ fn mistakes_say_what_to_do() {
         (2, &["create", "a", "--expires", "soon"], "90d, 12h or 30min"),
         (2, &["create", "a", "--expires", "0d"], "cannot expire immediately"),
         (1, &["create", "ci"], "key 'ci' exists already. Run `gatehouse keys rotate ci`"),
-        (1, &["rotate", "cj"], "unknown key 'cj'. Did you mean 'ci'?"),
+        (1, &["rotate", "cj"], "unknown key 'cj'. Run `gatehouse keys list`."),
         (1, &["revoke", "x"], "unknown key 'x'. Run `gatehouse keys list`."),
         (2, &["rotate", "ci", "--grace", "1y"], "90d, 12h or 30min"),
     ];
