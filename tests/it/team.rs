@@ -17,7 +17,7 @@ gates.echo = {}
 gates.keeper = {}
 
 [gates.keeper]
-kv = true
+grants = ["kv"]
 
 [host]
 default_preset = "open"

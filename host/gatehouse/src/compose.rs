@@ -1,4 +1,6 @@
 //! Composition root: connects the crates, which do not depend on each other.
+//!
+//! Longer than 300 lines because it shows all parts of a host together.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -2,6 +2,8 @@
 //!
 //! Each change is composed separately, with every gate described and every preset built, and swapped in only if all of
 //! that succeeds. A change that fails has no effect, and its reason is logged once.
+//!
+//! Longer than 300 lines because the steps of a reload share the state of the reloader.
 
 mod change;
 mod probation;

@@ -38,7 +38,7 @@ fn strangers_are_logged_and_cannot_flood_the_log() {
     let log = host.log_with("no_such_tool");
     let of = |what: &str| log.lines().filter(|line| line.contains(what)).count();
     // The log allows ten lines in ten seconds; two hundred requests take a few seconds.
-    let tokens = of("missing or invalid token");
+    let tokens = of("missing or invalid credential");
     assert!((1..=100).contains(&tokens), "{tokens} lines:\n{log}");
     assert!(log.contains("127.0.0.1:") && log.contains("/mcp"), "{log}");
     assert_eq!((of("evil.example"), of("page.example"), of("unknown tool")), (1, 1, 1), "{log}");

@@ -27,13 +27,14 @@ const MAX_CHECK_TIME: Duration = Duration::from_secs(10);
 const MAX_NAME_CHARS: usize = 128;
 
 pub struct AuditStage {
-    log: Arc<dyn AuditLog>,
+    /// `None` if calls are not recorded.
+    log: Option<Arc<dyn AuditLog>>,
     /// True to record read-only calls that were not refused.
     reads: bool,
 }
 
 impl AuditStage {
-    pub fn new(log: Arc<dyn AuditLog>, reads: bool) -> Self {
+    pub fn new(log: Option<Arc<dyn AuditLog>>, reads: bool) -> Self {
         Self { log, reads }
     }
 }
@@ -41,17 +42,18 @@ impl AuditStage {
 #[async_trait]
 impl Stage for AuditStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let Some(log) = &self.log else { return next.run(call).await };
         let context = Arc::clone(&call.context);
         let effect = context.entry().map_or(Effect::ReadOnly, |entry| entry.spec.effect);
         let changes = effect > Effect::ReadOnly;
         if changes {
-            let checked = timeout(MAX_CHECK_TIME, self.log.check())
+            let checked = timeout(MAX_CHECK_TIME, log.check())
                 .await
                 .unwrap_or_else(|_| Err(Fault::unavailable("the audit does not answer")));
             checked.map_err(|fault| not_run(&context, &fault))?;
         }
         let mut pending = PendingEntry {
-            log: &*self.log,
+            log: &**log,
             context: &context,
             is_recorded: changes || self.reads,
             arguments: (changes || self.reads)
@@ -66,10 +68,10 @@ impl Stage for AuditStage {
         }
         let entry = pending.take(&outcome);
         if effect == Effect::ReadOnly || is_refused {
-            self.log.record(entry);
+            log.record(entry);
             return outcome;
         }
-        match self.log.commit(entry).await {
+        match log.commit(entry).await {
             Ok(()) => outcome,
             Err(fault) => Err(not_recorded(&context, &fault)),
         }

@@ -7,7 +7,7 @@ use gatehouse_core::{
     pipeline::{
         AdmitStage, ApproveStage, AuditStage, CallLog, CallObserver, CompactStage, ConformStage,
         DeadlineStage, ObserveStage, PermitStage, Pipeline, QuotaStage, RescueStage, RespondStage,
-        SpliceStage, Stage, ValidateStage, WorkflowStage,
+        SpliceStage, ValidateStage, WorkflowStage,
     },
     ports::Clock as _,
 };
@@ -40,13 +40,13 @@ impl Composition {
             Box::new(observer) as Box<dyn CallObserver>
         });
         let observers = std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect();
-        let audit = self.stores.audit_log().map(|log| AuditStage::new(log, self.config.audit.reads));
+        let audit = self.stores.audit_log();
         let marks = Arc::new(FileMarks);
-        let mut stages: Vec<Arc<dyn Stage>> =
-            vec![Arc::new(RespondStage), Arc::new(ObserveStage::new(observers))];
-        stages.extend(audit.map(|audit| Arc::new(audit) as _));
-        stages.extend([
-            Arc::new(AdmitStage) as Arc<dyn Stage>,
+        Pipeline::new(vec![
+            Arc::new(RespondStage),
+            Arc::new(ObserveStage::new(observers)),
+            Arc::new(AuditStage::new(audit, self.config.audit.reads)),
+            Arc::new(AdmitStage),
             Arc::new(QuotaStage::new(Arc::clone(&self.stores.quotas))),
             Arc::new(DeadlineStage),
             Arc::new(SpliceStage::new(Arc::clone(&self.stores.artifacts) as _)),
@@ -57,7 +57,6 @@ impl Composition {
             Arc::new(CompactStage::default()),
             Arc::new(RescueStage),
             Arc::new(ConformStage),
-        ]);
-        Pipeline::new(stages)
+        ])
     }
 }

@@ -72,7 +72,7 @@ impl AuditedTools {
     }
 
     async fn begin(&self, name: &str, arguments: Value) -> Call {
-        let audit = AuditStage::new(Arc::clone(&self.log) as _, self.reads);
+        let audit = AuditStage::new(Some(Arc::clone(&self.log) as _), self.reads);
         let mut context = context(vec![Arc::new(audit), Arc::new(AdmitStage)], &self.source, name).await;
         context.caller = Caller::named("okta:ann");
         let address = Some(IpAddr::from([192, 0, 2, 7]));

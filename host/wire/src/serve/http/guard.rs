@@ -1,4 +1,6 @@
 //! Access checks on headers alone, before the body is read: host names, web origins and the credential.
+//!
+//! Longer than 300 lines because all checks refuse requests in the same way.
 
 use std::{borrow::Cow, net::SocketAddr, sync::Arc};
 

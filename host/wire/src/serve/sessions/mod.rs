@@ -3,6 +3,8 @@
 //! A session holds only streams, and its ID contains all that is needed to restore it. So sessions that were evicted,
 //! or that predate a restart, continue with the client's next request. IDs are sealed for the principal that opened the
 //! session: for everybody else they are unknown.
+//!
+//! Longer than 300 lines because the table of sessions and its use by rmcp share private fields.
 
 mod event_reader;
 pub(crate) mod events;
