@@ -59,6 +59,9 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/benchmarks.md", "cargo xtask bench", "measures, for minutes"),
     ("docs/hardening.md", "gatehouse serve --http", "serves until it is stopped: tests/it/http.rs"),
     ("docs/hardening.md", "GATEHOUSE_TOKEN=", "serves until it is stopped: tests/it/http.rs"),
+    ("docs/team.md", "gatehouse serve", "serves until it is stopped: tests/it/team.rs"),
+    ("docs/team.md", "claude mcp add", "needs the client"),
+    ("docs/team.md", "gatehouse explain", "needs access rules: tests/it/team.rs"),
     ("docs/postgresql.md", "", "needs a server: host/stores/tests/it/engines/postgres"),
     (
         "docs/upgrading.md",
