@@ -59,6 +59,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/benchmarks.md", "cargo xtask bench", "measures, for minutes"),
     ("docs/hardening.md", "gatehouse serve --http", "serves until it is stopped: tests/it/http.rs"),
     ("docs/hardening.md", "GATEHOUSE_TOKEN=", "serves until it is stopped: tests/it/http.rs"),
+    ("docs/operating.md", "gatehouse audit", "needs an audit: tests/it/audit.rs"),
     ("docs/team.md", "gatehouse serve", "serves until it is stopped: tests/it/team.rs"),
     ("docs/team.md", "claude mcp add", "needs the client"),
     ("docs/team.md", "gatehouse explain", "needs access rules: tests/it/team.rs"),
