@@ -34,26 +34,33 @@ fn from_variable(text: &str) -> Result<Vec<KeyBytes>, PlainError> {
 }
 
 fn from_file(path: &Path) -> Result<KeyBytes, PlainError> {
-    let failed = |what: &str, error: io::Error| {
-        PlainError::from(format!("cannot {what} {}, which seals session IDs: {error}", path.display()))
-    };
+    let subject = |what: &str| format!("cannot {what} {}, which seals session IDs", path.display());
+    match fs::read_to_string(path) {
+        Ok(text) => return from_base64(path, &text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(format!("{}: {error}", subject("read")).into()),
+    }
     let key =
         SealKeys::random_key().map_err(|error| PlainError::from(format!("cannot make a key: {error}")))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     let created = gatehouse_files::make_private(folder)
         .and_then(|()| gatehouse_files::write_new_private(path, BASE64.encode(key).as_bytes()));
     match created {
-        Ok(()) => return Ok(key),
-        // It exists, or another host was faster.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        // The host may still serve calls that store nothing, and /readyz reports the directory.
-        Err(error) if !path.exists() => {
-            tracing::warn!("sessions end with this host: {}", failed("create", error));
-            return Ok(key);
+        Ok(()) => Ok(key),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Another host was faster.
+            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", subject("read")))?;
+            from_base64(path, &text)
         }
-        Err(_) => {}
+        // The host may still serve calls that store nothing, and /readyz reports the directory.
+        Err(error) => {
+            tracing::warn!("sessions end with this host: {}: {error}", subject("create"));
+            Ok(key)
+        }
     }
-    let text = fs::read_to_string(path).map_err(|error| failed("read", error))?;
+}
+
+fn from_base64(path: &Path, text: &str) -> Result<KeyBytes, PlainError> {
     let key = BASE64.decode(text.trim()).ok().and_then(|bytes| KeyBytes::try_from(bytes).ok());
     key.ok_or_else(|| {
         PlainError::from(format!("{} is damaged. Delete it; clients then open new sessions.", path.display()))
