@@ -9,7 +9,7 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
+        CustomRequest, CustomResult, DiscoverResult, Extensions, GetPromptRequestParams, GetPromptResponse,
         Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestMethod,
@@ -27,7 +27,7 @@ use crate::serve::{
         subscriptions::{self, ResourceWatch},
     },
     requests::{
-        interactive_request::{InteractiveParams, caller, is_since_2026},
+        interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
     },
@@ -65,9 +65,14 @@ impl Handler {
         &self.caller
     }
 
+    /// Returns the caller of a request: over HTTP the authenticated one, else the one that this handler is for.
+    pub(super) fn caller_of(&self, extensions: &Extensions) -> Arc<Caller> {
+        authenticated_caller(extensions).unwrap_or_else(|| Arc::clone(&self.caller))
+    }
+
     /// Returns a copy of this handler for the caller of this request.
     fn for_request(&self, context: &RequestContext<RoleServer>) -> Self {
-        Self { caller: caller(&context.extensions), ..self.clone() }
+        Self { caller: self.caller_of(&context.extensions), ..self.clone() }
     }
 
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
@@ -127,7 +132,7 @@ impl ServerHandler for Handler {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.served.changes();
         changes.borrow_and_update();
-        let caller = caller(&context.request_context().extensions);
+        let caller = self.caller_of(&context.request_context().extensions);
         let mut seen = self.served.view(&caller);
         let mut watched = FuturesUnordered::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
@@ -215,7 +220,7 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         self.catalog_with_list::<SubscribeRequestMethod>(&caller, ListKind::Resources).await?;
         self.client.watched.subscribe(self, caller, context.peer, request.uri).await
     }
@@ -225,7 +230,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         self.catalog_with_list::<UnsubscribeRequestMethod>(&caller, ListKind::Resources).await?;
         self.client.watched.unsubscribe(&request.uri);
         Ok(())
@@ -237,7 +242,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let tools = reply::tools_with(&catalog, StructuredMode::for_request(&catalog, &context));
         self.record_listed(ListKind::Tools, &catalog);

@@ -8,7 +8,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::interactive_request::{InteractiveParams, caller, is_since_2026};
+use super::interactive_request::{InteractiveParams, is_since_2026};
 use crate::serve::{handler::Handler, lists::ListKind};
 
 impl Handler {
@@ -19,7 +19,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = quoted(&request.method, 64);
-        let catalog = self.served.catalog(&caller(&context.extensions));
+        let catalog = self.served.catalog(&self.caller_of(&context.extensions));
         let legacy = !is_since_2026(context);
         if !ListKind::is_known(&request.method, &catalog, !legacy) {
             return Err(ErrorData::new(

@@ -59,7 +59,7 @@ impl Handler {
         params: InteractiveParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let catalog = self.served.catalog_with(&caller(&context.extensions), &params.name).await;
+        let catalog = self.served.catalog_with(&self.caller_of(&context.extensions), &params.name).await;
         let data = StructuredMode::for_request(&catalog, context);
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
         let work = |request: InteractiveRequest| async move {
@@ -88,7 +88,7 @@ impl Handler {
         W: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
     {
         let InteractiveParams { method, name, arguments, state, answers } = params;
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let since_2026 = is_since_2026(context);
         let messages = if since_2026 { level_of(context) } else { *lock(&self.client.messages) };
         let profile = client_profile(context, messages);
@@ -185,13 +185,9 @@ pub(crate) async fn without_panic<T>(
     })
 }
 
-/// Returns the caller: over HTTP the authenticated one, over stdio the local user.
-pub(crate) fn caller(extensions: &Extensions) -> Arc<Caller> {
-    let admitted = extensions.get::<http::request::Parts>();
-    admitted
-        .and_then(|request| request.extensions.get::<Arc<Caller>>())
-        .cloned()
-        .unwrap_or_else(Caller::local)
+/// Returns the authenticated caller of an HTTP request. `None` over stdio.
+pub(crate) fn authenticated_caller(extensions: &Extensions) -> Option<Arc<Caller>> {
+    extensions.get::<http::request::Parts>()?.extensions.get().cloned()
 }
 
 /// Returns the address of the client. `None` over stdio.

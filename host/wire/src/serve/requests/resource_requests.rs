@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
-    interactive_request::{InteractiveParams, InteractiveRequest, caller, without_panic, wrong_request_kind},
+    interactive_request::{InteractiveParams, InteractiveRequest, without_panic, wrong_request_kind},
     reply::fault_to_error,
     resources_and_prompts::{
         ListPage, prompt_list, prompt_result, resource_result, resource_templates, unknown_resource,
@@ -39,7 +39,7 @@ impl Handler {
         page: Option<PaginatedRequestParams>,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&caller, ListKind::Prompts).await?;
         one_page(page)?;
         self.record_listed(ListKind::Prompts, &catalog);
@@ -54,7 +54,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         const METHOD: &str = "prompts/get";
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let catalog = self.catalog_with_list::<GetPromptRequestMethod>(&caller, ListKind::Prompts).await?;
         let entry = catalog
             .resources_and_prompts
@@ -91,7 +91,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         const METHOD: &str = "resources/list";
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let catalog =
             self.catalog_with_list::<ListResourcesRequestMethod>(&caller, ListKind::Resources).await?;
         let cursor = page.and_then(|page| page.cursor);
@@ -112,7 +112,7 @@ impl Handler {
         page: Option<PaginatedRequestParams>,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let catalog = self
             .catalog_with_list::<ListResourceTemplatesRequestMethod>(&caller, ListKind::Resources)
             .await?;
@@ -128,7 +128,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         const METHOD: &str = "resources/read";
-        let caller = caller(&context.extensions);
+        let caller = self.caller_of(&context.extensions);
         let catalog =
             self.catalog_with_list::<ReadResourceRequestMethod>(&caller, ListKind::Resources).await?;
         let Some(known) = catalog.resources_and_prompts.resource_source(&request.uri).cloned() else {
@@ -198,7 +198,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         const METHOD: &str = "completion/complete";
-        let catalog = self.served.settled_catalog(&caller(&context.extensions)).await;
+        let catalog = self.served.settled_catalog(&self.caller_of(&context.extensions)).await;
         if !may_complete(&catalog) && !self.served.has_promised_all() {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }
@@ -245,7 +245,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Call {
         let mut call = self.request_context(method, catalog, source);
-        call.caller = caller(&context.extensions);
+        call.caller = self.caller_of(&context.extensions);
         call.cancel = context.ct.clone();
         Call::new(call, Value::Null)
     }
