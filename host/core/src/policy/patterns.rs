@@ -47,11 +47,6 @@ impl PatternList {
         names.iter().any(|name| self.set.is_match(name))
     }
 
-    /// Returns the positions of all entries that match.
-    pub(crate) fn matches(&self, name: &str) -> Vec<usize> {
-        self.set.matches(name)
-    }
-
     pub(crate) fn first_match(&self, name: &str) -> Option<&str> {
         self.set.matches(name).first().and_then(|index| self.entries.get(*index)).map(String::as_str)
     }

@@ -1,20 +1,18 @@
 //! One compiled rule.
 
-use std::collections::BTreeSet;
-
 use super::{
     AccessRule, AccessRuleError,
     arguments::{ArgumentLimit, CompiledArgumentLimit},
 };
-use crate::{call::Caller, effect::Effect, patterns::PatternList, preset::PresetError};
-
-/// Prefix of groups in `who`.
-const GROUP: &str = "group:";
+use crate::{
+    call::Caller, caller_patterns::CallerPatterns, effect::Effect, patterns::PatternList, preset::PresetError,
+};
 
 pub(super) struct CompiledAccessRule {
     pub(super) number: usize,
     pub(super) place: String,
     pub(super) effect: Option<Effect>,
+    who: CallerPatterns,
     presets: Option<PatternList>,
     tools: PatternList,
     deny: PatternList,
@@ -30,8 +28,13 @@ impl CompiledAccessRule {
             let tools = list("when", vec![limit.tools.clone()])?;
             CompiledArgumentLimit::new(tools, limit).map_err(bad)
         };
+        let who = CallerPatterns::new(rule.who).map_err(|error| {
+            let why = format!("is not a valid pattern: {}", error.why).into();
+            AccessRuleError { rule: number, list: "who", entry: error.pattern, why }
+        })?;
         Ok(Self {
             number,
+            who,
             place: rule.place,
             effect: rule.effect,
             presets: rule.presets.map(|presets| list("presets", presets)).transpose()?,
@@ -39,6 +42,10 @@ impl CompiledAccessRule {
             deny: list("deny", rule.deny)?,
             when: rule.when.into_iter().map(limit).collect::<Result<_, _>>()?,
         })
+    }
+
+    pub(super) fn concerns(&self, caller: &Caller) -> bool {
+        self.who.matches(caller)
     }
 
     pub(super) fn covers_preset(&self, preset: &str) -> bool {
@@ -84,48 +91,4 @@ fn compile_list(
         };
         AccessRuleError { rule, list, entry, why: format!("is not a valid glob: {why}").into() }
     })
-}
-
-/// The callers of all rules. One search finds the rules of a caller, however many there are.
-#[derive(Default)]
-pub(super) struct RuleCallers {
-    patterns: PatternList,
-    /// The rule of each pattern.
-    rules: Vec<usize>,
-    /// Whether each pattern is about groups. Others never match a group, as in quotas.
-    are_groups: Vec<bool>,
-}
-
-impl RuleCallers {
-    pub(super) fn new(rules: &[AccessRule]) -> Result<Self, AccessRuleError> {
-        let mut all = Vec::new();
-        for (number, rule) in rules.iter().enumerate() {
-            compile_list(number, "who", rule.who.clone())?;
-            all.extend(rule.who.iter().map(|pattern| (number, pattern.clone())));
-        }
-        let are_groups = all.iter().map(|(_, pattern)| pattern.starts_with(GROUP)).collect();
-        let (rules, patterns): (Vec<usize>, Vec<String>) = all.into_iter().unzip();
-        Ok(Self { patterns: compile_list(0, "who", patterns)?, rules, are_groups })
-    }
-
-    /// Returns the numbers of the rules that are about a caller.
-    pub(super) fn rules_of(&self, caller: &Caller) -> BTreeSet<usize> {
-        let names = caller_names(caller);
-        let matches = names.iter().flat_map(|name| {
-            let of_group = name.starts_with(GROUP);
-            self.patterns
-                .matches(name)
-                .into_iter()
-                .filter(move |pattern| self.are_groups[*pattern] == of_group)
-        });
-        matches.map(|pattern| self.rules[pattern]).collect()
-    }
-}
-
-/// Returns the names of a caller that `who` can match: its principal, and its groups with a prefix.
-fn caller_names(caller: &Caller) -> Vec<String> {
-    // A subject of an issuer called 'group' must not be a member of a group.
-    let own = Some(caller.principal.as_str()).filter(|name| !name.starts_with(GROUP));
-    let groups = caller.groups.iter().map(|group| format!("{GROUP}{group}"));
-    own.map(str::to_owned).into_iter().chain(groups).collect()
 }
