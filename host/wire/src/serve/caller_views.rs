@@ -1,4 +1,4 @@
-//! What each caller sees of a preset. Callers with the same access share a view.
+//! Views of a preset: the part that each caller sees. Callers with the same access share one.
 
 use std::{
     collections::HashMap,

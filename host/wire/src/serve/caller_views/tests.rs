@@ -135,11 +135,14 @@ fn a_hidden_preset_is_like_an_unknown_one() {
     let closed = "your credential opens no preset of this host. Ask its operator for access.".to_owned();
     assert_eq!(refusal(None, "none"), Some(PresetRefusal::Closed(closed)));
     assert!(refusal(None, "ops").is_none() && refusal(Some("secret"), "ops").is_none());
-    let broken = "cannot serve preset 'secret2': its gate is missing".to_owned();
-    assert_eq!(refusal(Some("secret2"), "ops"), Some(PresetRefusal::Broken(broken)));
+    let broken = "cannot serve preset 'secret2' now".to_owned();
+    assert_eq!(refusal(Some("secret2"), "ops"), Some(PresetRefusal::Broken(broken)), "no names of hidden tools");
     let all = "unknown preset 'x'. There are: dev, secret, secret2.".to_owned();
     let without = self::host(&Arc::default());
     assert_eq!(without.find(Some("x"), &caller("token", "dev")).err(), Some(PresetRefusal::Unknown(all)));
+    let broken = "cannot serve preset 'secret2': its gate is missing".to_owned();
+    let found = without.find(Some("secret2"), &caller("token", "dev")).err();
+    assert_eq!(found, Some(PresetRefusal::Broken(broken)), "a caller without limits reads why");
 }
 
 #[test]
