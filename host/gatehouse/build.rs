@@ -68,7 +68,7 @@ fn embed(name: &str, folder: &Path) -> io::Result<String> {
         for entry in fs::read_dir(below)? {
             let path = entry?.path();
             if path.is_dir() {
-                // What trying a template leaves behind.
+                // Left behind by trying a template.
                 let made = ["__pycache__", "node_modules", ".venv", "build", "target"];
                 folders.extend(Some(path).filter(|path| !made.iter().any(|name| path.ends_with(name))));
                 continue;

@@ -28,10 +28,7 @@ pub use self::{
     caller_access::CallerAccess,
     preset_access::{AccessDecision, PresetAccess, access_names},
 };
-use self::{
-    caller_access::AccessKey,
-    rule::{CompiledAccessRule, RuleCallers},
-};
+use self::{caller_access::AccessKey, rule::CompiledAccessRule};
 use crate::{
     call::{Caller, Principal},
     effect::Effect,
@@ -86,7 +83,6 @@ pub struct AccessRules {
     /// False without `[auth]`.
     enforced: bool,
     rules: Vec<Arc<CompiledAccessRule>>,
-    rule_callers: RuleCallers,
     callers: Mutex<RecentMap<CallerKey, Arc<CallerAccess>>>,
     /// Accesses by what they allow, so that equal callers share one.
     shared: Mutex<RecentMap<AccessKey, Arc<CallerAccess>>>,
@@ -94,7 +90,7 @@ pub struct AccessRules {
     matched: AtomicU64,
 }
 
-/// What decides about the access of a caller: everything but its credential and its expiry.
+/// The parts of a caller that decide about its access: everything but its credential and its expiry.
 struct CallerKey(Arc<Caller>);
 
 impl Hash for CallerKey {
@@ -119,7 +115,7 @@ impl Eq for CallerKey {}
 
 impl Default for AccessRules {
     fn default() -> Self {
-        Self::new(false, Vec::new(), RuleCallers::default())
+        Self::new(false, Vec::new())
     }
 }
 
@@ -136,17 +132,15 @@ impl fmt::Debug for AccessRules {
 impl AccessRules {
     /// Compiles the rules of a host with `[auth]`.
     pub fn compile(rules: Vec<AccessRule>) -> Result<Self, AccessRuleError> {
-        let rule_callers = RuleCallers::new(&rules)?;
         let rules = rules.into_iter().enumerate();
         let rules = rules.map(|(number, rule)| CompiledAccessRule::new(number, rule).map(Arc::new));
-        Ok(Self::new(true, rules.collect::<Result<_, _>>()?, rule_callers))
+        Ok(Self::new(true, rules.collect::<Result<_, _>>()?))
     }
 
-    fn new(enforced: bool, rules: Vec<Arc<CompiledAccessRule>>, rule_callers: RuleCallers) -> Self {
+    fn new(enforced: bool, rules: Vec<Arc<CompiledAccessRule>>) -> Self {
         Self {
             enforced,
             rules,
-            rule_callers,
             callers: Mutex::new(RecentMap::new(MAX_REMEMBERED_CALLERS)),
             shared: Mutex::new(RecentMap::new(MAX_REMEMBERED_CALLERS)),
             matched: AtomicU64::new(0),
@@ -174,9 +168,8 @@ impl AccessRules {
         // The local user started the host, and can change its rules.
         let limited = self.enforced && caller.principal != Principal::Local;
         let access = if limited {
-            let own =
-                || self.rule_callers.rules_of(caller).into_iter().map(|rule| Arc::clone(&self.rules[rule]));
-            let rules = (!self.rules.is_empty()).then(|| own().collect());
+            let own = self.rules.iter().filter(|rule| rule.concerns(caller)).map(Arc::clone);
+            let rules = (!self.rules.is_empty()).then(|| own.collect());
             CallerAccess::new(rules, caller.effect, caller.presets.as_deref())
         } else {
             CallerAccess::new(None, None, None)

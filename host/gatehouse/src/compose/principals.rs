@@ -24,7 +24,7 @@ pub(crate) struct PrincipalData {
     pub(crate) artifact_bytes: u64,
     pub(crate) kv_bytes: u64,
     pub(crate) quotas: Vec<QuotaUse>,
-    /// What the audit knows. `None` if it has no entries.
+    /// Entries in the audit. `None` if it has none.
     pub(crate) audit: Option<KnownPrincipal>,
 }
 

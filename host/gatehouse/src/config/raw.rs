@@ -35,7 +35,7 @@ pub(crate) struct RawConfig {
     pub(crate) http: HttpServer,
     /// Callers over HTTP.
     pub(crate) auth: Option<RawAuth>,
-    /// Which callers may use which tools.
+    /// Rules about callers and their tools.
     #[schemars(with = "Vec<RawAccessRule>")]
     pub(crate) access: Vec<Spanned<RawAccessRule>>,
     /// Language models and embedding models.

@@ -8,7 +8,7 @@ use std::sync::{
 use super::{preset_access::PresetAccess, rule::CompiledAccessRule};
 use crate::effect::Effect;
 
-/// What one caller, or several equal ones, may use.
+/// The access of one caller, or of several equal ones.
 pub struct CallerAccess {
     number: u64,
     /// Rules that match the caller. `None` if the host has no rules, so that each tool is allowed.

@@ -17,7 +17,7 @@ use crate::{
 const PROMPTS: &str = "prompts";
 const RESOURCES: &str = "resources";
 
-/// What a caller may use of one preset.
+/// The part of one preset that a caller may use.
 pub struct PresetAccess {
     /// Rules that match the caller and the preset. `None` if the host has no rules.
     rules: Option<Vec<Arc<CompiledAccessRule>>>,

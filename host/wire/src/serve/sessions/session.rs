@@ -61,7 +61,7 @@ pub(crate) struct SessionState {
     inbox: Option<mpsc::Sender<ClientJsonRpcMessage>>,
     /// Receives the reply to `initialize`.
     initialize_reply: Option<oneshot::Sender<ServerJsonRpcMessage>>,
-    /// What the client said about itself. `None` before `initialize`.
+    /// Description that the client gave of itself. `None` before `initialize`.
     client: Option<InitializeRequestParams>,
     version: ProtocolVersion,
     initialized: bool,
