@@ -11,7 +11,7 @@ use std::{
 
 use gatehouse_core::{Fault, lock, ports::auth::AuthRefusal, single_flight::SingleFlight};
 use jsonwebtoken::{Algorithm, DecodingKey};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{http::IssuerHttp, invalid, key_set::KeySet, metadata};
 use crate::IssuerSettings;
@@ -19,6 +19,9 @@ use crate::IssuerSettings;
 const FRESH_TIME: Duration = Duration::from_secs(600);
 
 const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
+
+/// Maximum time that a token waits for newer keys, if older ones may verify it.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Pause between two fetches.
 const FETCH_INTERVAL: Duration = Duration::from_secs(30);
@@ -64,7 +67,14 @@ impl IssuerKeys {
         let fetch = || async move {
             let _ended = tokio::spawn(async move { source.fetch_if_due().await }).await;
         };
-        self.flights.run((), fetch).await;
+        let stale = self.source.keys(MAX_AGE).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
+        let fetched = self.flights.run((), fetch);
+        if stale.is_empty() {
+            fetched.await;
+        } else if timeout(MAX_WAIT, fetched).await.is_err() {
+            // The issuer hangs. The fetch continues in its task.
+            return Ok(stale);
+        }
         let Some(keys) = self.source.keys(MAX_AGE) else {
             let name = &self.source.settings.name;
             let why = format!("the keys of issuer '{name}' cannot be fetched now; try again later");
