@@ -1,7 +1,7 @@
 //! Client requests other than calls: resources, prompts and completions.
 //!
-//! Like a call, such a request has an id, a principal, a deadline, cancellation and a log line. It skips the pipeline,
-//! because there is no tool to admit and no schema to check.
+//! Like a call, such a request has an id, a principal, a deadline, cancellation and a log line, and counts for quotas. It
+//! skips the pipeline, because there is no tool to admit and no schema to check.
 
 use std::time::Duration;
 
@@ -19,6 +19,15 @@ use crate::{
     resource::ResourcePage,
     resources_and_prompts::{PromptEntry, ResourceSource},
 };
+
+/// How a request uses the quotas of its caller.
+#[derive(Clone, Copy, PartialEq)]
+enum QuotaUse {
+    /// As a call, and for the tokens of its answer.
+    Call,
+    /// Only for the tokens of its answer. It is never refused.
+    Tokens,
+}
 
 /// Models read lists just as they read tool descriptions.
 fn clean_link(link: &mut ResourceLink) {
@@ -42,7 +51,7 @@ impl Call {
             page.resources.iter_mut().for_each(clean_link);
             Ok(page)
         };
-        self.run_request(what, size, work).await
+        self.run_request(what, QuotaUse::Tokens, size, work).await
     }
 
     pub async fn read_resource(
@@ -51,12 +60,13 @@ impl Call {
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
         let size = |read: &Vec<EmbeddedResource>| read.iter().map(EmbeddedResource::bytes).sum();
-        self.run_request(uri, size, from.source.read_resource(self, &from.params, uri)).await
+        self.run_request(uri, QuotaUse::Call, size, from.source.read_resource(self, &from.params, uri)).await
     }
 
     /// Returns how long the resource stays current. `None` if the source does not know.
     pub async fn resource_ttl(&self, from: &ResourceSource, uri: &str) -> Result<Option<Duration>, Fault> {
-        self.run_request(uri, |_| 0, from.source.resource_ttl(self, &from.params, uri)).await
+        self.run_request(uri, QuotaUse::Tokens, |_| 0, from.source.resource_ttl(self, &from.params, uri))
+            .await
     }
 
     /// Subscribes to a resource. `None` if its source reports no changes.
@@ -65,7 +75,8 @@ impl Call {
         from: &ResourceSource,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        self.run_request(uri, |_| 0, from.source.watch_resource(self, &from.params, uri)).await
+        self.run_request(uri, QuotaUse::Call, |_| 0, from.source.watch_resource(self, &from.params, uri))
+            .await
     }
 
     pub async fn get_prompt(
@@ -78,7 +89,7 @@ impl Call {
             entry.prompt.check_arguments(arguments)?;
             entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await
         };
-        self.run_request(entry.name.as_str(), size, work).await
+        self.run_request(entry.name.as_str(), QuotaUse::Call, size, work).await
     }
 
     pub async fn complete(
@@ -88,19 +99,25 @@ impl Call {
     ) -> Result<Completions, Fault> {
         let size = |made: &Completions| made.values.iter().map(String::len).sum();
         let work = async { Ok(from.source.complete(self, from.params, request).await?.bounded()) };
-        self.run_request(&request.argument, size, work).await
+        self.run_request(&request.argument, QuotaUse::Call, size, work).await
     }
 
     /// Runs `work` until the deadline or until the client cancels, and logs the result.
     async fn run_request<T>(
         &self,
         what: &str,
+        quota_use: QuotaUse,
         size: impl Fn(&T) -> usize,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
         let context = &self.context;
         let method = &context.name;
         let ended = |why: String| Fault::new(FaultKind::TimedOut, format!("'{method}' {why}"));
+        let quotas = context.pipeline.quotas.as_ref();
+        let _permit = match quotas.filter(|_| quota_use == QuotaUse::Call) {
+            Some(quotas) => quotas.admit(&context.caller, true).await?,
+            None => None,
+        };
         let answer = tokio::select! {
             biased;
             answer = work => answer,
@@ -110,6 +127,9 @@ impl Call {
             }
             () = context.cancel.cancelled() => Err(ended("was cancelled by the client".into())),
         };
+        if let (Some(quotas), Ok(answer)) = (quotas, &answer) {
+            quotas.charge_bytes(&context.caller, size(answer) as u64);
+        }
         if tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO) {
             let (outcome, bytes) = match &answer {
                 Ok(answer) => ("ok", size(answer)),

@@ -53,6 +53,7 @@ pub use workflow::WorkflowStage;
 use crate::{
     call::{Call, CallContext},
     outcome::{Fault, Outcome},
+    quota_meter::QuotaMeter,
 };
 
 /// Maximum bytes to parse as JSON on a thread that serves requests.
@@ -114,11 +115,19 @@ async fn run_work<T: Send + 'static>(
 
 pub struct Pipeline {
     stages: Vec<Arc<dyn Stage>>,
+    /// Quotas of requests that skip the stages.
+    pub(crate) quotas: Option<Arc<QuotaMeter>>,
 }
 
 impl Pipeline {
     pub fn new(stages: Vec<Arc<dyn Stage>>) -> Self {
-        Self { stages }
+        Self { stages, quotas: None }
+    }
+
+    /// Holds requests other than calls to the quotas of their callers, too.
+    #[must_use]
+    pub fn with_quotas(self, meter: Arc<QuotaMeter>) -> Self {
+        Self { quotas: Some(meter), ..self }
     }
 
     pub(crate) async fn run(&self, call: &mut Call) -> Outcome {

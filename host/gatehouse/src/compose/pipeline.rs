@@ -58,5 +58,6 @@ impl Composition {
             Arc::new(RescueStage),
             Arc::new(ConformStage),
         ])
+        .with_quotas(Arc::clone(&self.stores.quotas))
     }
 }
