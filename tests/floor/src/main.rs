@@ -1,16 +1,24 @@
-//! The floor of the benchmarks: the two tools of the fixture gate `echo`, implemented natively with rmcp.
+//! The floor of the benchmarks: the two tools of the fixture gate `echo`, implemented natively with rmcp, over stdio or,
+//! with `--http`, over Streamable HTTP.
 //!
 //! It has no gates, pipeline or configuration and uses tokio's defaults, so its cost is that of the protocol on the
 //! same transport. Only `cargo xtask bench` uses it.
 
+use std::convert::Infallible;
+use std::io::Write as _;
 use std::sync::Arc;
 
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rmcp::ErrorData as McpError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 
@@ -78,8 +86,33 @@ fn tool(name: &'static str, description: &'static str, properties: Value, requir
     Tool::new(name, description, Arc::new(schema))
 }
 
+/// Serves Streamable HTTP on a free loopback port, and prints the URL.
+async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
+    let config = StreamableHttpServerConfig::default();
+    let sessions = Arc::new(LocalSessionManager::default());
+    let floor = Floor::new();
+    let service = StreamableHttpService::new(move || Ok(floor.clone()), sessions, config);
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+    writeln!(std::io::stderr(), "http://{}/mcp", listener.local_addr()?)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let service = service.clone();
+        let answer = service_fn(move |request| {
+            let service = service.clone();
+            async move { Ok::<_, Infallible>(service.handle(request).await) }
+        });
+        tokio::spawn(
+            async move { http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await },
+        );
+    }
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if std::env::args().nth(1).as_deref() == Some("--http") {
+        return serve_http().await;
+    }
     let server = Floor::new().serve(rmcp::transport::io::stdio_pipes()).await?;
     server.waiting().await?;
     Ok(())

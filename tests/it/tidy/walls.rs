@@ -48,7 +48,7 @@ const ONLY: [(&str, &[&str]); 15] = [
     ("jsonwebtoken", &["host/auth"]),
     ("wasmtime", &["host/sandbox", "xtask/snapshot"]),
     ("rmcp", &["host/wire", "tests/floor"]),
-    ("hyper", &["host/wire"]),
+    ("hyper", &["host/wire", "tests/floor"]),
     ("rusqlite", &["host/stores", "tests/quality"]),
     ("icu", &["host/text"]),
     ("clap", &["host/gatehouse"]),

@@ -5,6 +5,7 @@
 //! method's error: it runs the native server on both sides. `--quality` measures search results instead of time.
 
 mod added_time;
+mod http_server;
 mod publish;
 mod quality;
 mod reference;
@@ -21,12 +22,14 @@ mod p13_context;
 mod p14_weight;
 mod p16_documents;
 mod p17_tasks;
+mod p19_team;
 mod p1_latency;
 mod p2_throughput;
 mod p3_start;
 mod p4_memory;
 mod p5_reload;
 mod p6_large;
+mod p7_http;
 
 use std::fs;
 use std::path::PathBuf;
@@ -54,6 +57,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P4", about: "memory", run: p4_memory::run },
     Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
+    Measurement { id: "P7", about: "calls over HTTP", run: p7_http::run },
     Measurement { id: "P8", about: "a call of a server's tool", run: added_time::server_tool },
     Measurement { id: "P9", about: "a search of servers' tools", run: text_ports::tools },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
@@ -64,6 +68,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P16", about: "indexing documents, and a search of them", run: p16_documents::run },
     Measurement { id: "P17", about: "tasks: directly, by the proxy, by a script", run: p17_tasks::run },
     Measurement { id: "P18", about: "a script of one line", run: added_time::script },
+    Measurement { id: "P19", about: "a host for a team", run: p19_team::run },
 ];
 
 #[derive(Clone, Copy)]

@@ -6,10 +6,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::http_server::HttpBenchServer;
 use super::server::BenchServer;
 use crate::gates::FIXTURES;
 use crate::process;
 use crate::workspace::Workspace;
+
+/// Access rules of the gateway for a team.
+const RULES: usize = 200;
 
 pub(crate) struct Bench {
     /// True for a fifth of the rounds.
@@ -186,6 +190,48 @@ impl Bench {
         command.arg("serve").arg("--config");
         command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]);
         BenchServer::start(command, gateway.folder.join("stderr.log"))
+    }
+
+    /// Starts a gateway that serves HTTP.
+    pub(crate) fn serve(&self, gateway: &Gateway, variables: &[(&str, &str)]) -> Result<HttpBenchServer> {
+        if self.noise {
+            return self.serve_floor();
+        }
+        let mut command = self.gateway_command(gateway);
+        command.args(["serve", "--http", "127.0.0.1:0", "--preset", "bench", "--config"]);
+        command.arg(gateway.folder.join("presets.toml")).envs(variables.iter().copied());
+        HttpBenchServer::start(command, &gateway.folder.join("stderr.log"))
+    }
+
+    pub(crate) fn serve_floor(&self) -> Result<HttpBenchServer> {
+        let mut command = self.clean(&self.floor);
+        command.arg("--http");
+        HttpBenchServer::start(command, &self.folder.join("floor.log"))
+    }
+
+    /// Makes the files of a gateway for a team: one gate, 200 access rules of which the last allows its tools, and a
+    /// quota. With `[auth]`, the audit is on.
+    pub(crate) fn team_gateway(&self) -> Result<Gateway> {
+        let alone = self.gateway(1)?;
+        let folder = self.folder.join("team");
+        fs::create_dir_all(&folder)?;
+        let mut presets = fs::read_to_string(alone.folder.join("presets.toml"))?;
+        presets.push_str("\n[auth]\n\n[quotas.team]\nwho = [\"*\"]\ncalls = \"1000000000 per day\"\n");
+        for number in 1..RULES {
+            presets
+                .push_str(&format!("\n[[access]]\nwho = [\"group:g{number}\"]\ntools = [\"t{number}_*\"]\n"));
+        }
+        presets.push_str("\n[[access]]\nwho = [\"group:team\"]\ntools = [\"a01_*\"]\n");
+        fs::write(folder.join("presets.toml"), presets)?;
+        Ok(Gateway { echo: alone.echo, ..Gateway::at(folder) })
+    }
+
+    /// Creates an API key, and returns it.
+    pub(crate) fn create_key(&self, gateway: &Gateway, arguments: &[&str]) -> Result<String> {
+        let mut command = self.gateway_command(gateway);
+        command.args(["keys", "create"]).args(arguments).arg("--config");
+        command.arg(gateway.folder.join("presets.toml"));
+        Ok(process::output(&mut command)?.trim().to_owned())
     }
 
     pub(crate) fn start_floor(&self) -> Result<BenchServer> {

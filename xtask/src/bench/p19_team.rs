@@ -1,0 +1,49 @@
+//! P19: a host for a team, with keys, 200 access rules, a quota and the audit, beside the same host with one token.
+
+use anyhow::Result;
+
+use super::http_server::HttpEra;
+use super::p7_http::{HttpTarget, calls_of_round, measure, row};
+use super::report::{BenchReport, Bound};
+use super::setup::Bench;
+
+const ROUNDS: usize = 40;
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
+    if bench.noise() {
+        return Ok(());
+    }
+    let (alone, team) = (bench.gateway(1)?, bench.team_gateway()?);
+    let key = bench.create_key(&team, &["bench", "--group", "team"])?;
+    let with_token = bench.serve(&alone, &[("GATEHOUSE_TOKEN", TOKEN)])?;
+    let with_keys = bench.serve(&team, &[])?;
+    let rounds = bench.rounds(ROUNDS);
+    let (key, token) = (format!("Bearer {key}"), format!("Bearer {TOKEN}"));
+    for (era, name) in [(HttpEra::Session, "session"), (HttpEra::Stateless, "stateless")] {
+        let mut targets = [
+            HttpTarget::connect(&with_keys, &team.echo[0], era, Some(&key))?,
+            HttpTarget::connect(&with_token, &alone.echo[0], era, Some(&token))?,
+        ];
+        let samples = measure(&mut targets, rounds)?;
+        let limits = (Bound::AtMost(1.15), Bound::AtMost(1.05));
+        let n = rounds * calls_of_round();
+        report.add(row(
+            "P19",
+            format!("a team against one token, {name}, p50"),
+            "µs",
+            &samples.p50,
+            n,
+            limits,
+        ));
+        report.add(row(
+            "P19",
+            format!("a team against one token, {name}, CPU a call"),
+            "µs",
+            &samples.cpu,
+            n,
+            limits,
+        ));
+    }
+    Ok(())
+}
