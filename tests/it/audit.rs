@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Http, Place};
 
 fn place() -> Place {
     let settings = "[presets.p]\ngates.echo = {}\n[audit]\nenabled = true\nreads = true\n[quotas.few]\nwho = [\"local\"]\n\
@@ -46,6 +46,61 @@ fn calls_are_recorded_and_held_to_a_quota_over_a_restart() {
     let file = fs::read(place.path("state/audit.db")).expect("the audit");
     assert!(!file.windows(12).any(|window| window == b"secret-three"), "arguments are not recorded");
     assert_eq!(place.run(&["audit", "verify"]).code(), 0);
+}
+
+#[test]
+fn resources_and_prompts_count_for_a_quota() {
+    let settings = "[presets.p]\ngates.shelf = { shelf = \"fiction\" }\n[quotas.few]\nwho = [\"local\"]\n\
+        calls = \"2 per day\"\ntokens = \"1000 per day\"\n";
+    let place = Place::with(settings, &["shelf"]);
+    let mut client = Client::start(&place, "p");
+    let read = |client: &mut Client| client.request("resources/read", json!({"uri": "test://fiction/0"}));
+    for _ in 0..2 {
+        assert!(
+            client.request("resources/list", json!({}))["result"]["resources"].is_array(),
+            "lists are free"
+        );
+        assert!(read(&mut client)["result"]["contents"].is_array());
+    }
+    let refused = read(&mut client)["error"]["message"].as_str().expect("a message").to_owned();
+    assert!(refused.contains("quota 'few' is used up: 2 calls per day"), "{refused}");
+    assert_eq!(client.close(), Some(0));
+    let used = &place.run(&["principals", "show", "local", "--json"]).json()["quotas"][0];
+    assert!(used["calls"] == 2 && used["tokens"].as_u64().is_some_and(|tokens| tokens > 8), "{used}");
+}
+
+#[test]
+fn keys_and_refused_requests_are_recorded() {
+    let settings = "[auth]\n[presets.p]\ngates.echo = {}\n[presets.q]\ngates.echo = {}\n";
+    let place = Place::with(settings, &["echo"]);
+    let key = place.run(&["keys", "create", "ann", "--preset", "p"]).stdout().trim().to_owned();
+    let host = Http::start(&place, "p", &[]);
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let bearer = format!("Bearer {key}");
+    let status = |path: &str, bearer: &str| host.post(path, &message, &[("authorization", bearer)]).0;
+    assert_eq!(status("/mcp/p/p", "Bearer ghk_0_0"), 401);
+    assert_eq!(status("/mcp/p/q", &bearer), 404);
+    assert_eq!(place.run(&["keys", "rotate", "ann"]).code(), 0);
+    assert_eq!(place.run(&["keys", "revoke", "ann"]).code(), 0);
+    // Entries are stored soon after the reply. The test's time limit ends this.
+    let of = |kind: &str| -> Vec<Value> {
+        entries(&place, &[]).into_iter().filter(|entry| entry["kind"] == kind).collect()
+    };
+    while of("refusal").len() < 2 {}
+    let facts = |entry: &Value| {
+        let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        (text("principal"), text("details"))
+    };
+    let mut refusals: Vec<_> = of("refusal").iter().map(facts).collect();
+    refusals.sort();
+    assert_eq!(refusals[0].0, "key:ann");
+    assert!(refusals[0].1.starts_with("unknown preset 'q'"), "{refusals:?}");
+    assert_eq!(refusals[1], ("unknown".to_owned(), "unknown or revoked API key".to_owned()));
+    let mut keys: Vec<_> = of("key").iter().map(facts).collect();
+    keys.sort();
+    let changes = ["created a key", "revoked a key", "rotated a key"];
+    assert_eq!(keys, changes.map(|change| ("key:ann".to_owned(), change.to_owned())));
+    assert_eq!(place.run(&["audit", "verify"]).code(), 0, "two processes wrote the chain");
 }
 
 #[test]

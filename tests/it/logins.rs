@@ -1,6 +1,8 @@
 //! `gatehouse servers login` and `logout`.
 
+mod accounts;
 mod authority;
+mod callers;
 
 use std::{
     fs,

@@ -1,5 +1,7 @@
 //! Several people on one host: what one may do and owns, no other can see, use or end.
 
+mod exposure;
+
 use serde_json::{Value, json};
 
 use crate::support::{Http, Place, text_of};

@@ -149,6 +149,14 @@ impl ClientQuestion {
         Ok(Self { asker: None, kind: QuestionKind::Form, params: object(params) })
     }
 
+    /// Creates the host's own request to open a page of this host, on which the user signs in.
+    pub fn sign_in(message: &str, url: &str, id: &str) -> Self {
+        let mut message = message.to_owned();
+        hidden_chars::strip_text(&mut message);
+        let params = json!({"mode": "url", "message": message, "url": url, "elicitationId": id});
+        Self { asker: None, kind: QuestionKind::Url, params: object(params) }
+    }
+
     /// Creates a `sampling/createMessage` request of a gate or server.
     pub fn sampling(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
         params.remove("_meta");

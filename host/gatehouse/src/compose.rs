@@ -47,11 +47,11 @@ mod unmet_grants;
 pub(crate) use gates::GateRegistry;
 use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 pub(crate) use pipeline::AnonymousCallers;
-pub(crate) use principals::PrincipalData;
+pub(crate) use principals::{PrincipalData, principal_named};
 pub(crate) use readiness::HostReadiness;
 pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
-pub(crate) use stores::{GateCounts, documents, keys, knowledge, logins};
+pub(crate) use stores::{GateCounts, audit_of, documents, keys, knowledge, logins};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -105,6 +105,12 @@ impl HostStores {
     /// Returns the audit for entries. `None` if it is off.
     pub(crate) fn audit_log(&self) -> Option<Arc<dyn AuditLog>> {
         self.audits.then(|| Arc::clone(&self.audit) as _)
+    }
+
+    /// Returns the logins to servers, and starts to give out links to sign in. `base` is the address for browsers.
+    pub(crate) fn open_sign_ins(&self, base: &str) -> Arc<Logins> {
+        self.logins.sign_ins().open(base, Arc::clone(&self.servers) as _);
+        Arc::clone(&self.logins)
     }
 
     /// Closes all stores permanently. Afterwards each database is a single file.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    call::Principal,
     http::Secret,
     outcome::Fault,
     ports::tool_index::ChangePolicy,
@@ -31,6 +32,7 @@ pub struct ServerDefinition {
     /// Idle time after which it is stopped. `None` for never.
     pub idle_timeout: Option<Duration>,
     pub on_change: ChangePolicy,
+    pub login: ServerLogin,
     /// Policies of presets.toml for its tools, by the server's own names.
     pub tools: BTreeMap<String, ToolPolicy>,
     /// Variables that the definition uses but the environment lacks. The server cannot be connected until they are set.
@@ -38,6 +40,16 @@ pub struct ServerDefinition {
     /// Values to redact from messages, logs and replies: all variables, and values under names that suggest a
     /// credential.
     pub secrets: Vec<Secret>,
+}
+
+/// Whose login to a server a call uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerLogin {
+    /// One login for all callers.
+    #[default]
+    Shared,
+    /// A login and a connection for each principal.
+    Caller,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,33 +171,43 @@ pub trait ServerRegistry: Send + Sync {
     /// Returns the source that runs a server's tools, started or not. `None` if there is no such server.
     fn source(&self, server: &str) -> Option<Arc<dyn Source>>;
 
-    /// Returns a server's listing. Connects to the server if it is not known yet.
+    /// Returns a server's listing. Connects to the server, as the caller, if it is not known yet.
     ///
     /// Fails with `not-found` and similar names, or with a connection fault.
-    async fn listing(&self, server: &str) -> Result<ServerListing, Fault>;
+    async fn listing(&self, server: &str, caller: &Principal) -> Result<ServerListing, Fault>;
 
     /// Returns the known listing of a server, without starting it. `None` if it never listed anything.
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault>;
 
-    /// Asks servers without a listing, and waits for up to `patience`.
+    /// Asks servers without a listing, as the caller, and waits for up to `patience`.
     ///
     /// Does not wait for servers whose last attempt failed. Returns the servers that have listed nothing yet.
-    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<UnlistedServer>;
+    async fn first_listings(
+        &self,
+        servers: &[Arc<str>],
+        patience: Duration,
+        caller: &Principal,
+    ) -> Vec<UnlistedServer>;
 
     /// Returns the tool as presets.toml describes it, for definitions that are not from [`ServerRegistry::listing`].
     fn describe_tool(&self, _: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         Arc::clone(spec)
     }
 
-    /// Lists a server over a temporary connection. Does nothing if its listing is known.
+    /// Lists a server over a temporary connection of the caller. Does nothing if its listing is known.
     ///
     /// Faults like [`ServerRegistry::listing`].
-    async fn probe(&self, server: &str) -> Result<(), Fault>;
+    async fn probe(&self, server: &str, caller: &Principal) -> Result<(), Fault>;
 
-    /// Asks one server, or all, for new listings.
+    /// Asks one server, or all, for new listings, as the caller.
     ///
     /// Failures are in the report, unless `server` is given. `force` also rewrites unchanged definitions.
-    async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault>;
+    async fn refresh(
+        &self,
+        server: Option<&str>,
+        force: bool,
+        caller: &Principal,
+    ) -> Result<RefreshReport, Fault>;
 
     /// Adds a server, or replaces one added before, and connects it.
     ///

@@ -98,6 +98,16 @@ impl CallContext {
         questions.iter().zip(answers).map(|(question, answer)| question.check_answer(answer)).collect()
     }
 
+    /// Waits for something that a user does elsewhere, and pauses the deadline.
+    ///
+    /// # Errors
+    ///
+    /// `timed-out` if it is not done in time.
+    pub async fn wait_for_user<T>(&self, done: impl Future<Output = T>) -> Result<T, Fault> {
+        let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
+        timeout_at(pause.until, done).await.map_err(|_| unanswered_fault(&self.name))
+    }
+
     /// Checks the limits of a server's questions. `None` for questions to the model only.
     ///
     /// Questions to the user wait for the returned lock, so a declined question prevents the next one.

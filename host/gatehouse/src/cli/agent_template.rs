@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
-    Catalog, CompiledPreset, SourceId, catalog::ToolEntry, isolation, ports::ServerRegistry as _,
+    Catalog, CompiledPreset, Principal, SourceId, catalog::ToolEntry, isolation, ports::ServerRegistry as _,
     ports::ledger::MetricsFilter, ports::servers::ServerStatus,
 };
 use serde_json::json;
@@ -56,8 +56,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         return Err(CommandError::usage(format!("preset '{preset}' has no access to server '{server}'")));
     }
     // Starts the server for a moment if it was never listed.
-    servers.probe(&arguments.server).await?;
-    let listed = servers.listing(&arguments.server).await?;
+    servers.probe(&arguments.server, &Principal::Local).await?;
+    let listed = servers.listing(&arguments.server, &Principal::Local).await?;
     let tools = catalog.server_tools.entries(&listed);
     let definitions: Vec<_> = tools
         .iter()

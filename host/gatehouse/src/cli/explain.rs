@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// Principal whose access to explain: `key:NAME`, `ISSUER:SUBJECT` or `token`
     #[arg(long = "as", value_name = "WHO")]
     caller: Option<String>,
-    /// Group of that principal; repeatable
+    /// Group of that principal, in addition to those of its key; repeatable
     #[arg(long = "group", value_name = "GROUP", requires = "caller")]
     groups: Vec<String>,
     /// Arguments of its call, as a JSON object

@@ -6,9 +6,13 @@ mod values;
 use clap::{Args, Subcommand};
 use gatehouse_auth::NewApiKey;
 use gatehouse_core::{
-    Fault,
+    Fault, Principal,
     names::{did_you_mean, quoted},
-    ports::{Clock as _, KeyStore as _, keys::KeyRecord},
+    ports::{
+        AuditLog as _, Clock as _, KeyStore as _,
+        audit::{AuditEntry, AuditKind},
+        keys::KeyRecord,
+    },
 };
 use gatehouse_stores::SqliteKeys;
 use serde_json::json;
@@ -86,8 +90,8 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
     let done = match command {
         Command::Create(arguments) => create(&store, &config, arguments).await,
         Command::List { json } => list(&store, json).await,
-        Command::Rotate(arguments) => rotate(&store, arguments).await,
-        Command::Revoke { name, json } => revoke(&store, &name, json).await,
+        Command::Rotate(arguments) => rotate(&store, &config, arguments).await,
+        Command::Revoke { name, json } => revoke(&store, &config, &name, json).await,
     };
     store.close().await;
     done
@@ -114,6 +118,7 @@ async fn create(store: &SqliteKeys, config: &Config, arguments: CreateKeyArgs) -
         secrets: vec![secret],
     };
     store.add(key.clone()).await?;
+    record_change(config, &key.name, "created a key").await;
     print_token(&key, &token, json);
     if config.auth.is_none() {
         out::warn(
@@ -138,7 +143,7 @@ fn print_token(key: &KeyRecord, token: &str, json: bool) {
     ));
 }
 
-async fn rotate(store: &SqliteKeys, arguments: RotateKeyArgs) -> Result<(), CommandError> {
+async fn rotate(store: &SqliteKeys, config: &Config, arguments: RotateKeyArgs) -> Result<(), CommandError> {
     let RotateKeyArgs { name, grace, expires, json } = arguments;
     let now = SystemClock.now_ms();
     let mut key = find(store, &name).await?;
@@ -150,9 +155,12 @@ async fn rotate(store: &SqliteKeys, arguments: RotateKeyArgs) -> Result<(), Comm
     let NewApiKey { token, secret } = NewApiKey::generate(now)?;
     let expires_at = expires.map(|time| now + time);
     store.rotate(&name, secret.clone(), now + grace, expires_at).await?;
+    record_change(config, &name, "rotated a key").await;
     key.expires_at = expires_at.or(key.expires_at);
     key.secrets = vec![secret];
     print_token(&key, &token, json);
+    // The key may end first.
+    let grace = key.expires_at.map_or(grace, |end| grace.min(end.saturating_sub(now)));
     match grace {
         0 => out::note("The old secret has ended."),
         _ => out::note(format!("The old secret works for another {}.", duration(grace))),
@@ -160,14 +168,28 @@ async fn rotate(store: &SqliteKeys, arguments: RotateKeyArgs) -> Result<(), Comm
     Ok(())
 }
 
-async fn revoke(store: &SqliteKeys, name: &str, json: bool) -> Result<(), CommandError> {
+async fn revoke(store: &SqliteKeys, config: &Config, name: &str, json: bool) -> Result<(), CommandError> {
     store.revoke(name).await?;
+    record_change(config, name, "revoked a key").await;
     if json {
         out::json(&json!({"name": name, "revoked": true}));
     } else {
         out::line(format!("revoked {name}"));
     }
     Ok(())
+}
+
+/// Records a change in the audit, if it is on. The change is made already, so a failure is only reported.
+async fn record_change(config: &Config, name: &str, change: &str) {
+    if !config.audits() {
+        return;
+    }
+    let audit = compose::audit_of(config);
+    let key = Principal::Named(format!("key:{name}").into());
+    if let Err(fault) = audit.commit(AuditEntry::event(AuditKind::Key, &key, "ok", change)).await {
+        out::warn(format!("cannot record the change in the audit: {}", fault.in_one_line()));
+    }
+    audit.close().await;
 }
 
 async fn find(store: &SqliteKeys, name: &str) -> Result<KeyRecord, CommandError> {

@@ -93,6 +93,9 @@ async fn show(composition: &Composition, name: &str, json: bool) -> Result<(), C
     out::line(&one.name);
     out::line(format!("artifacts: {}, {} bytes", one.artifacts, one.artifact_bytes));
     out::line(format!("kv: {} bytes", one.kv_bytes));
+    if !one.logins.is_empty() {
+        out::line(format!("logins: {}", one.logins.join(", ")));
+    }
     for used in &one.quotas {
         out::line(format!("quota {}: {} calls, {} tokens", used.quota, used.calls, used.tokens));
     }
@@ -111,9 +114,13 @@ async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> 
     let one = find(composition, name).await?;
     if !json {
         out::line(format!(
-            "{}: {} artifacts with {} bytes and {} bytes of kv will be deleted, and the audit will no longer name it. \
-             Disable its key or account first if it should not come back.",
-            one.name, one.artifacts, one.artifact_bytes, one.kv_bytes
+            "{}: {} artifacts with {} bytes, {} bytes of kv and {} logins to servers will be deleted, and the audit will \
+             no longer name it. Disable its key or account first if it should not come back.",
+            one.name,
+            one.artifacts,
+            one.artifact_bytes,
+            one.kv_bytes,
+            one.logins.len()
         ));
     }
     if !confirm(yes, json, "Erase it? [y/N] ").await? {
@@ -126,8 +133,8 @@ async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> 
     }
     let key = if erased.audit_key { " and its key in the audit" } else { "" };
     out::line(format!(
-        "erased {} artifacts, {} values of kv, its use of quotas{key}",
-        erased.artifacts, erased.kv_entries
+        "erased {} artifacts, {} values of kv, {} logins, its use of quotas{key}",
+        erased.artifacts, erased.kv_entries, erased.logins
     ));
     Ok(())
 }

@@ -18,7 +18,7 @@ use self::greeting::{Greeting, over_stdio};
 use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
     compose::{self, Composition, HostReadiness},
-    config::{self, Env},
+    config::{self, Config, Env},
     presence::{self, HostFacts},
     reload::{ConfigOrigin, ReloadReporter, Reloader},
     signals, system_limits,
@@ -114,6 +114,10 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             let credentials = Credentials { token, authenticator: composition.authenticator() };
             let readiness = HostReadiness::new(composition.config.state.clone(), composition.stores.clone());
             let http = serve::bind(address, credentials).await.map_err(http_failure)?;
+            let mut http = http.with_audit(composition.stores.audit_log());
+            if let Some(base) = browser_url(&composition.config, http.address) {
+                http = http.with_sign_ins(composition.stores.open_sign_ins(&base));
+            }
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
@@ -164,6 +168,13 @@ async fn open(
     background.spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
     background.spawn(Reloader::new(origin, presets, composition, failing, report).run());
     Ok(greeting)
+}
+
+/// Returns the URL at which browsers reach this host: that of `[auth]`, or a loopback address. `None` if neither is
+/// known.
+fn browser_url(config: &Config, address: SocketAddr) -> Option<String> {
+    let configured = config.auth.as_ref().and_then(|auth| auth.base_url.clone());
+    configured.or_else(|| address.ip().is_loopback().then(|| format!("http://{address}")))
 }
 
 fn http_failure(error: HttpError) -> CommandError {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::{Fault, Principal, ports::KvStore as _};
+use gatehouse_core::{
+    Fault, Principal,
+    ports::{KeyStore as _, KvStore as _, keys::KeyRecord},
+};
 use gatehouse_sandbox::caller_key_prefix;
 use gatehouse_stores::KnownPrincipal;
 use serde::Serialize;
@@ -23,6 +26,8 @@ pub(crate) struct PrincipalData {
     pub(crate) artifacts: u64,
     pub(crate) artifact_bytes: u64,
     pub(crate) kv_bytes: u64,
+    /// Servers to which it has a login of its own.
+    pub(crate) logins: Vec<String>,
     pub(crate) quotas: Vec<QuotaUse>,
     /// Entries in the audit. `None` if it has none.
     pub(crate) audit: Option<KnownPrincipal>,
@@ -33,12 +38,14 @@ pub(crate) struct PrincipalData {
 pub(crate) struct ErasedData {
     pub(crate) artifacts: u64,
     pub(crate) kv_entries: u64,
+    /// Logins to servers, revoked where the authorization server supports that.
+    pub(crate) logins: u64,
     /// True if the audit can no longer name the principal.
     pub(crate) audit_key: bool,
 }
 
 /// Returns the principal with this name.
-pub(crate) fn principal(name: &str) -> Principal {
+pub(crate) fn principal_named(name: &str) -> Principal {
     if name == Principal::Local.as_str() { Principal::Local } else { Principal::Named(name.into()) }
 }
 
@@ -69,31 +76,62 @@ impl Composition {
         for owner in stores.kv.owners().await? {
             known.entry(owner).or_default();
         }
+        let mut logins: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for id in stores.logins.of_principals().await? {
+            let Some(owner) = id.owner() else { continue };
+            known.entry(owner.as_str().to_owned()).or_default();
+            logins.entry(owner.as_str().to_owned()).or_default().push(id.server().to_owned());
+        }
         let mut all = Vec::new();
         for (name, audit) in known {
-            let (count, artifact_bytes) = artifacts.holding(&principal(&name)).await?;
+            let (count, artifact_bytes) = artifacts.holding(&principal_named(&name)).await?;
             let kv_bytes = stores.kv.owner_bytes(&name).await?;
             let quotas = quotas.remove(&name).unwrap_or_default();
-            all.push(PrincipalData { name, artifacts: count, artifact_bytes, kv_bytes, quotas, audit });
+            let logins = logins.remove(&name).unwrap_or_default();
+            all.push(PrincipalData {
+                name,
+                artifacts: count,
+                artifact_bytes,
+                kv_bytes,
+                logins,
+                quotas,
+                audit,
+            });
         }
         Ok(all)
+    }
+
+    /// Returns the API key of a principal. `None` if it has none.
+    pub(crate) async fn api_key(&self, principal: &str) -> Result<Option<KeyRecord>, Fault> {
+        let Some(name) = principal.strip_prefix("key:") else { return Ok(None) };
+        let keys = self.stores.keys.list().await?;
+        Ok(keys.into_iter().find(|key| key.name == name))
     }
 
     /// Deletes everything that a principal owns, and the key by which the audit names it.
     ///
     /// Deletes again what is gone already, so it can be repeated after a failure.
     pub(crate) async fn erase_principal(&self, name: &str) -> Result<ErasedData, Fault> {
-        let owner = principal(name);
+        let owner = principal_named(name);
         let artifacts = self.stores.artifacts.get()?.erase(&owner).await?;
         let prefixes = self.config.presets.keys().map(|preset| caller_key_prefix(preset, &owner)).collect();
         let kv_entries = self.stores.kv.erase(name, prefixes).await?;
+        let mut logins = 0;
+        for id in self.stores.logins.of_principals().await? {
+            if id.owner() == Some(&owner) {
+                self.stores.logins.log_out(&id).await?;
+                logins += 1;
+            }
+        }
         let audit = &self.stores.audit;
         let audit_key = if self.stores.audits || audit.path().exists() {
-            let details = format!("erased a principal: {artifacts} artifacts, {kv_entries} values of kv");
+            let details = format!(
+                "erased a principal: {artifacts} artifacts, {kv_entries} values of kv, {logins} logins"
+            );
             audit.erase(name, &details).await?
         } else {
             false
         };
-        Ok(ErasedData { artifacts, kv_entries, audit_key })
+        Ok(ErasedData { artifacts, kv_entries, logins, audit_key })
     }
 }

@@ -13,7 +13,7 @@ use gatehouse_core::{
     lock,
     ports::{
         Clock, ServerRegistry as _, ToolIndex,
-        servers::{ServerDefinition, ServerListing},
+        servers::{ServerDefinition, ServerListing, ServerLogin, ServerTransport},
     },
     source::OmittedItems,
     tool::SourceId,
@@ -21,7 +21,7 @@ use gatehouse_core::{
 use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_wire::{
     downstream::{DownstreamServers, DownstreamSettings},
-    login::Logins,
+    login::{LoginSettings, LoginTargets, Logins},
 };
 use serde_json::{Value, json};
 
@@ -118,6 +118,21 @@ impl HostServers {
     /// Returns the directory that changes when servers are added or tools are approved.
     pub(crate) fn folder(config: &Config) -> PathBuf {
         added::folder(&config.state)
+    }
+}
+
+impl LoginTargets for HostServers {
+    fn login_target(&self, server: &str) -> Option<(String, LoginSettings)> {
+        let config = self.added.config();
+        let server = config.servers.declared.get(server).filter(|server| server.enabled)?;
+        match &server.definition.transport {
+            ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. }
+                if server.definition.login == ServerLogin::Caller && server.definition.missing.is_empty() =>
+            {
+                Some((url.clone(), server.login.clone()))
+            }
+            _ => None,
+        }
     }
 }
 

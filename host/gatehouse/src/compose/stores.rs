@@ -98,11 +98,19 @@ pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Sqli
 
 /// Creates the audit, and the meter of quotas, which stores its counts in the same file.
 pub(super) fn audit(config: &Config, clock: &Arc<dyn Clock>) -> (Arc<SqliteAudit>, Arc<QuotaMeter>) {
-    let path = config.state.join("audit.db");
-    let audit = Arc::new(SqliteAudit::new(path, config.audit.keep_days, Arc::clone(clock)));
+    let audit = Arc::new(open_audit(config, clock));
     let quotas = QuotaMeter::new(Arc::clone(clock), Some(Arc::clone(&audit) as _));
     quotas.set_rules(config.quotas.clone());
     (audit, Arc::new(quotas))
+}
+
+/// Creates the audit for a command that opens no other store.
+pub(crate) fn audit_of(config: &Config) -> SqliteAudit {
+    open_audit(config, &(Arc::new(SystemClock) as _))
+}
+
+fn open_audit(config: &Config, clock: &Arc<dyn Clock>) -> SqliteAudit {
+    SqliteAudit::new(config.state.join("audit.db"), config.audit.keep_days, Arc::clone(clock))
 }
 
 /// Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again

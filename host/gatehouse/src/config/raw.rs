@@ -21,7 +21,7 @@ pub(crate) use super::{
     ledger::RawLedger,
     quotas::RawQuota,
     raw_presets::RawPreset,
-    raw_servers::{OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
+    raw_servers::{LoginKind, OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
 };
 
 /// Configuration of a Gatehouse host: gates, their grants, and the presets that agents use.

@@ -37,6 +37,9 @@ pub(crate) struct RawServer {
     /// How Gatehouse logs in to it with OAuth, if it requires that (`gatehouse servers login`).
     #[schemars(with = "RawOAuth")]
     pub(crate) oauth: Option<Spanned<RawOAuth>>,
+    /// Whose login it gets: one for all callers ("shared", the default), or each caller's own ("caller").
+    #[schemars(with = "Option<LoginKind>")]
+    pub(crate) login: Option<Spanned<LoginKind>>,
     /// Whether it is used; true by default.
     pub(crate) enabled: Option<bool>,
     /// Labels for users, for `proxied` of presets ("tag:work"), and for the category of its tools.
@@ -128,6 +131,16 @@ pub(crate) enum TransportKind {
     Http,
     /// HTTP with server-sent events, for servers from before 2025.
     Sse,
+}
+
+/// Whose login a server gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LoginKind {
+    /// One login for all callers.
+    Shared,
+    /// A login and a connection for each principal, who signs in on a page of this host.
+    Caller,
 }
 
 /// Handling of a tool that changed.

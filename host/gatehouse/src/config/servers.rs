@@ -1,6 +1,7 @@
 //! `[servers]` and `[proxy]`, validated. An unset variable is not an error here: it disables one server and nothing
 //! else.
 
+mod login;
 mod redaction;
 mod tools;
 mod transport;
@@ -128,6 +129,9 @@ pub(crate) fn from_json(
     if definition.contains_key("tools") {
         bail!("'tools' belongs in presets.toml, under [servers.{name}.tools]");
     }
+    if definition.contains_key("login") {
+        bail!("'login' belongs in presets.toml, under [servers.{name}]");
+    }
     let table = json!({"servers": {name: definition}});
     let content = toml::to_string(&table).map_err(|_| "contains null, which is not allowed")?;
     if content.len() > MAX_DEFINITION {
@@ -214,6 +218,7 @@ fn checked_server(
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
     let (enabled, wants_login) = (server.enabled.unwrap_or(true), server.oauth.is_some());
     let tools = tools::validate(text, &server.tools)?;
+    let login = login::validate(text, &server)?;
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
         name: name.get_ref().as_str().into(),
@@ -228,6 +233,7 @@ fn checked_server(
             raw::OnChange::Warn => tool_index::ChangePolicy::Warn,
             raw::OnChange::Quarantine => tool_index::ChangePolicy::Quarantine,
         },
+        login,
         tools,
         missing: read.missing,
         secrets: read.secrets,

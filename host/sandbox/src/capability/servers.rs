@@ -10,7 +10,7 @@ mod visible;
 use std::{future::Future, sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Catalog, Fault,
+    Catalog, Fault, Principal,
     capability::{AccessLevel, Capability},
     catalog::ToolEntry,
     names,
@@ -37,6 +37,7 @@ const MAX_FIRST_LISTING_WAIT: Duration = Duration::from_secs(5);
 pub(crate) struct ServerAccess<'a> {
     ports: &'a Ports,
     catalog: &'a Catalog,
+    caller: &'a Principal,
     deadline: Instant,
 }
 
@@ -63,6 +64,7 @@ impl Capabilities {
         Ok(ServerAccess {
             ports: &granted.facts.ports,
             catalog: &running.context.catalog,
+            caller: &running.context.caller.principal,
             deadline: running.deadline.for_nested().instant(),
         })
     }
@@ -116,7 +118,7 @@ impl<'a> ServerAccess<'a> {
 
     async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
         let servers = self.registry_with(server).await?;
-        before_deadline(self.deadline, server, servers.listing(server)).await
+        before_deadline(self.deadline, server, servers.listing(server, self.caller)).await
     }
 
     async fn entry(&self, server: &str, tool: &str) -> Result<Arc<ToolEntry>, Fault> {
@@ -191,7 +193,10 @@ impl<'a> ServerAccess<'a> {
         let max_wait = self.deadline.saturating_duration_since(Instant::now()) / 2;
         let unlisted = match without_listing.is_empty() {
             true => Vec::new(),
-            false => servers.first_listings(&without_listing, max_wait.min(MAX_FIRST_LISTING_WAIT)).await,
+            false => {
+                let max_wait = max_wait.min(MAX_FIRST_LISTING_WAIT);
+                servers.first_listings(&without_listing, max_wait, self.caller).await
+            }
         };
         if !without_listing.is_empty() {
             // They may have listed tools meanwhile.

@@ -67,13 +67,13 @@ impl RealConnector {
         let host = HostClient::new(&name, inbound.clone());
         let is_sse = matches!(server.transport, ServerTransport::Sse { .. });
         let begun = if is_sse {
-            let logins = logins.map(|logins| (logins, name));
+            let logins = logins.map(|logins| (logins, context.login.clone()));
             let requester = ServerRequester::new(client, parsed, custom.into_iter().collect(), logins);
             let stream = SseTransport::open(requester, inbound, MAX_MESSAGE).await;
             let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
             host.serve(stream, &context.changed, lifecycle.mode()).await
         } else {
-            let client = AuthenticatedClient::new(client, logins, name, inbound);
+            let client = AuthenticatedClient::new(client, logins, context.login.clone(), inbound);
             let config = StreamableHttpClientTransportConfig::with_uri(url)
                 .custom_headers(custom)
                 .max_sse_event_size(MAX_MESSAGE);

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::inbound::InboundLimits;
+use crate::login::LoginId;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
@@ -89,6 +90,8 @@ pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Clone)]
 pub(super) struct ConnectionContext {
+    /// The login to use, if the server requires one.
+    pub(super) login: LoginId,
     pub(super) changed: ListChanged,
     pub(super) limits: InboundLimits,
 }

@@ -27,11 +27,11 @@ use std::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Fault, Source, ToolId, ToolSpec, lock, names,
+    Fault, Principal, Source, ToolId, ToolSpec, lock, names,
     ports::{
         Clock, ServerRegistry, ToolIndex,
         servers::{
-            RefreshReport, ServerDefinition, ServerDefinitionStore, ServerListing, ServerStatus,
+            RefreshReport, ServerDefinition, ServerDefinitionStore, ServerListing, ServerLogin, ServerStatus,
             UnlistedServer,
         },
     },
@@ -75,9 +75,10 @@ impl DownstreamServers {
         logins: Arc<Logins>,
     ) -> Self {
         let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
-        let connector = Arc::new(RealConnector::new(program, base, inherited, logins));
+        let connector = Arc::new(RealConnector::new(program, base, inherited, Arc::clone(&logins)));
         let shared = ServerContext {
             connector,
+            logins,
             index,
             clock,
             connection_timeout,
@@ -131,8 +132,11 @@ impl DownstreamServers {
     }
 
     pub fn preconnect(&self) {
-        let servers: Vec<_> =
-            lock(&self.servers).values().filter(|server| server.definition.preconnect).cloned().collect();
+        let servers: Vec<_> = lock(&self.servers)
+            .values()
+            .filter(|server| server.definition.preconnect && server.definition.login == ServerLogin::Shared)
+            .cloned()
+            .collect();
         for server in servers {
             tokio::spawn(async move {
                 if let Err(fault) = server.connection().await {
@@ -186,18 +190,27 @@ impl ServerRegistry for DownstreamServers {
         self.server(server).ok().map(|server| server as _)
     }
 
-    async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
-        self.server(server)?.listing().await
+    async fn listing(&self, server: &str, caller: &Principal) -> Result<ServerListing, Fault> {
+        self.server(server)?.listing(caller).await
     }
 
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         self.server(server)?.known().await
     }
 
-    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<UnlistedServer> {
+    async fn first_listings(
+        &self,
+        servers: &[Arc<str>],
+        patience: Duration,
+        caller: &Principal,
+    ) -> Vec<UnlistedServer> {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
             let name = Arc::clone(&server.definition.name);
+            let server = match server.signed_in(caller).await {
+                Ok(server) => server,
+                Err(fault) => return Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
+            };
             let pending = server.first_listing(AfterListing::Stop);
             let Some(until) = pending.until else {
                 return Some(UnlistedServer { name, failure: Some(pending.why) });
@@ -220,16 +233,24 @@ impl ServerRegistry for DownstreamServers {
         }
     }
 
-    async fn probe(&self, server: &str) -> Result<(), Fault> {
-        self.server(server)?.wait_until_listed().await
+    async fn probe(&self, server: &str, caller: &Principal) -> Result<(), Fault> {
+        self.server(server)?.signed_in(caller).await?.wait_until_listed().await
     }
 
-    async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
+    async fn refresh(
+        &self,
+        server: Option<&str>,
+        force: bool,
+        caller: &Principal,
+    ) -> Result<RefreshReport, Fault> {
         if let Some(server) = server {
-            return self.server(server)?.refresh(force).await;
+            return self.server(server)?.signed_in(caller).await?.refresh(force).await;
         }
         let asked = join_all(self.all().into_iter().map(|server| async move {
-            let report = server.refresh(force).await;
+            let report = match server.signed_in(caller).await {
+                Ok(own) => own.refresh(force).await,
+                Err(fault) => Err(fault),
+            };
             (server.definition.name.to_string(), report)
         }));
         let mut all = RefreshReport::default();
@@ -261,7 +282,7 @@ impl ServerRegistry for DownstreamServers {
             before.close().await;
         }
         self.shared.changes.send_modify(|changes| *changes += 1);
-        Ok(server.listing().await)
+        Ok(server.listing(&Principal::Local).await)
     }
 
     async fn remove(&self, server: &str) -> Result<bool, Fault> {

@@ -2,7 +2,10 @@
 //! blocks attempts while the server fails, and an idle connection is closed.
 
 mod background_listing;
+mod caller_servers;
 mod connecting;
+mod faults;
+mod in_flight;
 mod isolated_connection;
 mod listing;
 mod omitted_items;
@@ -37,15 +40,20 @@ use super::{
     inbound::InboundLimits,
     uri_mapper::UriMapper,
 };
+use crate::login::{LoginId, Logins};
 pub(super) use background_listing::AfterListing;
 use background_listing::{FirstListing, RelistStatus};
+use caller_servers::CallerServers;
 use connecting::ConnectTask;
+use faults::shutdown_fault;
+use in_flight::InFlightGuard;
 use listing::ListFailure;
 use policies::DescribedListing;
 
 /// State shared by all servers of a host.
 pub(super) struct ServerContext {
     pub(super) connector: Arc<dyn Connector>,
+    pub(super) logins: Arc<Logins>,
     pub(super) index: Arc<dyn ToolIndex>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) connection_timeout: Option<Duration>,
@@ -70,6 +78,11 @@ pub(super) struct DownstreamServer {
     uris: UriMapper,
     /// Its listing with the policies of presets.toml applied.
     described: DescribedListing,
+    login: LoginId,
+    /// Connections of principals, if each has its own login.
+    callers: CallerServers,
+    /// When it was last listed since the host started. Shared by the connections of all principals.
+    listed_at: Arc<Mutex<Option<Instant>>>,
     isolated_slots: Semaphore,
     this: Weak<Self>,
 }
@@ -98,6 +111,16 @@ struct Inner {
 
 impl DownstreamServer {
     pub(super) fn new(definition: ServerDefinition, shared: Arc<ServerContext>) -> Arc<Self> {
+        let login = LoginId::shared(&definition.name);
+        Self::with_login(definition, shared, login, Arc::default())
+    }
+
+    fn with_login(
+        definition: ServerDefinition,
+        shared: Arc<ServerContext>,
+        login: LoginId,
+        listed_at: Arc<Mutex<Option<Instant>>>,
+    ) -> Arc<Self> {
         let redactor = Arc::new(Redactor::new(&definition.secrets));
         Arc::new_cyclic(|this| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
@@ -127,20 +150,23 @@ impl DownstreamServer {
             relisting: RelistStatus::default(),
             listing_lock: tokio::sync::Mutex::default(),
             described: DescribedListing::default(),
+            login,
+            callers: CallerServers::default(),
+            listed_at,
             isolated_slots: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
             this: Weak::clone(this),
         })
     }
 
     pub(super) fn status(&self) -> ServerStatus {
-        let inner = lock(&self.inner);
+        let (of_callers, inner) = (self.callers.state(), lock(&self.inner));
         let (circuit, recovery) = inner.breaker.status(Instant::now());
         ServerStatus {
             name: Arc::clone(&self.definition.name),
             place: self.place.load(Ordering::Relaxed),
             transport: self.definition.transport.as_str(),
             tags: self.definition.tags.clone(),
-            state: inner.state,
+            state: of_callers.filter(|_| inner.connection.is_none()).unwrap_or(inner.state),
             circuit,
             recovery_in_ms: recovery.map(|time| time.as_millis() as u64),
             connected_at: inner.connected_at,
@@ -241,6 +267,7 @@ impl DownstreamServer {
         if let Some(connection) = connection {
             connection.close().await;
         }
+        self.callers.close().await;
     }
 
     fn fail_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
@@ -253,40 +280,6 @@ impl DownstreamServer {
             let connection = Arc::clone(connection);
             tokio::spawn(async move { connection.close().await });
         }
-    }
-
-    fn closed_fault(&self) -> Fault {
-        let name = &self.definition.name;
-        Fault::unavailable(format!("server '{name}' was removed or redefined"))
-            .hint("List the tools again, then repeat the call.")
-    }
-
-    fn unreachable(&self, why: &str) -> Fault {
-        let (name, why) = (&self.definition.name, self.redactor.redact_text(why.to_owned()));
-        Fault::unavailable(format!("cannot reach server '{name}': {why}"))
-            .hint(format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."))
-    }
-}
-
-fn shutdown_fault() -> Fault {
-    Fault::unavailable("the host is shutting down")
-}
-
-/// Marks the server as in use, so that it does not count as idle, until it is dropped.
-struct InFlightGuard<'a>(&'a DownstreamServer);
-
-impl<'a> InFlightGuard<'a> {
-    fn begin(server: &'a DownstreamServer) -> Self {
-        lock(&server.inner).in_flight += 1;
-        Self(server)
-    }
-}
-
-impl Drop for InFlightGuard<'_> {
-    fn drop(&mut self) {
-        let mut inner = lock(&self.0.inner);
-        inner.in_flight -= 1;
-        inner.last_used = Instant::now();
     }
 }
 

@@ -108,6 +108,11 @@ impl ExpectedAnswer<'_> {
         if url.path() != "/callback" {
             return None;
         }
+        self.code_in(&url)
+    }
+
+    /// Returns the code in the query of the redirect. `None` if it is not the expected answer.
+    pub(super) fn code_in(&self, url: &Url) -> Option<Result<Secret, Fault>> {
         let mut answer = Parameters::default();
         for (name, value) in url.query_pairs() {
             let Some(name) = PARAMETER_NAMES.into_iter().find(|known| *known == name) else { continue };

@@ -38,6 +38,11 @@ struct RegistrationResponse {
 }
 
 impl OAuthClient {
+    /// Returns the client of a login that is a token from elsewhere, which nobody renews.
+    pub(super) fn unused() -> Self {
+        Self { id: String::new(), secret: None, auth_method: AuthMethod::None }
+    }
+
     pub(super) async fn find_or_register(
         server: &str,
         settings: &LoginSettings,
@@ -78,7 +83,7 @@ impl OAuthClient {
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
-            "application_type": "native",
+            "application_type": if redirect.starts_with("https:") { "web" } else { "native" },
         });
         let answer = http.send(Method::POST, endpoint, RequestContent::json(about.to_string())).await?;
         if !answer.status.is_success() {

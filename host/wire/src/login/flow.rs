@@ -1,13 +1,15 @@
 //! Login flow: authorization code with PKCE (S256) for one resource, with a loopback redirect (RFC 6749, 7636, 8252,
 //! 8707).
 
+use std::collections::BTreeMap;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatehouse_core::{Fault, http::Secret, names::quoted};
 use gatehouse_net::{Method, StatusCode, Url, random_bytes};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    LoginDialog, LoginSettings, LoginState, Logins,
+    LoginDialog, LoginId, LoginSettings, LoginState, Logins,
     address::{ConfiguredHosts, LoginTarget, resource},
     callback::{CallbackListener, ExpectedAnswer},
     challenge::BearerChallenge,
@@ -23,6 +25,37 @@ use super::{
 /// Request that shows if a server requires a login. It has no side effects.
 const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
 
+/// A login that waits for the answer of the authorization server.
+pub(super) struct StartedLogin {
+    id: LoginId,
+    server: Url,
+    named_issuer: Option<String>,
+    authority: AuthorizationServer,
+    confirmed_origins: Option<BTreeMap<String, String>>,
+    client: OAuthClient,
+    scopes: Vec<String>,
+    redirect: String,
+    state: Secret,
+    verifier: Secret,
+}
+
+impl StartedLogin {
+    pub(super) fn issuer(&self) -> &str {
+        &self.authority.issuer
+    }
+
+    /// Returns the URL where the user agrees.
+    pub(super) fn address(&self) -> Url {
+        let Self { authority, client, redirect, scopes, state, verifier, .. } = self;
+        authorization(authority, client, redirect, scopes, state, verifier)
+    }
+
+    pub(super) fn expected_answer(&self) -> ExpectedAnswer<'_> {
+        let names_issuer = self.authority.names_issuer;
+        ExpectedAnswer { state: &self.state, issuer: &self.authority.issuer, names_issuer }
+    }
+}
+
 impl Logins {
     /// Logs in to the server at `url` and stores the login.
     ///
@@ -30,14 +63,30 @@ impl Logins {
     /// Refusals of the server, the authorization server or the user, and metadata that breaks a rule.
     pub async fn log_in(
         &self,
-        server: &str,
+        id: &LoginId,
         url: &str,
         settings: &LoginSettings,
         dialog: &dyn LoginDialog,
     ) -> Result<LoginState, Fault> {
-        let shared = &self.shared;
+        let callback = CallbackListener::open(settings.redirect_port).await?;
+        let started = self.start_login(id, url, settings, dialog, callback.redirect.clone()).await?;
+        dialog.show(&parsed(started.issuer())?, &started.address());
+        let code = callback.code(&started.expected_answer()).await?;
+        self.finish_login(started, &code).await
+    }
+
+    /// Finds the authorization server, and a client there that it sends back to `redirect`.
+    pub(super) async fn start_login(
+        &self,
+        id: &LoginId,
+        url: &str,
+        settings: &LoginSettings,
+        dialog: &dyn LoginDialog,
+        redirect: String,
+    ) -> Result<StartedLogin, Fault> {
+        let (shared, server) = (&self.shared, id.server());
         // Reject a server name that cannot be a file name before the user logs in.
-        let earlier = shared.store.read(server).await.or_else(|fault| match fault.kind {
+        let earlier = shared.store.read(id).await.or_else(|fault| match fault.kind {
             gatehouse_core::FaultKind::InvalidArguments => Err(fault),
             _ => Ok(None),
         })?;
@@ -60,21 +109,36 @@ impl Logins {
             }
         })?;
         let endpoints = LoginEndpoints::new(&authority)?;
-        let issuer_url = endpoints.issuer.clone();
         let confirmed_origins = endpoints.check(server, settings, earlier.as_ref(), dialog).await?;
-        let callback = CallbackListener::open(settings.redirect_port).await?;
-        let redirect = callback.redirect.clone();
         let client =
             OAuthClient::find_or_register(server, settings, &authority, &shared.http, &redirect).await?;
         let scopes = scopes(settings, &challenge, &authority);
         let (state, verifier) = (random()?, random()?);
-        dialog.show(&issuer_url, &authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
-        let expected =
-            ExpectedAnswer { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
-        let code = callback.code(&expected).await?;
+        Ok(StartedLogin {
+            id: id.clone(),
+            server: url,
+            named_issuer: issuer.map(str::to_owned),
+            authority,
+            confirmed_origins,
+            client,
+            scopes,
+            redirect,
+            state,
+            verifier,
+        })
+    }
+
+    /// Exchanges the code for tokens, and stores the login.
+    pub(super) async fn finish_login(
+        &self,
+        started: StartedLogin,
+        code: &Secret,
+    ) -> Result<LoginState, Fault> {
+        let shared = &self.shared;
+        let StartedLogin { id, server, named_issuer, authority, confirmed_origins, client, .. } = started;
         let (http, target) = (&shared.http, &authority.token);
         let endpoint = TokenEndpoint { http, target, client: &client, resource: &authority.resource };
-        let issued = endpoint.exchange(&code, &verifier, &redirect).await;
+        let issued = endpoint.exchange(code, &started.verifier, &started.redirect).await;
         let issued = issued.map_err(|refused| match refused {
             TokenError::Grant(why) | TokenError::Client(why) => {
                 Fault::denied(format!("the login was refused: {why}"))
@@ -82,30 +146,67 @@ impl Logins {
             TokenError::Other(fault) => fault,
         })?;
         let mut login = StoredLogin {
-            server: resource(&url),
+            owner: id.owner().map(|owner| owner.as_str().to_owned()),
+            server: resource(&server),
             resource: authority.resource,
             issuer: authority.issuer,
-            named_issuer: issuer.map(str::to_owned),
+            named_issuer,
             confirmed_origins,
             token_endpoint: authority.token.url.into(),
             revocation_endpoint: authority.revocation.map(|endpoint| endpoint.url.into()),
             client,
-            scopes,
+            scopes: started.scopes,
             access_token: Secret::new(""),
             refresh_token: None,
             issued_at: 0,
             expires_at: None,
         };
         login.replace_tokens(issued, shared.clock.now_ms());
-        if login.state(shared.clock.now_ms()) == LoginState::Ended {
-            let issuer = quoted(&login.issuer, 200);
+        let state = login.state(shared.clock.now_ms());
+        if state == LoginState::Ended {
+            let (server, issuer) = (id.server(), quoted(&login.issuer, 200));
             return Err(Fault::unavailable(format!(
                 "the login to '{server}' has already expired: {issuer} issued a token that expires immediately, and \
                 no refresh token"
             )));
         }
-        let _locked = shared.store.lock(server).await?;
-        shared.store.write(server, &login).await?;
+        let _locked = shared.store.lock(&id).await?;
+        shared.store.write(&id, &login).await?;
+        Ok(state)
+    }
+
+    /// Stores a token that the user got from the server elsewhere, such as a personal access token.
+    ///
+    /// # Errors
+    /// If it is not a bearer token (RFC 6750), or the login cannot be written.
+    pub async fn store_token(&self, id: &LoginId, url: &str, token: &Secret) -> Result<LoginState, Fault> {
+        const MAX_TOKEN: usize = 16 << 10;
+        let given = token.reveal();
+        let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
+        if given.is_empty() || given.len() > MAX_TOKEN || !given.chars().all(is_token) {
+            return Err(Fault::invalid(format!(
+                "invalid token: expected 1 to {MAX_TOKEN} letters, digits or -._~+/="
+            )));
+        }
+        let (shared, server) = (&self.shared, resource(&parsed(url)?));
+        let login = StoredLogin {
+            owner: id.owner().map(|owner| owner.as_str().to_owned()),
+            resource: server.clone(),
+            issuer: server.clone(),
+            server,
+            named_issuer: None,
+            confirmed_origins: None,
+            token_endpoint: String::new(),
+            revocation_endpoint: None,
+            client: OAuthClient::unused(),
+            scopes: Vec::new(),
+            access_token: token.clone(),
+            refresh_token: None,
+            issued_at: shared.clock.now_ms(),
+            expires_at: None,
+        };
+        let _locked = shared.store.lock(id).await?;
+        shared.store.write(id, &login).await?;
         Ok(login.state(shared.clock.now_ms()))
     }
 

@@ -1,5 +1,6 @@
-//! Logins on disk: `logins/NAME.json`, readable only by the user, replaced atomically. A writer holds the lock file
-//! next to it, so that two hosts do not use the same refresh token.
+//! Logins on disk: `logins/NAME.json`, and `logins/NAME@DIGEST.json` for the login of a principal, readable only by the
+//! user, replaced atomically. A writer holds the lock file next to it, so that two hosts do not use the same refresh
+//! token.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{Fault, FaultKind, http::Secret, names::quoted};
+use gatehouse_core::{Fault, FaultKind, Principal, http::Secret};
 use gatehouse_files::{Durability, make_private, write_private};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::{
@@ -17,7 +18,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::client::OAuthClient;
+use super::{LoginId, client::OAuthClient};
 
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(45);
 
@@ -29,6 +30,9 @@ const MAX_FILE: u64 = 256 << 10;
 /// Login as stored. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredLogin {
+    /// Principal whose login it is. `None` for the shared login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<String>,
     pub(super) server: String,
     pub(super) resource: String,
     pub(super) issuer: String,
@@ -55,8 +59,8 @@ pub(super) struct LoginStore {
 }
 
 impl LoginStore {
-    pub(super) async fn read(&self, server: &str) -> Result<Option<StoredLogin>, Fault> {
-        let path = self.path(server, "json")?;
+    pub(super) async fn read(&self, id: &LoginId) -> Result<Option<StoredLogin>, Fault> {
+        let path = self.path(id, "json")?;
         let shown = path.display().to_string();
         let bytes = blocking(move || bounded(&path)).await;
         let bytes = match bytes {
@@ -64,15 +68,17 @@ impl LoginStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Fault::unavailable(format!("cannot read {shown}: {error}"))),
         };
-        let login = serde_json::from_slice(&bytes);
-        login.map(Some).map_err(|_| {
-            Fault::unavailable(format!("{shown} is not a valid login file"))
-                .hint(format!("Run: gatehouse servers login {server}"))
-        })
+        let login = serde_json::from_slice(&bytes).ok();
+        // A file that was renamed must not become the login of another principal.
+        let login =
+            login.filter(|login: &StoredLogin| login.owner.as_deref() == id.owner().map(Principal::as_str));
+        login
+            .map(Some)
+            .ok_or_else(|| id.hint_login(Fault::unavailable(format!("{shown} is not a valid login file"))))
     }
 
-    pub(super) async fn write(&self, server: &str, login: &StoredLogin) -> Result<(), Fault> {
-        let path = self.path(server, "json")?;
+    pub(super) async fn write(&self, id: &LoginId, login: &StoredLogin) -> Result<(), Fault> {
+        let path = self.path(id, "json")?;
         let shown = path.display().to_string();
         let failed = |why: String| Fault::unavailable(format!("cannot write {shown}: {why}"));
         let bytes = serde_json::to_vec_pretty(login).map_err(|error| failed(error.to_string()))?;
@@ -80,8 +86,8 @@ impl LoginStore {
         written.map_err(|error| failed(error.to_string()))
     }
 
-    pub(super) async fn remove(&self, server: &str) -> Result<bool, Fault> {
-        let path = self.path(server, "json")?;
+    pub(super) async fn remove(&self, id: &LoginId) -> Result<bool, Fault> {
+        let path = self.path(id, "json")?;
         let shown = path.display().to_string();
         match blocking(move || std::fs::remove_file(path)).await {
             Ok(()) => Ok(true),
@@ -91,8 +97,8 @@ impl LoginStore {
     }
 
     /// Locks a login until the returned file is dropped.
-    pub(super) async fn lock(&self, server: &str) -> Result<File, Fault> {
-        let path = self.path(server, "lock")?;
+    pub(super) async fn lock(&self, id: &LoginId) -> Result<File, Fault> {
+        let path = self.path(id, "lock")?;
         let shown = path.display().to_string();
         let failed = |error: io::Error| Fault::unavailable(format!("cannot lock {shown}: {error}"));
         let folder = self.folder.clone();
@@ -107,7 +113,7 @@ impl LoginStore {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= until => {
-                    let message = format!("another process is changing the login to '{server}'");
+                    let message = format!("another process is changing the login to '{}'", id.server());
                     return Err(Fault::new(FaultKind::TimedOut, message));
                 }
                 Err(TryLockError::WouldBlock) => sleep(LOCK_POLL_INTERVAL).await,
@@ -115,18 +121,56 @@ impl LoginStore {
         }
     }
 
-    fn path(&self, server: &str, ending: &str) -> Result<PathBuf, Fault> {
-        let letter = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        let plain = !server.is_empty() && server.len() <= 128 && !server.starts_with('.');
-        if plain && server.chars().all(letter) {
-            return Ok(self.folder.join(format!("{server}.{ending}")));
-        }
-        Err(Fault::invalid(format!("invalid server name '{}'", quoted(server, 64))))
+    /// Returns the logins of principals, without those that cannot be read. Sorted by server and owner.
+    pub(super) async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
+        let (folder, shown) = (self.folder.clone(), self.folder.display().to_string());
+        let files = blocking(move || principal_files(&folder)).await;
+        let mut all: Vec<LoginId> = files
+            .map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))?
+            .into_iter()
+            .filter_map(|(server, bytes)| {
+                let login: StoredLogin = serde_json::from_slice(&bytes).ok()?;
+                Some(LoginId::from_principal(&server, &Principal::Named(login.owner?.into())))
+            })
+            .collect();
+        all.sort_by(|a, b| {
+            (a.server(), a.owner().map(Principal::as_str))
+                .cmp(&(b.server(), b.owner().map(Principal::as_str)))
+        });
+        Ok(all)
+    }
+
+    fn path(&self, id: &LoginId, ending: &str) -> Result<PathBuf, Fault> {
+        Ok(self.folder.join(format!("{}.{ending}", id.file_stem()?)))
     }
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
     spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+/// Returns the names of servers, and the contents of the logins of principals. Empty if there is no folder.
+fn principal_files(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.split_once('@'));
+        let Some((server, _)) = stem.filter(|_| path.extension().is_some_and(|ending| ending == "json"))
+        else {
+            continue;
+        };
+        match bounded(&path) {
+            Ok(bytes) => files.push((server.to_owned(), bytes)),
+            // Logged out meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(files)
 }
 
 fn bounded(path: &Path) -> io::Result<Vec<u8>> {

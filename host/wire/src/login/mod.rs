@@ -15,9 +15,11 @@ mod client;
 mod endpoints;
 mod flow;
 mod http;
+mod login_id;
 mod login_store;
 mod metadata;
 mod renew;
+mod sign_ins;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -28,6 +30,9 @@ pub use challenge::BearerChallenge;
 pub(crate) use challenge::auth_challenges;
 pub use endpoints::{LoginDialog, LoginEndpoints};
 pub use gatehouse_net::Url;
+pub use login_id::LoginId;
+pub(crate) use sign_ins::{CALLBACK_PATH, SIGN_IN_PATH};
+pub use sign_ins::{LoginTargets, SignIns};
 pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of};
 
 use std::{path::PathBuf, sync::Arc};
@@ -96,6 +101,7 @@ pub struct Logins {
     shared: Arc<LoginContext>,
     renewals: TokenRenewals,
     tasks: TaskTracker,
+    sign_ins: SignIns,
 }
 
 struct LoginContext {
@@ -108,7 +114,12 @@ impl Logins {
     /// Uses the logins in `folder`, which the first login creates.
     pub fn new(folder: PathBuf, clock: Arc<dyn Clock>) -> Self {
         let shared = Arc::new(LoginContext { store: LoginStore { folder }, http: LoginHttp::new(), clock });
-        Self { shared, renewals: TokenRenewals::default(), tasks: TaskTracker::new() }
+        Self {
+            shared,
+            renewals: TokenRenewals::default(),
+            tasks: TaskTracker::new(),
+            sign_ins: SignIns::default(),
+        }
     }
 
     /// Returns the token for a request to `target`, renewed if necessary. `None` if there is no login for the URL
@@ -116,12 +127,12 @@ impl Logins {
     ///
     /// # Errors
     /// `denied` if the login has expired, or the error of the renewal.
-    pub async fn bearer(&self, server: &str, declared: &str, target: &Url) -> Result<Option<Secret>, Fault> {
+    pub async fn bearer(&self, id: &LoginId, declared: &str, target: &Url) -> Result<Option<Secret>, Fault> {
         let url = parsed(declared)?;
         if url.origin() != target.origin() {
             return Ok(None);
         }
-        let Some(login) = self.shared.store.read(server).await? else { return Ok(None) };
+        let Some(login) = self.shared.store.read(id).await? else { return Ok(None) };
         if login.server != resource(&url) {
             return Ok(None);
         }
@@ -129,10 +140,10 @@ impl Logins {
         if !login.is_due(now) {
             return Ok(Some(login.access_token));
         }
-        match self.renew(server, &login.access_token).await {
+        match self.renew(id, &login.access_token).await {
             Ok(token) => Ok(Some(token)),
             Err(fault) if !login.has_expired(now) => {
-                tracing::debug!(server, fault = %fault.message, "a login is not renewed yet");
+                tracing::debug!(server = id.server(), fault = %fault.message, "a login is not renewed yet");
                 Ok(Some(login.access_token))
             }
             Err(fault) => Err(fault),
@@ -145,59 +156,70 @@ impl Logins {
     /// `denied` if the user must log in, or the error of the renewal.
     pub async fn renew_refused_token(
         &self,
-        server: &str,
+        id: &LoginId,
         declared: &str,
         used: Option<&Secret>,
     ) -> Result<Secret, Fault> {
         let url = parsed(declared)?;
-        let Some(login) = self.shared.store.read(server).await? else {
-            return Err(needs_login_fault(server));
+        let Some(login) = self.shared.store.read(id).await? else {
+            return Err(id.missing_fault());
         };
         if login.server != resource(&url) {
             let (was, is) = (quoted(&login.server, 200), quoted(&resource(&url), 200));
+            let server = id.server();
             let fault = format!("the login to '{server}' was made for {was}, but the server is now at {is}");
-            return Err(run_login(Fault::denied(fault), server));
+            return Err(id.hint_login(Fault::denied(fault)));
         }
         let now = self.shared.clock.now_ms();
         if used != Some(&login.access_token) && !login.is_due(now) {
             return Ok(login.access_token);
         }
-        self.renew(server, used.unwrap_or(&login.access_token)).await
+        self.renew(id, used.unwrap_or(&login.access_token)).await
     }
 
     /// Returns the fault for a 403 that demands more scopes. `None` for other challenges.
-    pub fn lacks_scope(server: &str, challenge: &BearerChallenge) -> Option<Fault> {
+    pub fn lacks_scope(id: &LoginId, challenge: &BearerChallenge) -> Option<Fault> {
         if challenge.error.as_deref() != Some("insufficient_scope") {
             return None;
         }
         let scopes = quoted(&challenge.scopes().join(" "), 200);
+        let server = id.server();
         let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {scopes}"));
-        Some(fault.hint(format!("Run: gatehouse servers login {server} --scope \"{scopes}\"")))
+        Some(fault.hint(id.command(&format!(" --scope \"{scopes}\""))))
     }
 
     /// Returns the state of the login to the server at `url`, without network access.
-    pub async fn state(&self, server: &str, url: &str) -> Result<LoginState, Fault> {
-        let Some(login) = self.shared.store.read(server).await? else { return Ok(LoginState::None) };
+    pub async fn state(&self, id: &LoginId, url: &str) -> Result<LoginState, Fault> {
+        let Some(login) = self.shared.store.read(id).await? else { return Ok(LoginState::None) };
         if login.server != resource(&parsed(url)?) {
             return Ok(LoginState::Elsewhere { server: login.server });
         }
         Ok(login.state(self.shared.clock.now_ms()))
     }
 
+    /// Returns the logins of principals, sorted by server and owner. Those that cannot be read are left out.
+    pub async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
+        self.shared.store.of_principals().await
+    }
+
     /// Removes a login, and revokes it if the authorization server supports that.
     ///
     /// # Errors
     /// If the file cannot be removed.
-    pub async fn log_out(&self, server: &str) -> Result<LogoutOutcome, Fault> {
+    pub async fn log_out(&self, id: &LoginId) -> Result<LogoutOutcome, Fault> {
         let shared = &self.shared;
-        let _locked = shared.store.lock(server).await?;
-        let revoked = match shared.store.read(server).await {
+        let _locked = shared.store.lock(id).await?;
+        let revoked = match shared.store.read(id).await {
             Ok(None) => return Ok(LogoutOutcome::NoLogin),
             Ok(Some(login)) => shared.revoke(&login).await,
             Err(fault) => Err(fault),
         };
-        shared.store.remove(server).await?;
+        shared.store.remove(id).await?;
         Ok(revoked.map_or_else(|fault| LogoutOutcome::Forgotten(fault.message), |()| LogoutOutcome::Revoked))
+    }
+
+    pub fn sign_ins(&self) -> &SignIns {
+        &self.sign_ins
     }
 
     pub fn now_ms(&self) -> u64 {
@@ -230,17 +252,4 @@ impl LoginContext {
 
 fn parsed(url: &str) -> Result<Url, Fault> {
     Url::parse(url).map_err(|_| Fault::invalid(format!("invalid URL '{}'", quoted(url, 200))))
-}
-
-fn needs_login_fault(server: &str) -> Fault {
-    run_login(Fault::denied(format!("server '{server}' requires a login")), server)
-}
-
-/// Returns the fault for a login that cannot be renewed, and for a server that refuses a renewed token.
-pub(crate) fn login_ended_fault(server: &str) -> Fault {
-    run_login(Fault::denied(format!("the login to '{server}' is no longer valid")), server)
-}
-
-fn run_login(fault: Fault, server: &str) -> Fault {
-    fault.hint(format!("Run: gatehouse servers login {server}"))
 }

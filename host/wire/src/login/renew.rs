@@ -11,12 +11,11 @@ use gatehouse_core::{Fault, http::Secret, lock, single_flight::SingleFlight};
 use gatehouse_net::{Backoff, CircuitBreaker};
 
 use super::{
-    LoginContext, LoginState, Logins,
+    LoginContext, LoginId, LoginState, Logins,
     address::{ConfiguredHosts, LoginTarget},
     http::LoginHttp,
-    login_ended_fault,
     login_store::StoredLogin,
-    needs_login_fault, parsed,
+    parsed,
     token::{TokenEndpoint, TokenError},
 };
 
@@ -29,8 +28,8 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), longest: Durat
 
 #[derive(Default)]
 pub(super) struct TokenRenewals {
-    flights: SingleFlight<String, Result<Secret, Fault>>,
-    breakers: Mutex<HashMap<String, Arc<CircuitBreaker<Fault>>>>,
+    flights: SingleFlight<LoginId, Result<Secret, Fault>>,
+    breakers: Mutex<HashMap<LoginId, Arc<CircuitBreaker<Fault>>>>,
 }
 
 impl StoredLogin {
@@ -65,66 +64,73 @@ impl StoredLogin {
 
 impl Logins {
     /// Returns a token that replaces `used`. Joins a running renewal.
-    pub(super) async fn renew(&self, server: &str, used: &Secret) -> Result<Secret, Fault> {
+    pub(super) async fn renew(&self, id: &LoginId, used: &Secret) -> Result<Secret, Fault> {
         let breaker = Arc::clone(
             lock(&self.renewals.breakers)
-                .entry(server.to_owned())
+                .entry(id.clone())
                 .or_insert_with(|| Arc::new(CircuitBreaker::new(BACKOFF))),
         );
         let work = || {
-            let (shared, name, used) = (Arc::clone(&self.shared), server.to_owned(), used.clone());
+            let (shared, id, used) = (Arc::clone(&self.shared), id.clone(), used.clone());
             // A separate task, so that the token is stored even if the caller is dropped.
-            let task = self.tasks.spawn(async move { shared.renew(&name, &used, &breaker).await });
+            let task = self.tasks.spawn(async move { shared.renew(&id, &used, &breaker).await });
             async move {
                 task.await.unwrap_or_else(|_| Err(Fault::internal("the task that renews a login panicked")))
             }
         };
-        self.renewals.flights.run(server.to_owned(), work).await
+        self.renewals.flights.run(id.clone(), work).await
     }
 }
 
 impl LoginContext {
     async fn renew(
         &self,
-        server: &str,
+        id: &LoginId,
         used: &Secret,
         breaker: &CircuitBreaker<Fault>,
     ) -> Result<Secret, Fault> {
-        let _locked = self.store.lock(server).await?;
-        let Some(mut login) = self.store.read(server).await? else {
-            return Err(needs_login_fault(server));
+        let _locked = self.store.lock(id).await?;
+        let Some(mut login) = self.store.read(id).await? else {
+            return Err(id.missing_fault());
         };
         // Another host may have renewed it.
         if login.access_token != *used && !login.is_due(self.clock.now_ms()) {
             return Ok(login.access_token);
         }
-        let Some(refresh) = login.refresh_token.clone() else { return Err(login_ended_fault(server)) };
+        let Some(refresh) = login.refresh_token.clone() else {
+            // Then the principal is asked to sign in again.
+            if id.owner().is_some() && !login.has_expired(self.clock.now_ms()) {
+                login.expires_at = Some(self.clock.now_ms());
+                self.store.write(id, &login).await?;
+            }
+            return Err(id.ended_fault());
+        };
         breaker.check().map_err(|(fault, _)| fault)?;
         let target = login.configured_hosts()?.check(&login.token_endpoint, "the token endpoint")?;
         // Write first, so that a full disk is detected before the refresh token is used up.
-        self.store.write(server, &login).await?;
+        self.store.write(id, &login).await?;
         match login.endpoint(&self.http, &target).refresh(&refresh).await {
             Ok(issued) => {
                 breaker.record_success();
                 login.replace_tokens(issued, self.clock.now_ms());
-                self.store.write(server, &login).await?;
-                tracing::debug!(server, "renewed a login");
+                self.store.write(id, &login).await?;
+                tracing::debug!(server = id.server(), "renewed a login");
                 Ok(login.access_token)
             }
             Err(TokenError::Grant(why)) => {
-                tracing::warn!(server, why, "a login is no longer valid");
+                tracing::warn!(server = id.server(), why, "a login is no longer valid");
                 login.refresh_token = None;
-                self.store.write(server, &login).await?;
-                Err(login_ended_fault(server))
+                self.store.write(id, &login).await?;
+                Err(id.ended_fault())
             }
             // Keep the login: a server that lost its clients may restore them.
             Err(TokenError::Client(why)) => {
-                tracing::warn!(server, why, "cannot renew a login");
-                breaker.record_failure(login_ended_fault(server));
-                Err(login_ended_fault(server))
+                tracing::warn!(server = id.server(), why, "cannot renew a login");
+                breaker.record_failure(id.ended_fault());
+                Err(id.ended_fault())
             }
             Err(TokenError::Other(fault)) => {
-                let message = format!("cannot renew the login to '{server}': {}", fault.message);
+                let message = format!("cannot renew the login to '{}': {}", id.server(), fault.message);
                 let fault = Fault { message, ..fault };
                 breaker.record_failure(fault.clone());
                 Err(fault)

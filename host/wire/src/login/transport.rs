@@ -16,7 +16,7 @@ use rmcp::{
     },
 };
 
-use super::{BearerChallenge, Logins, login_ended_fault, parsed};
+use super::{BearerChallenge, LoginId, Logins, parsed};
 use crate::downstream::{
     inbound::{InboundReader, MAX_MESSAGE},
     post::{EventStream, RequestHeaders, messages, post},
@@ -30,7 +30,7 @@ pub(crate) struct AuthenticatedClient {
     client: Client,
     /// `None` if the configured headers authenticate.
     logins: Option<Arc<Logins>>,
-    server: Arc<str>,
+    login: LoginId,
     inbound: InboundReader,
 }
 
@@ -85,10 +85,10 @@ impl AuthenticatedClient {
     pub(crate) fn new(
         client: Client,
         logins: Option<Arc<Logins>>,
-        server: Arc<str>,
+        login: LoginId,
         inbound: InboundReader,
     ) -> Self {
-        Self { client, logins, server, inbound }
+        Self { client, logins, login, inbound }
     }
 
     /// Sends a request, and repeats it if the token was refused.
@@ -98,16 +98,15 @@ impl AuthenticatedClient {
     {
         let Some(logins) = &self.logins else { return request(None).await };
         let target = parsed(uri).map_err(as_error)?;
-        let token = logins.bearer(&self.server, uri, &target).await.map_err(as_error)?;
+        let token = logins.bearer(&self.login, uri, &target).await.map_err(as_error)?;
         let reveal = |token: &Secret| token.reveal().to_owned();
         match request(token.as_ref().map(reveal)).await {
             Err(error) if is_refusal(&error) => {}
             other => return other.map_err(|error| self.redact_token(error, token.as_ref())),
         }
-        let renewed =
-            logins.renew_refused_token(&self.server, uri, token.as_ref()).await.map_err(as_error)?;
+        let renewed = logins.renew_refused_token(&self.login, uri, token.as_ref()).await.map_err(as_error)?;
         match request(Some(reveal(&renewed))).await {
-            Err(error) if is_refusal(&error) => Err(as_error(login_ended_fault(&self.server))),
+            Err(error) if is_refusal(&error) => Err(as_error(self.login.ended_fault())),
             other => other.map_err(|error| self.redact_token(error, Some(&renewed))),
         }
     }
@@ -117,7 +116,7 @@ impl AuthenticatedClient {
         match (error, token) {
             (StreamableHttpError::InsufficientScope(error), _) => {
                 let challenge = BearerChallenge::from_headers([error.www_authenticate_header.as_str()]);
-                let fault = Logins::lacks_scope(&self.server, &challenge);
+                let fault = Logins::lacks_scope(&self.login, &challenge);
                 fault.map_or(StreamableHttpError::InsufficientScope(error), as_error)
             }
             (StreamableHttpError::UnexpectedServerResponse(text), Some(token)) => {

@@ -32,6 +32,11 @@ pub(super) async fn explain(
     let sent = arguments.args.as_deref().map(read_arguments).transpose()?;
     let mut caller = Caller::new(Principal::Named(name.as_str().into()), name);
     caller.groups = arguments.groups.iter().map(|group| group.as_str().into()).collect();
+    if let Some(key) = composition.api_key(name).await? {
+        caller.groups.extend(key.groups.iter().map(|group| group.as_str().into()));
+        caller.presets =
+            key.presets.map(|presets| presets.iter().map(|preset| preset.as_str().into()).collect());
+    }
     let access = config.access.rules.access_of(&Arc::new(caller));
     let preset = &compiled.preset;
     if !access.opens_preset(preset) {

@@ -1,18 +1,26 @@
 //! `gatehouse servers login` and `logout`: OAuth logins to servers, in a browser.
 
-use std::{process::Stdio, sync::Arc};
+use std::{
+    io::{BufRead as _, Read as _},
+    process::Stdio,
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use clap::Args;
-use gatehouse_core::{names::did_you_mean, ports::servers::ServerTransport};
-use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginState, LogoutOutcome, Url};
+use gatehouse_core::{
+    http::Secret,
+    names::{did_you_mean, quoted},
+    ports::servers::{ServerLogin, ServerTransport},
+};
+use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginId, LoginState, LogoutOutcome, Url};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{CommandError, GlobalArgs, PlainError};
 use crate::{
     cli::confirm,
-    compose::logins,
+    compose::{logins, principal_named},
     config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
 };
@@ -24,6 +32,12 @@ pub(in crate::cli) struct LoginArgs {
     /// Scopes to request, separated by spaces [default: those of presets.toml or of the server]
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
+    /// Principal whose login it is, such as key:ann; the server needs login = "caller" [default: all callers share it]
+    #[arg(long = "as", value_name = "WHO")]
+    principal: Option<String>,
+    /// Read a token of the server from standard input, such as a personal access token, instead of using a browser
+    #[arg(long, conflicts_with_all = ["scope", "no_browser"])]
+    token: bool,
     /// Open no browser; the address is printed either way
     #[arg(long)]
     no_browser: bool,
@@ -44,14 +58,57 @@ pub(super) async fn log_in(
     if let Some(scopes) = &arguments.scope {
         settings.scopes = scopes.split_whitespace().map(str::to_owned).collect();
     }
+    let id = login_id(name, arguments.principal.as_deref());
+    if id.owner().is_some() && server.definition.login != ServerLogin::Caller {
+        let why = format!(
+            "server '{name}' has one login for all callers; to change that, set login = \"caller\" under \
+            [servers.{name}] in presets.toml"
+        );
+        return Err(CommandError::usage(why));
+    }
     let logins = logins(&config);
-    let state = logins.log_in(name, &url, &settings, &TerminalDialog(arguments)).await?;
+    let state = match arguments.token {
+        true => logins.store_token(&id, &url, &token_from_input()?).await?,
+        false => logins.log_in(&id, &url, &settings, &TerminalDialog(arguments)).await?,
+    };
     if let (true, LoginState::Valid { until, renewable }) = (arguments.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
     } else {
-        out::line(format!("logged in to '{name}'; {}", describe_login(&state, logins.now_ms())));
+        out::line(format!(
+            "logged in to '{name}'{}; {}",
+            whose(&id),
+            describe_login(&state, logins.now_ms())
+        ));
     }
     Ok(())
+}
+
+fn login_id(server: &str, principal: Option<&str>) -> LoginId {
+    match principal {
+        Some(name) => LoginId::from_principal(server, &principal_named(name)),
+        None => LoginId::shared(server),
+    }
+}
+
+/// Returns the owner of a login for a sentence. Empty for the one that all callers share.
+fn whose(id: &LoginId) -> String {
+    id.owner().map_or_else(String::new, |owner| format!(" as {}", quoted(owner.as_str(), 200)))
+}
+
+/// Reads one line from standard input.
+fn token_from_input() -> Result<Secret, CommandError> {
+    const MAX_LINE: u64 = 64 << 10;
+    let mut line = String::new();
+    let read = std::io::stdin().lock().take(MAX_LINE).read_line(&mut line);
+    read.map_err(|error| {
+        CommandError::failed(format!("cannot read the token from standard input: {error}"))
+    })?;
+    match line.trim() {
+        "" => {
+            Err(CommandError::usage("standard input has no token; write it there, for example with a pipe"))
+        }
+        token => Ok(Secret::new(token)),
+    }
 }
 
 struct TerminalDialog<'a>(&'a LoginArgs);
@@ -84,21 +141,24 @@ impl LoginDialog for TerminalDialog<'_> {
 
 pub(super) async fn log_out(
     name: &str,
+    principal: Option<&str>,
     global: &GlobalArgs,
     env: &Env,
     json: bool,
 ) -> Result<(), CommandError> {
     // The server may no longer be declared.
-    let logins = logins(&global.config(env)?);
-    let (revoked, why) = match logins.log_out(name).await? {
-        LogoutOutcome::NoLogin => return Err(CommandError::failed(format!("there is no login to '{name}'"))),
+    let (logins, id) = (logins(&global.config(env)?), login_id(name, principal));
+    let (revoked, why) = match logins.log_out(&id).await? {
+        LogoutOutcome::NoLogin => {
+            return Err(CommandError::failed(format!("there is no login to '{name}'{}", whose(&id))));
+        }
         LogoutOutcome::Revoked => (true, None),
         LogoutOutcome::Forgotten(why) => (false, Some(why)),
     };
     if json {
         out::json(&json!({"server": name, "logged_in": false, "revoked": revoked, "why": why}));
     } else {
-        out::line(format!("logged out of '{name}'"));
+        out::line(format!("logged out of '{name}'{}", whose(&id)));
         if let Some(why) = why {
             out::note(format!("The login was deleted only here. {why}"));
         }
@@ -108,6 +168,8 @@ pub(super) async fn log_out(
 
 pub(super) struct LoginReport {
     pub(super) server: String,
+    /// Principal whose login it is. `None` for the one that all callers share.
+    pub(super) principal: Option<String>,
     state: Result<LoginState, PlainError>,
     /// Time of the check, as Unix time in milliseconds.
     now: u64,
@@ -120,7 +182,7 @@ impl LoginReport {
         match &self.state {
             Err(why) => why.to_string(),
             Ok(LoginState::None) => format!("needs `gatehouse servers login {server}`"),
-            Ok(state @ (LoginState::Ended | LoginState::Elsewhere { .. })) => {
+            Ok(state @ (LoginState::Ended | LoginState::Elsewhere { .. })) if self.principal.is_none() => {
                 format!("{}; run: gatehouse servers login {server}", describe_login(state, self.now))
             }
             Ok(state) => describe_login(state, self.now),
@@ -139,18 +201,36 @@ impl LoginReport {
             Ok(LoginState::Elsewhere { server }) => json!({"state": "elsewhere", "url": server}),
         }
     }
+
+    /// Returns the members of the JSON output, with the server and the principal.
+    pub(super) fn to_json_of_caller(&self) -> Value {
+        let mut report = self.to_json();
+        report["server"] = json!(self.server);
+        report["principal"] = json!(self.principal);
+        report
+    }
 }
 
 /// Returns all logins to declared servers, including missing ones that a server's block requires.
 pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let logins = logins(config);
     let servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
+    // Without the folder, or without the right to read it, no principal has a login that works.
+    let of_principals = logins.of_principals().await.unwrap_or_default();
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
-        let state = logins.state(&name, &url).await.map_err(PlainError::from);
-        if (server.wants_login && server.enabled) || state != Ok(LoginState::None) {
-            all.push(LoginReport { server: name, state, now: logins.now_ms() });
+        let state = logins.state(&LoginId::shared(&name), &url).await.map_err(PlainError::from);
+        // With one login per caller, the shared one only lists the tools.
+        let wants_login =
+            server.wants_login && server.enabled && server.definition.login == ServerLogin::Shared;
+        if wants_login || state != Ok(LoginState::None) {
+            all.push(LoginReport { server: name.clone(), principal: None, state, now: logins.now_ms() });
+        }
+        for id in of_principals.iter().filter(|id| id.server() == name) {
+            let state = logins.state(id, &url).await.map_err(PlainError::from);
+            let principal = id.owner().map(|owner| owner.as_str().to_owned());
+            all.push(LoginReport { server: name.clone(), principal, state, now: logins.now_ms() });
         }
     }
     all

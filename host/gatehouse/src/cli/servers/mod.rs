@@ -58,6 +58,9 @@ pub(super) enum Command {
     Logout {
         /// Name of the server
         server: String,
+        /// Principal whose login it is, such as key:ann [default: the one that all callers share]
+        #[arg(long = "as", value_name = "WHO")]
+        principal: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -76,7 +79,9 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         Command::Remove { server, json } => add::remove(&server, global, env, json)?,
         Command::Import(arguments) => import::run(&arguments, global, env)?,
         Command::Login(arguments) => login::log_in(&arguments, global, env).await?,
-        Command::Logout { server, json } => login::log_out(&server, global, env, json).await?,
+        Command::Logout { server, principal, json } => {
+            login::log_out(&server, principal.as_deref(), global, env, json).await?;
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
+    Principal,
     ports::{
         ServerRegistry as _,
         servers::{RefreshReport, ServerDefinition, ServerTransport},
@@ -106,12 +107,15 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> 
     let hosts = presence::running(&composition.config.state);
     let logins = login::all(&composition.config, env).await;
     if json {
+        let shared = logins.iter().filter(|login| login.principal.is_none());
+        let own = logins.iter().filter(|login| login.principal.is_some());
         let to_json = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
         out::json(&json!({
             "configured": composition.stores.servers.status(),
             "hosts": hosts.iter().map(to_json).collect::<Vec<_>>(),
             "left_out": left_out,
-            "logins": logins.iter().map(|login| (login.server.clone(), login.to_json())).collect::<Map<_, _>>(),
+            "logins": shared.map(|login| (login.server.clone(), login.to_json())).collect::<Map<_, _>>(),
+            "logins_of_callers": own.map(login::LoginReport::to_json_of_caller).collect::<Vec<_>>(),
         }));
         return Ok(());
     }
@@ -121,7 +125,8 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> 
     states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
     print_omitted(&left_out);
     for login in &logins {
-        out::line(format!("login to '{}': {}", login.server, login.describe()));
+        let whose = login.principal.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
+        out::line(format!("login{whose} to '{}': {}", login.server, login.describe()));
     }
     Ok(())
 }
@@ -156,7 +161,7 @@ pub(super) async fn refresh(
     force: bool,
     json: bool,
 ) -> Result<(), CommandError> {
-    let report = composition.stores.servers.live.refresh(server, force).await?;
+    let report = composition.stores.servers.live.refresh(server, force, &Principal::Local).await?;
     if json {
         out::json(&report);
     } else {

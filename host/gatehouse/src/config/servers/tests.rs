@@ -1,6 +1,10 @@
 //! Tests of `[servers]` and `[proxy]`.
 
-use gatehouse_core::{SourceId, http::Secret, ports::servers::ServerTransport};
+use gatehouse_core::{
+    SourceId,
+    http::Secret,
+    ports::servers::{ServerLogin, ServerTransport},
+};
 use gatehouse_wire::login::{NamedClient, NamedIssuer};
 
 use super::*;
@@ -51,6 +55,25 @@ fn an_address_becomes_a_definition() {
     assert_eq!((definition.timeout, definition.idle_timeout), (TIMEOUT, None));
     let old = server("url = \"http://127.0.0.1:1/sse\"\ntransport = \"sse\"").expect("valid").definition;
     assert_eq!(old.transport.as_str(), "sse");
+}
+
+#[test]
+fn each_caller_may_have_a_login_of_its_own() {
+    let own = server("url = \"https://a.example\"\nlogin = \"caller\"").expect("valid").definition;
+    assert_eq!(own.login, ServerLogin::Caller);
+    assert_eq!(server("url = \"https://a.example\"").expect("valid").definition.login, ServerLogin::Shared);
+    for (block, why) in [
+        ("command = \"x\"\nlogin = \"caller\"", "requires url; a program has one login for all callers"),
+        ("url = \"https://a.example\"\nlogin = \"caller\"\npreconnect = true", "exclude each other"),
+        (
+            "url = \"https://a.example\"\nlogin = \"caller\"\nheaders = { authorization = \"Bearer ${GATEHOUSE_TOKEN}\" }",
+            "each caller has an Authorization header",
+        ),
+        ("url = \"https://a.example\"\nlogin = \"mine\"", "mine"),
+    ] {
+        let error = error(block).to_string();
+        assert!(error.contains(why), "{block}: {error}");
+    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl ServerAccess<'_> {
     /// Gets a server's listing if it is unknown, without leaving a connection open.
     pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
         let servers = self.registry_with(server).await?;
-        before_deadline(self.deadline, server, servers.probe(server)).await
+        before_deadline(self.deadline, server, servers.probe(server, self.caller)).await
     }
 
     /// Returns advice on calling a server. Without a ledger, it assumes no earlier calls.

@@ -44,10 +44,10 @@ impl ServerAccess<'_> {
         force: bool,
     ) -> Result<RefreshReport, Fault> {
         if !self.catalog.server_tools.is_restricted() {
-            return servers.refresh(Some(server), force).await;
+            return servers.refresh(Some(server), force, self.caller).await;
         }
         let before = self.callable_specs(servers.known(server).await?);
-        let report = servers.refresh(Some(server), force).await?;
+        let report = servers.refresh(Some(server), force, self.caller).await?;
         let now = self.callable_specs(servers.known(server).await?);
         let mut counted = RefreshReport { failed: report.failed, ..RefreshReport::default() };
         for spec in &now {

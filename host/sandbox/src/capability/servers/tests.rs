@@ -88,7 +88,7 @@ impl ServerRegistry for Host {
     fn source(&self, server: &str) -> Option<Arc<dyn Source>> {
         Some(Arc::new(Git(SourceId::Server(server.into()))))
     }
-    async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
+    async fn listing(&self, server: &str, _: &Principal) -> Result<ServerListing, Fault> {
         if server == "new" {
             return std::future::pending().await;
         }
@@ -102,16 +102,16 @@ impl ServerRegistry for Host {
         })
     }
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
-        if server == "new" { Ok(None) } else { self.listing(server).await.map(Some) }
+        if server == "new" { Ok(None) } else { self.listing(server, &Principal::Local).await.map(Some) }
     }
-    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<UnlistedServer> {
+    async fn first_listings(&self, servers: &[Arc<str>], _: Duration, _: &Principal) -> Vec<UnlistedServer> {
         servers.iter().map(|name| UnlistedServer { name: Arc::clone(name), failure: None }).collect()
     }
 
-    async fn probe(&self, _: &str) -> Result<(), Fault> {
+    async fn probe(&self, _: &str, _: &Principal) -> Result<(), Fault> {
         Ok(())
     }
-    async fn refresh(&self, server: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
+    async fn refresh(&self, server: Option<&str>, _: bool, _: &Principal) -> Result<RefreshReport, Fault> {
         let server = server.unwrap_or("all").to_owned();
         gatehouse_core::lock(&self.refreshed).push(server.clone());
         if server == "new" {
@@ -234,7 +234,12 @@ fn with_host(host: &Arc<Host>) -> Ports {
 }
 
 fn reach<'a>(ports: &'a Ports, catalog: &'a Catalog) -> ServerAccess<'a> {
-    ServerAccess { ports, catalog, deadline: Instant::now() + Duration::from_secs(5) }
+    ServerAccess {
+        ports,
+        catalog,
+        caller: &Principal::Local,
+        deadline: Instant::now() + Duration::from_secs(5),
+    }
 }
 
 #[tokio::test]

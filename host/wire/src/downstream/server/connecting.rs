@@ -194,10 +194,13 @@ impl DownstreamServer {
             }
         });
         let limit = self.connection_timeout();
-        let context = ConnectionContext { changed, limits: self.limits.clone() };
+        let context = ConnectionContext { login: self.login.clone(), changed, limits: self.limits.clone() };
         let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
             let connection = connecting.await?;
+            if self.is_listing_recent().await {
+                return Ok((connection, RefreshReport::default()));
+            }
             let listed = tokio::time::timeout(limit, self.list_and_store(&connection, false)).await;
             match listed.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit).message.into())) {
                 Ok(report) => Ok((connection, report)),

@@ -26,7 +26,11 @@ impl DownstreamServer {
         let slot = self.isolated_slots.acquire().await.map_err(|_| shutdown_fault())?;
         let attempt = ConnectAttempt::begin(self, false)?;
         // Only the shared connection follows changed lists.
-        let context = ConnectionContext { changed: Arc::new(|| {}), limits: self.limits.clone() };
+        let context = ConnectionContext {
+            login: self.login.clone(),
+            changed: Arc::new(|| {}),
+            limits: self.limits.clone(),
+        };
         let limit = self.connection_timeout();
         let connected = self.shared.connector.connect(&self.definition, context, limit).await;
         match connected {

@@ -6,11 +6,13 @@ use gatehouse_core::{
     Fault, Principal, check_threads, lock,
     outcome::ResourceLink,
     ports::{
-        servers::{RefreshReport, ServerListing},
+        servers::{RefreshReport, ServerListing, ServerLogin},
         tool_index::{IndexedListing, KnownListing},
     },
     source::Listing,
 };
+
+use tokio::time::Instant;
 
 use super::{
     DownstreamServer, InFlightGuard, ServerContext,
@@ -60,6 +62,10 @@ impl DownstreamServer {
             listing.clean();
             drop_invalid_tools(&source_id, &mut listing);
             if let Some(this) = this.upgrade() {
+                if this.definition.login == ServerLogin::Caller {
+                    // The listing is shared, but these are what one principal may read.
+                    listing.known_resources.clear();
+                }
                 this.expose_resources_and_prompts(&mut listing);
             }
             listing
@@ -82,6 +88,7 @@ impl DownstreamServer {
             return Err(ListFailure::Server("it was removed or redefined".into()));
         }
         let mut report = self.shared.index.put(indexed, force).await.map_err(ListFailure::Index)?;
+        lock(&self.listed_at).replace(Instant::now());
         report.omitted.extend(omitted);
         let tools_changed = report.added + report.updated + report.removed > 0;
         if tools_changed {
@@ -164,14 +171,15 @@ impl DownstreamServer {
         }))
     }
 
-    /// Returns the stored listing, or lists the server if there is none.
-    pub(in crate::downstream) async fn listing(&self) -> Result<ServerListing, Fault> {
+    /// Returns the stored listing, or lists the server as the caller if there is none.
+    pub(in crate::downstream) async fn listing(&self, caller: &Principal) -> Result<ServerListing, Fault> {
         if let Some(known) = self.known().await? {
             return Ok(known);
         }
+        let own = self.signed_in(caller).await?;
         // A call may follow, so the connection stays open after the listing.
-        lock(&self.inner).call_may_follow = true;
-        self.ensure_listed().await?;
+        lock(&own.inner).call_may_follow = true;
+        own.ensure_listed().await?;
         self.known()
             .await?
             .ok_or_else(|| Fault::internal(format!("the listing of {} was not stored", self.id)))

@@ -7,13 +7,13 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Fault, FaultKind, Outcome, Source, SourceId,
+    Call, Fault, FaultKind, Outcome, Principal, Source, SourceId,
     catalog::ToolEntry,
     completion::{CompletionRequest, CompletionTarget, Completions},
     lock,
     names::quoted,
     outcome::EmbeddedResource,
-    ports::servers::ServerListing,
+    ports::servers::{ServerListing, ServerLogin},
     prompt::PromptMessage,
     resource::{ResourcePage, UriTemplate},
     source::{Listing, PendingListing},
@@ -21,7 +21,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, DownstreamServer, InFlightGuard};
+use super::{AfterListing, DownstreamServer, InFlightGuard, caller_servers::SIGN_IN_TOOL};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
@@ -43,15 +43,152 @@ impl Source for DownstreamServer {
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         self.shared.record_shown_generation().await?;
-        Ok(without_quarantined(self.listing().await?))
+        if let Some(listing) = self.sign_in_listing().await? {
+            return Ok(listing);
+        }
+        Ok(without_quarantined(self.listing(&Principal::Local).await?))
     }
 
     async fn list_now(&self, _: &Map<String, Value>) -> Result<Result<Arc<Listing>, PendingListing>, Fault> {
         self.shared.record_shown_generation().await?;
+        if let Some(listing) = self.sign_in_listing().await? {
+            return Ok(Ok(listing));
+        }
         Ok(self.known().await?.map(without_quarantined).ok_or_else(|| self.first_listing(AfterListing::Keep)))
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
+        if self.definition.login == ServerLogin::Caller
+            && *tool.id.name == *SIGN_IN_TOOL
+            && self.known().await?.is_none()
+        {
+            return self.sign_in(call).await;
+        }
+        self.signed_in_for(&call.context).await?.call_as_itself(call, tool).await
+    }
+
+    /// Does not start the server: the stored list is enough to choose from.
+    async fn list_resources(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        let own = self.for_caller(&call.context.caller.principal)?;
+        if let Some(connection) = own.connection_to_list(MAX_LIST_WAIT).await {
+            let _running = InFlightGuard::begin(&own);
+            match tokio::time::timeout(MAX_LIST_WAIT, connection.list_resources(cursor)).await {
+                Ok(Ok(page)) => {
+                    let resources =
+                        page.resources.into_iter().filter_map(|link| self.expose_link(link)).collect();
+                    return Ok(ResourcePage { resources, next: page.next });
+                }
+                Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
+                    return Err(Fault::invalid(self.redactor.redact_text(message)));
+                }
+                _ => tracing::warn!(source = %self.id, "cannot list its resources; using the stored list"),
+            }
+        }
+        if cursor.is_some() {
+            return Err(Fault::invalid("server restarted; request the list again without a cursor"));
+        }
+        let known = self.known().await?;
+        let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
+        Ok(ResourcePage { resources, next: None })
+    }
+
+    fn resource_family(&self) -> Option<UriTemplate> {
+        Some(self.uris.family(&self.definition.name))
+    }
+
+    async fn read_resource(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        let upstream = self.upstream_uri(uri)?;
+        let own = self.signed_in_for(&call.context).await?;
+        let _running = InFlightGuard::begin(&own);
+        let connection = own.connection().await?;
+        let read = connection.read_resource(&upstream, &call.context).await;
+        let mut read = read.map_err(|failure| own.call_failed(&connection, failure))?;
+        for part in &mut read {
+            // Parts of a directory have URIs of their own.
+            if let Some(exposed) = self.uris.to_exposed(&part.uri) {
+                part.uri = exposed;
+            }
+        }
+        Ok(read)
+    }
+
+    /// Always `None`: asking would read the resource.
+    async fn resource_ttl(&self, _: &Call, _: &Arc<str>, _: &str) -> Result<Option<Duration>, Fault> {
+        Ok(None)
+    }
+
+    async fn watch_resource(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        let upstream = self.upstream_uri(uri)?;
+        let own = self.signed_in(&call.context.caller.principal).await?;
+        let _running = InFlightGuard::begin(&own);
+        let connection = own.connection().await?;
+        let followed = connection.follow_resource(&upstream).await;
+        followed.map_err(|failure| own.call_failed(&connection, failure))
+    }
+
+    async fn get_prompt(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        let own = self.signed_in_for(&call.context).await?;
+        let _running = InFlightGuard::begin(&own);
+        let connection = own.connection().await?;
+        let made = connection.get_prompt(name, arguments.clone(), &call.context).await;
+        let mut made = made.map_err(|failure| own.call_failed(&connection, failure))?;
+        made.iter_mut().for_each(|message| self.uris.map(&mut message.content));
+        Ok(made)
+    }
+
+    async fn complete(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        typed: &CompletionRequest,
+    ) -> Result<Completions, Fault> {
+        let mut typed = typed.clone();
+        if let CompletionTarget::Template(template) = &mut typed.target {
+            if *template == self.uris.family(&self.definition.name).uri_template {
+                return Ok(Completions::default());
+            }
+            *template = self.uris.to_upstream(template).unwrap_or_default();
+        }
+        let own = self.signed_in(&call.context.caller.principal).await?;
+        let _running = InFlightGuard::begin(&own);
+        let connection = own.connection().await?;
+        connection.complete(typed).await.map_err(|failure| own.call_failed(&connection, failure))
+    }
+}
+
+fn without_quarantined(listed: ServerListing) -> Arc<Listing> {
+    if listed.quarantined.is_empty() {
+        return listed.listing;
+    }
+    let mut listing = Listing::clone(&listed.listing);
+    listing.tools.retain(|tool| listed.quarantined.iter().all(|(name, _)| **name != *tool.name));
+    Arc::new(listing)
+}
+
+impl DownstreamServer {
+    /// Calls a tool over the connection of this server, which has the caller's login.
+    async fn call_as_itself(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let _running = InFlightGuard::begin(self);
         lock(&self.inner).needed |= !call.context.isolated;
         let began = Instant::now();
@@ -88,122 +225,6 @@ impl Source for DownstreamServer {
         outcome
     }
 
-    /// Does not start the server: the stored list is enough to choose from.
-    async fn list_resources(
-        &self,
-        _: &Call,
-        _: &Arc<str>,
-        cursor: Option<&str>,
-    ) -> Result<ResourcePage, Fault> {
-        let connection = self.connected();
-        if let Some(connection) = connection {
-            let _running = InFlightGuard::begin(self);
-            match tokio::time::timeout(MAX_LIST_WAIT, connection.list_resources(cursor)).await {
-                Ok(Ok(page)) => {
-                    let resources =
-                        page.resources.into_iter().filter_map(|link| self.expose_link(link)).collect();
-                    return Ok(ResourcePage { resources, next: page.next });
-                }
-                Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
-                    return Err(Fault::invalid(self.redactor.redact_text(message)));
-                }
-                _ => tracing::warn!(source = %self.id, "cannot list its resources; using the stored list"),
-            }
-        }
-        if cursor.is_some() {
-            return Err(Fault::invalid("server restarted; request the list again without a cursor"));
-        }
-        let known = self.known().await?;
-        let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
-        Ok(ResourcePage { resources, next: None })
-    }
-
-    fn resource_family(&self) -> Option<UriTemplate> {
-        Some(self.uris.family(&self.definition.name))
-    }
-
-    async fn read_resource(
-        &self,
-        call: &Call,
-        _: &Arc<str>,
-        uri: &str,
-    ) -> Result<Vec<EmbeddedResource>, Fault> {
-        let own = self.upstream_uri(uri)?;
-        let _running = InFlightGuard::begin(self);
-        let connection = self.connection().await?;
-        let read = connection.read_resource(&own, &call.context).await;
-        let mut read = read.map_err(|failure| self.call_failed(&connection, failure))?;
-        for part in &mut read {
-            // Parts of a directory have URIs of their own.
-            if let Some(exposed) = self.uris.to_exposed(&part.uri) {
-                part.uri = exposed;
-            }
-        }
-        Ok(read)
-    }
-
-    /// Always `None`: asking would read the resource.
-    async fn resource_ttl(&self, _: &Call, _: &Arc<str>, _: &str) -> Result<Option<Duration>, Fault> {
-        Ok(None)
-    }
-
-    async fn watch_resource(
-        &self,
-        _: &Call,
-        _: &Arc<str>,
-        uri: &str,
-    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        let own = self.upstream_uri(uri)?;
-        let _running = InFlightGuard::begin(self);
-        let connection = self.connection().await?;
-        let followed = connection.follow_resource(&own).await;
-        followed.map_err(|failure| self.call_failed(&connection, failure))
-    }
-
-    async fn get_prompt(
-        &self,
-        call: &Call,
-        _: &Arc<str>,
-        name: &str,
-        arguments: &Map<String, Value>,
-    ) -> Result<Vec<PromptMessage>, Fault> {
-        let _running = InFlightGuard::begin(self);
-        let connection = self.connection().await?;
-        let made = connection.get_prompt(name, arguments.clone(), &call.context).await;
-        let mut made = made.map_err(|failure| self.call_failed(&connection, failure))?;
-        made.iter_mut().for_each(|message| self.uris.map(&mut message.content));
-        Ok(made)
-    }
-
-    async fn complete(
-        &self,
-        _: &Call,
-        _: &Arc<str>,
-        typed: &CompletionRequest,
-    ) -> Result<Completions, Fault> {
-        let mut typed = typed.clone();
-        if let CompletionTarget::Template(template) = &mut typed.target {
-            if *template == self.uris.family(&self.definition.name).uri_template {
-                return Ok(Completions::default());
-            }
-            *template = self.uris.to_upstream(template).unwrap_or_default();
-        }
-        let _running = InFlightGuard::begin(self);
-        let connection = self.connection().await?;
-        connection.complete(typed).await.map_err(|failure| self.call_failed(&connection, failure))
-    }
-}
-
-fn without_quarantined(listed: ServerListing) -> Arc<Listing> {
-    if listed.quarantined.is_empty() {
-        return listed.listing;
-    }
-    let mut listing = Listing::clone(&listed.listing);
-    listing.tools.retain(|tool| listed.quarantined.iter().all(|(name, _)| **name != *tool.name));
-    Arc::new(listing)
-}
-
-impl DownstreamServer {
     /// Converts the failure, and updates the breaker and the connection.
     pub(super) fn call_failed(&self, connection: &Arc<dyn ServerConnection>, failure: CallFailure) -> Fault {
         const INVALID_PARAMS: i32 = -32602;

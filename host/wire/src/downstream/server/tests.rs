@@ -8,11 +8,11 @@ use std::sync::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline, Reply,
+    Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline, Principal, Reply,
     completion::{CompletionRequest, Completions},
     outcome::EmbeddedResource,
     ports::{
-        servers::{CircuitState, ServerTransport},
+        servers::{CircuitState, ServerLogin, ServerTransport},
         tool_index::{
             ChangePolicy, IndexedListing, KnownListing, PendingChange, ToolFilter, ToolSearchRequest,
             ToolSearchResult,
@@ -25,11 +25,16 @@ use gatehouse_core::{
 };
 use serde_json::{Map, Value, json};
 
+use scripted::{FixedClock, MemoryIndex};
+
 use super::*;
 use crate::downstream::connection::CallFailure;
 
+mod callers;
 mod listings;
 mod scripted;
+
+const URL: &str = "http://localhost";
 
 /// Blocking task that keeps the paused clock still while a thread checks a listing.
 type Hold = Arc<Mutex<Option<mpsc::Sender<()>>>>;
@@ -47,6 +52,7 @@ struct ScriptedConnector {
 }
 
 struct ScriptedConnection {
+    login: LoginId,
     lists: Arc<AtomicU32>,
     hold: Hold,
     calls: Arc<AtomicU32>,
@@ -54,62 +60,17 @@ struct ScriptedConnection {
     end: watch::Sender<Option<String>>,
 }
 
-struct MemoryIndex(Mutex<Option<Arc<Listing>>>, Hold, Arc<AtomicBool>);
-
-#[async_trait]
-impl ToolIndex for MemoryIndex {
-    async fn put(&self, listing: IndexedListing, _: bool) -> Result<RefreshReport, Fault> {
-        lock(&self.1).take();
-        if self.2.load(Ordering::SeqCst) {
-            return Err(Fault::unavailable("the index is full"));
-        }
-        let added = listing.listing.tools.len() as u32;
-        let before = lock(&self.0).replace(listing.listing);
-        Ok(RefreshReport { added: if before.is_none() { added } else { 0 }, ..RefreshReport::default() })
-    }
-
-    async fn known(&self, _: &str) -> Result<Option<KnownListing>, Fault> {
-        let listing = lock(&self.0).clone();
-        let known =
-            |listing| KnownListing { listing, last_change: None, tools: Arc::default(), quarantined: 0 };
-        Ok(listing.map(known))
-    }
-
-    async fn forget(&self, _: &str) -> Result<(), Fault> {
-        lock(&self.0).take();
-        Ok(())
-    }
-
-    async fn search(&self, _: &ToolSearchRequest, _: ToolFilter<'_>) -> Result<ToolSearchResult, Fault> {
-        Ok(ToolSearchResult::default())
-    }
-
-    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
-        Ok(Vec::new())
-    }
-
-    async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
-        Ok(false)
-    }
-
-    async fn generation(&self) -> Result<i64, Fault> {
-        Ok(0)
-    }
-}
-
-struct FixedClock;
-
-impl Clock for FixedClock {
-    fn now_ms(&self) -> u64 {
-        12
-    }
-}
-
 fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
+    let logins = Logins::new(std::env::temp_dir().join("gatehouse-no-logins"), Arc::new(FixedClock));
+    server_with(ServerLogin::Shared, Arc::new(logins))
+}
+
+fn server_with(login: ServerLogin, logins: Arc<Logins>) -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
     let connector = Arc::new(ScriptedConnector::default());
     let index = MemoryIndex(Mutex::default(), connector.hold.clone(), connector.broken_index.clone());
     let shared = ServerContext {
         connector: Arc::clone(&connector) as _,
+        logins,
         index: Arc::new(index),
         clock: Arc::new(FixedClock),
         connection_timeout: None,
@@ -119,13 +80,14 @@ fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
     };
     let definition = ServerDefinition {
         name: "s".into(),
-        transport: ServerTransport::Http { url: "http://localhost".into(), headers: Vec::new() },
+        transport: ServerTransport::Http { url: URL.into(), headers: Vec::new() },
         tags: Vec::new(),
         timeout: Duration::from_secs(30),
         connection_timeout: None,
         preconnect: false,
         idle_timeout: Some(Duration::from_secs(600)),
         on_change: ChangePolicy::Warn,
+        login,
         tools: std::collections::BTreeMap::new(),
         secrets: Vec::new(),
         missing: Vec::new(),
@@ -138,7 +100,7 @@ async fn call(server: &Arc<DownstreamServer>, tool: &str) -> Outcome {
 }
 
 async fn call_in(server: &Arc<DownstreamServer>, tool: &str, isolated: bool) -> Outcome {
-    let listed = server.listing().await?;
+    let listed = server.listing(&Principal::Local).await?;
     let offers = vec![gatehouse_core::catalog::SourceListing {
         source: listed.source,
         listing: listed.listing,
@@ -169,7 +131,7 @@ async fn concurrent_calls_share_one_connection() {
 #[tokio::test]
 async fn invalid_tools_do_not_affect_the_others() {
     let (server, _) = server();
-    let listing = server.listing().await.expect("a listing").listing;
+    let listing = server.listing(&Principal::Local).await.expect("a listing").listing;
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(names, ["work", "die", "refuse"]);
 }

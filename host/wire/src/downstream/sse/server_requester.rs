@@ -10,15 +10,15 @@ use gatehouse_net::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use http::HeaderMap;
 
 use super::SseError;
-use crate::login::{Logins, login_ended_fault};
+use crate::login::{LoginId, Logins};
 
 #[derive(Clone)]
 pub(crate) struct ServerRequester {
     client: Client,
     pub(super) url: Url,
     headers: HeaderMap,
-    /// Logins and the name of the server. `None` if the configured headers authenticate.
-    logins: Option<(Arc<Logins>, Arc<str>)>,
+    /// Logins, and the one to use. `None` if the configured headers authenticate.
+    logins: Option<(Arc<Logins>, LoginId)>,
     /// All tokens that were sent, to redact them from messages of the server.
     sent: Arc<Mutex<Vec<Secret>>>,
 }
@@ -28,7 +28,7 @@ impl ServerRequester {
         client: Client,
         url: Url,
         headers: HeaderMap,
-        logins: Option<(Arc<Logins>, Arc<str>)>,
+        logins: Option<(Arc<Logins>, LoginId)>,
     ) -> Self {
         Self { client, url, headers, logins, sent: Arc::default() }
     }
@@ -49,18 +49,18 @@ impl ServerRequester {
             }
             request(begun).send().await.map_err(SseError::broken)
         };
-        let Some((logins, server)) = &self.logins else { return send(None).await };
+        let Some((logins, login)) = &self.logins else { return send(None).await };
         let declared = self.url.as_str();
-        let token = logins.bearer(server, declared, target).await.map_err(SseError::login)?;
+        let token = logins.bearer(login, declared, target).await.map_err(SseError::login)?;
         let response = send(token.as_ref()).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         let renewed =
-            logins.renew_refused_token(server, declared, token.as_ref()).await.map_err(SseError::login)?;
+            logins.renew_refused_token(login, declared, token.as_ref()).await.map_err(SseError::login)?;
         let response = send(Some(&renewed)).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            return Err(SseError::login(login_ended_fault(server)));
+            return Err(SseError::login(login.ended_fault()));
         }
         Ok(response)
     }

@@ -16,11 +16,11 @@ async fn a_login_is_stored_and_sent_only_to_its_server() {
     // Another process on the same directory.
     let host = fixture.host();
     assert_eq!(fixture.token(&host).await, Ok(Some(access)));
-    assert_eq!(host.state("git", &fixture.url()).await, Ok(state));
+    assert_eq!(host.state(&git(), &fixture.url()).await, Ok(state));
     let elsewhere = |declared: &str, target: &str| {
         let (declared, target) = (declared.to_owned(), Url::parse(target).expect("a URL"));
         let host = &host;
-        async move { host.bearer("git", &declared, &target).await }
+        async move { host.bearer(&git(), &declared, &target).await }
     };
     let (server, other_path) = (fixture.url(), fixture.authority.url("/other"));
     for (declared, target) in [
@@ -33,10 +33,10 @@ async fn a_login_is_stored_and_sent_only_to_its_server() {
     ] {
         assert_eq!(elsewhere(declared, target).await, Ok(None), "{declared} {target}");
     }
-    assert_eq!(host.bearer("hub", &server, &fixture.target()).await, Ok(None));
-    let moved = host.renew_refused_token("git", &other_path, None).await.expect_err("another server");
+    assert_eq!(host.bearer(&LoginId::shared("hub"), &server, &fixture.target()).await, Ok(None));
+    let moved = host.renew_refused_token(&git(), &other_path, None).await.expect_err("another server");
     assert!(moved.message.contains(&format!("was made for {server}")), "{moved}");
-    assert_eq!(host.state("git", &other_path).await, Ok(LoginState::Elsewhere { server }));
+    assert_eq!(host.state(&git(), &other_path).await, Ok(LoginState::Elsewhere { server }));
 }
 
 #[tokio::test]
@@ -146,7 +146,10 @@ async fn a_server_without_login_is_reported() {
     );
     let named = |name: &'static str, url: &'static str| async move {
         let fixture = Fixture::with(&[]);
-        let fault = fixture.host().log_in(name, url, &LoginSettings::default(), &TestDialog::default()).await;
+        let fault = fixture
+            .host()
+            .log_in(&LoginId::shared(name), url, &LoginSettings::default(), &TestDialog::default())
+            .await;
         fault.expect_err("no login").message
     };
     assert!(named("git", "http://mcp.example/mcp").await.contains("does not start with https://"));
@@ -182,9 +185,9 @@ async fn a_refusal_of_the_user_ends_the_login() {
 async fn debug_output_has_no_tokens() {
     let fixture = Fixture::with(&[]);
     let host = fixture.logged_in().await;
-    let token = host.bearer("git", &fixture.url(), &fixture.target()).await.expect("read").expect("a token");
-    let login = host.shared.store.read("git").await.expect("read").expect("a login");
-    let shown = format!("{token:?} {login:?} {:?}", host.state("git", &fixture.url()).await);
+    let token = host.bearer(&git(), &fixture.url(), &fixture.target()).await.expect("read").expect("a token");
+    let login = host.shared.store.read(&git()).await.expect("read").expect("a login");
+    let shown = format!("{token:?} {login:?} {:?}", host.state(&git(), &fixture.url()).await);
     assert!(!shown.contains("-secret-"), "{shown}");
     let text = Redactor::new([&token]).redact_text(format!("you said Bearer {}", token.reveal()));
     assert_eq!(text, "you said Bearer [redacted]");
@@ -195,17 +198,17 @@ async fn logging_out_removes_and_revokes_the_login() {
     let fixture = Fixture::with(&[]);
     let host = fixture.logged_in().await;
     let (_, refresh) = fixture.authority.tokens();
-    assert_eq!(host.log_out("git").await, Ok(LogoutOutcome::Revoked));
+    assert_eq!(host.log_out(&git()).await, Ok(LogoutOutcome::Revoked));
     let revoked = fixture.authority.seen("/revoke").remove(0).form;
     assert_eq!((&revoked["token"], &*revoked["token_type_hint"]), (&refresh, "refresh_token"));
     assert_eq!(fixture.files(), ["git.lock"]);
     assert_eq!(fixture.token(&host).await, Ok(None));
-    assert_eq!(host.log_out("git").await, Ok(LogoutOutcome::NoLogin));
-    let wants = host.renew_refused_token("git", &fixture.url(), None).await.expect_err("no login");
+    assert_eq!(host.log_out(&git()).await, Ok(LogoutOutcome::NoLogin));
+    let wants = host.renew_refused_token(&git(), &fixture.url(), None).await.expect_err("no login");
     assert_eq!(wants.in_one_line(), "server 'git' requires a login. Run: gatehouse servers login git");
 
     let fixture = Fixture::with(&[Misbehavior::NoRevocation]);
-    let forgotten = fixture.logged_in().await.log_out("git").await.expect("forgotten");
+    let forgotten = fixture.logged_in().await.log_out(&git()).await.expect("forgotten");
     assert!(
         matches!(&forgotten, LogoutOutcome::Forgotten(why) if why.contains("does not support token revocation")),
         "{forgotten:?}"

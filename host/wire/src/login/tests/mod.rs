@@ -5,6 +5,7 @@ mod endpoints;
 mod making;
 mod renewing;
 mod sending;
+mod signing_in;
 
 use std::{
     io::{Read as _, Write as _},
@@ -22,7 +23,7 @@ use gatehouse_net::Url;
 use tempfile::TempDir;
 
 use self::authority::{Authority, Misbehavior};
-use super::{LoginDialog, LoginEndpoints, LoginSettings, LoginState, Logins};
+use super::{LoginDialog, LoginEndpoints, LoginId, LoginSettings, LoginState, Logins};
 
 /// 2026-11-23T00:00:00Z in milliseconds.
 const START_MS: u64 = 1_795_392_000_000;
@@ -103,7 +104,7 @@ impl Fixture {
     }
 
     async fn log_in_as(&self, settings: &LoginSettings, dialog: &TestDialog) -> Result<LoginState, Fault> {
-        self.host().log_in("git", &self.url(), settings, dialog).await
+        self.host().log_in(&git(), &self.url(), settings, dialog).await
     }
 
     async fn logged_in(&self) -> Logins {
@@ -112,7 +113,7 @@ impl Fixture {
     }
 
     async fn token(&self, host: &Logins) -> Result<Option<String>, Fault> {
-        let token = host.bearer("git", &self.url(), &self.target()).await?;
+        let token = host.bearer(&git(), &self.url(), &self.target()).await?;
         Ok(token.map(|token| token.reveal().to_owned()))
     }
 
@@ -123,6 +124,10 @@ impl Fixture {
     fn files(&self) -> Vec<String> {
         names(&self.directory.path().join("logins"))
     }
+}
+
+fn git() -> LoginId {
+    LoginId::shared("git")
 }
 
 fn names(directory: &Path) -> Vec<String> {

@@ -55,16 +55,16 @@ async fn a_server_without_rotation_keeps_its_refresh_token() {
 async fn a_refused_token_is_renewed_once() {
     let fixture = Fixture::with(&[]);
     let host = fixture.logged_in().await;
-    let used = host.bearer("git", &fixture.url(), &fixture.target()).await.expect("read").expect("a token");
+    let used = host.bearer(&git(), &fixture.url(), &fixture.target()).await.expect("read").expect("a token");
     fixture.authority.expire();
-    let again = host.renew_refused_token("git", &fixture.url(), Some(&used)).await.expect("renewed");
+    let again = host.renew_refused_token(&git(), &fixture.url(), Some(&used)).await.expect("renewed");
     assert_eq!(again.reveal(), fixture.authority.tokens().0);
     // A concurrent call with the old token gets the renewed one.
-    let same = host.renew_refused_token("git", &fixture.url(), Some(&used)).await.expect("renewed before");
+    let same = host.renew_refused_token(&git(), &fixture.url(), Some(&used)).await.expect("renewed before");
     assert_eq!((same, fixture.authority.renewals()), (again.clone(), 1));
     // A call that had no token, because the login is newer.
-    assert_eq!(host.renew_refused_token("git", &fixture.url(), None).await, Ok(again));
-    assert_eq!(crate::login::login_ended_fault("git").in_one_line(), LOGIN_ENDED);
+    assert_eq!(host.renew_refused_token(&git(), &fixture.url(), None).await, Ok(again));
+    assert_eq!(LoginId::shared("git").ended_fault().in_one_line(), LOGIN_ENDED);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn a_refused_renewal_ends_the_login() {
         (FaultKind::Denied, false, LOGIN_ENDED.to_owned())
     );
     assert_eq!(fixture.authority.renewals(), 1, "a refused token is not sent again");
-    assert_eq!(host.state("git", &fixture.url()).await, Ok(LoginState::Ended));
+    assert_eq!(host.state(&git(), &fixture.url()).await, Ok(LoginState::Ended));
     fixture.authority.stop_to(Misbehavior::RefreshRefused);
     fixture.log_in().await.expect("a new login");
     assert!(fixture.token(&host).await.expect("read").is_some(), "the running host takes it");
@@ -143,7 +143,7 @@ async fn a_cancelled_caller_does_not_lose_the_new_tokens() {
     fixture.advance(3600);
     // Poll once, so that the renewal starts.
     let used = Secret::new(fixture.authority.tokens().0);
-    assert!(timeout(Duration::ZERO, host.renew("git", &used)).await.is_err());
+    assert!(timeout(Duration::ZERO, host.renew(&git(), &used)).await.is_err());
     host.close().await;
     let (access, refresh) = fixture.authority.tokens();
     assert!(fixture.file().contains(&access) && fixture.file().contains(&refresh));
@@ -167,6 +167,7 @@ async fn a_stuck_token_endpoint_times_out() {
     fixture.authority.start_to(Misbehavior::TokenStuck);
     let host = fixture.host();
     let login = crate::login::login_store::StoredLogin {
+        owner: None,
         server: fixture.url(),
         resource: fixture.url(),
         issuer: fixture.authority.url(""),
@@ -181,8 +182,8 @@ async fn a_stuck_token_endpoint_times_out() {
         issued_at: START_MS,
         expires_at: Some(START_MS),
     };
-    let _ = host.shared.store.lock("git").await.expect("a folder");
-    host.shared.store.write("git", &login).await.expect("written");
+    let _ = host.shared.store.lock(&git()).await.expect("a folder");
+    host.shared.store.write(&git(), &login).await.expect("written");
     let fault = fixture.token(&host).await.expect_err("stuck");
     assert!(fault.message.starts_with("cannot renew the login to 'git': "), "{fault}");
     assert!(fixture.file().contains("refresh-secret"));

@@ -34,7 +34,7 @@ fn inbound() -> InboundReader {
 async fn ping(fixture: &Fixture, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
     let client = clients.for_url(&fixture.target()).expect("a client").clone();
-    let client = AuthenticatedClient::new(client, Some(Arc::clone(host)), "git".into(), inbound());
+    let client = AuthenticatedClient::new(client, Some(Arc::clone(host)), git(), inbound());
     match client.post_message(fixture.url().into(), ping_message(), None, None, Default::default()).await {
         Ok(StreamableHttpPostResponse::Json(message, _)) => {
             Ok(serde_json::to_string(&message).expect("a message"))
@@ -116,7 +116,7 @@ async fn login_faults_pass_through_rmcp() {
     let host = Arc::new(fixture.host());
     let clients = HttpClients::default();
     let client = clients.for_url(&fixture.target()).expect("a client").clone();
-    let client = AuthenticatedClient::new(client, Some(host), "git".into(), inbound());
+    let client = AuthenticatedClient::new(client, Some(host), git(), inbound());
     let config = StreamableHttpClientTransportConfig::with_uri(fixture.url());
     let begun = ().serve(StreamableHttpClientWorker::new(client, config)).await;
     let Err(error) = begun else { panic!("no login") };
@@ -131,7 +131,7 @@ async fn login_faults_pass_through_rmcp() {
 async fn stream(fixture: &Fixture, host: &Arc<Logins>) -> Result<SseTransport, Fault> {
     let clients = HttpClients::default();
     let client = clients.for_url(&fixture.target()).expect("a client").clone();
-    let logins = Some((Arc::clone(host), "git".into()));
+    let logins = Some((Arc::clone(host), git()));
     let requester = ServerRequester::new(client, fixture.target(), Default::default(), logins);
     SseTransport::open(requester, inbound(), 4_096)
         .await

@@ -136,7 +136,11 @@ fn a_hidden_preset_is_like_an_unknown_one() {
     assert_eq!(refusal(None, "none"), Some(PresetRefusal::Closed(closed)));
     assert!(refusal(None, "ops").is_none() && refusal(Some("secret"), "ops").is_none());
     let broken = "cannot serve preset 'secret2' now".to_owned();
-    assert_eq!(refusal(Some("secret2"), "ops"), Some(PresetRefusal::Broken(broken)), "no names of hidden tools");
+    assert_eq!(
+        refusal(Some("secret2"), "ops"),
+        Some(PresetRefusal::Broken(broken)),
+        "no names of hidden tools"
+    );
     let all = "unknown preset 'x'. There are: dev, secret, secret2.".to_owned();
     let without = self::host(&Arc::default());
     assert_eq!(without.find(Some("x"), &caller("token", "dev")).err(), Some(PresetRefusal::Unknown(all)));

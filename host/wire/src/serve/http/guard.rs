@@ -79,6 +79,11 @@ impl RequestRefusal {
     fn new(wrong: FailedCheck, status: StatusCode, why: impl Into<Cow<'static, str>>) -> Self {
         Self { wrong, status, why: why.into(), challenge: None }
     }
+
+    /// Returns the status and the reason.
+    pub(super) fn parts(&self) -> (StatusCode, &str) {
+        (self.status, &self.why)
+    }
 }
 
 /// An allowed web origin to be sent in CORS headers. `None` if they are not needed.
@@ -92,6 +97,12 @@ impl RequestGuard {
         let own = WebOrigin::local(address.ip(), address.port());
         let bearer = Caller::named("token");
         Self { hosts, own, pages: settings.origins.clone(), credentials, bearer, limits: Default::default() }
+    }
+
+    /// Adds the origin of this server for browsers, which may be that of a proxy.
+    pub(super) fn with_own_origin(mut self, base: Option<&str>) -> Self {
+        self.own.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
+        self
     }
 
     /// Checks that the request is for this server, and not from a foreign web page.
@@ -219,9 +230,18 @@ impl RequestGuard {
 
     /// Returns the metadata of a protected resource (RFC 9728). `None` if clients cannot sign in.
     pub(super) fn resource_metadata(&self, resource: ProtectedResource<'_>) -> Option<Value> {
+        self.metadata_at(&encoded_path(resource))
+    }
+
+    /// Returns the metadata of the host, whose tokens open every resource.
+    pub(super) fn host_metadata(&self) -> Option<Value> {
+        self.metadata_at("")
+    }
+
+    fn metadata_at(&self, path: &str) -> Option<Value> {
         let metadata = self.metadata()?;
         Some(json!({
-            "resource": format!("{}{}", metadata.base_url, encoded_path(resource)),
+            "resource": format!("{}{path}", metadata.base_url),
             "authorization_servers": metadata.authorization_servers,
             "scopes_supported": metadata.scopes,
             "bearer_methods_supported": ["header"],

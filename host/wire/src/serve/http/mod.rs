@@ -12,6 +12,7 @@ mod auth;
 mod body;
 mod connection;
 mod connections;
+mod door_audit;
 mod endpoints;
 mod guard;
 mod host_names;
@@ -19,22 +20,27 @@ mod listener;
 mod mcp;
 mod page;
 mod reply;
+mod route;
 mod router;
 mod settings;
+mod sign_in;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 use std::{net::SocketAddr, sync::Arc};
 
-use gatehouse_core::ports::readiness::ReadinessCheck;
+use gatehouse_core::ports::{AuditLog, readiness::ReadinessCheck};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::login::Logins;
 
 use super::{MAX_LAST_CALLS, SealKeys, ServedPresets, shutdown::Drain, workers::Workers};
 pub use auth::{BearerToken, BearerTokenError, Credentials};
 use body::BodyReader;
 use connections::OpenConnections;
+use door_audit::DoorAudit;
 use guard::RequestGuard;
 pub use host_names::{HostName, WebOrigin};
 use listener::HttpListener;
@@ -59,6 +65,8 @@ pub struct BoundServer {
     /// Local address, with the actual port if 0 was requested.
     pub address: SocketAddr,
     credentials: Credentials,
+    logins: Option<Arc<Logins>>,
+    audit: DoorAudit,
 }
 
 /// Binds the address. Beyond loopback, clients need credentials.
@@ -69,10 +77,22 @@ pub async fn bind(address: SocketAddr, credentials: Credentials) -> Result<Bound
     let failed = |cause| HttpError::Bind { address, cause };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    Ok(BoundServer { listener, address, credentials })
+    Ok(BoundServer { listener, address, credentials, logins: None, audit: DoorAudit::default() })
 }
 
 impl BoundServer {
+    /// Serves the pages on which principals sign in to servers.
+    #[must_use]
+    pub fn with_sign_ins(self, logins: Arc<Logins>) -> Self {
+        Self { logins: Some(logins), ..self }
+    }
+
+    /// Records refused requests and sign-ins. `None` if the audit is off.
+    #[must_use]
+    pub fn with_audit(self, log: Option<Arc<dyn AuditLog>>) -> Self {
+        Self { audit: DoorAudit::new(log), ..self }
+    }
+
     /// Serves until `stop` is cancelled. Running requests then have `settings.drain` to finish.
     pub async fn serve(
         self,
@@ -82,14 +102,17 @@ impl BoundServer {
         readiness: Arc<dyn ReadinessCheck>,
         stop: CancellationToken,
     ) {
-        let Self { listener, address, credentials } = self;
+        let Self { listener, address, credentials, logins, audit } = self;
         let (end, workers) = (CancellationToken::new(), Workers::default());
         let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
         let router = Router {
-            guard: RequestGuard::new(address, &settings, credentials),
+            guard: RequestGuard::new(address, &settings, credentials)
+                .with_own_origin(logins.as_ref().and_then(|logins| logins.sign_ins().base())),
             bodies: BodyReader::new(settings.body_timeout, settings.memory),
             services: PresetServices::new(Arc::clone(&presets), Arc::new(seal), &end),
             readiness,
+            logins,
+            audit,
             stop: stop.clone(),
             workers: workers.clone(),
             presets,

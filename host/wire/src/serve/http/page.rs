@@ -41,19 +41,32 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 pub(super) fn page(presets: &ServedPresets, headers: &HeaderMap, token: bool) -> BoxResponse {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:8642");
     let rows = if token { Vec::new() } else { rows(presets) };
-    let mut response = reply::plain(StatusCode::OK, html(&escaped(host), &rows, token));
+    respond(StatusCode::OK, html(&escaped(host), &rows, token), "'none'")
+}
+
+/// Returns a response with a page. `form_targets` are the sources to which it may send forms.
+pub(super) fn respond(status: StatusCode, page: String, form_targets: &str) -> BoxResponse {
+    let mut response = reply::plain(status, page);
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action {form_targets}; frame-ancestors 'none'"
     );
     if let Ok(policy) = HeaderValue::try_from(policy) {
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
     response
+}
+
+/// Returns the start of a page, up to its content.
+pub(super) fn head(title: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n"
+    )
 }
 
 /// A preset and its number of tools. `None` if it cannot be served.
@@ -77,14 +90,13 @@ fn rows(presets: &ServedPresets) -> Vec<PresetRow> {
 fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
     let header = if token { " \\\n  --header \"Authorization: Bearer $GATEHOUSE_TOKEN\"" } else { "" };
     let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Gatehouse</title>\n<style>{STYLE}</style>\n\
-         <h1>Gatehouse {}</h1>\n\
+        "{}<h1>Gatehouse {}</h1>\n\
          <p>This is an MCP server: AI agents connect to it and use its tools. A browser cannot.</p>\n\
          <h2>Connect</h2>\n<p>Claude Code:</p>\n\
          <pre>claude mcp add --transport http gatehouse http://{host}/mcp{header}</pre>\n\
          <p>Another client (cursor, vscode, codex, gemini):</p>\n\
          <pre>gatehouse mcp-config PRESET --http http://{host} --client cursor</pre>\n",
+        head("Gatehouse"),
         env!("CARGO_PKG_VERSION")
     );
     if token {
@@ -107,7 +119,7 @@ fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
     page
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut escaped, letter| {
         match letter {
             '&' => escaped += "&amp;",

@@ -3,32 +3,32 @@
 use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::{
-    Caller,
-    ports::{auth::ProtectedResource, readiness::ReadinessCheck},
-};
+use gatehouse_core::ports::{auth::ProtectedResource, readiness::ReadinessCheck};
 use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CONNECTION},
     request::Parts,
 };
 use hyper::body::Incoming;
-use percent_encoding::percent_decode_str;
 use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     body::{BodyReader, BodyRejection},
     connection::{ActiveRequest, HttpConnection},
-    endpoints::{self, ToolEndpoint},
-    guard::{METADATA_PATH, RequestGuard},
+    door_audit::DoorAudit,
+    endpoints,
+    guard::RequestGuard,
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
+    route::Route,
+    sign_in::SignInPages,
 };
 use crate::{
     MIN_LARGE_MESSAGE,
-    serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown, workers::Workers},
+    login::Logins,
+    serve::{ServedPresets, json_text::replace_lone_surrogates, shutdown, workers::Workers},
 };
 
 pub(super) struct Router {
@@ -37,57 +37,11 @@ pub(super) struct Router {
     pub(super) bodies: BodyReader,
     pub(super) services: PresetServices,
     pub(super) readiness: Arc<dyn ReadinessCheck>,
+    /// `None` if principals do not sign in to servers here.
+    pub(super) logins: Option<Arc<Logins>>,
+    pub(super) audit: DoorAudit,
     pub(super) stop: CancellationToken,
     pub(super) workers: Workers,
-}
-
-/// Destination of a request.
-enum Route {
-    Mcp(Option<String>),
-    /// A tool of the preset in the path, for programs that do not use MCP.
-    Endpoint(Option<String>, &'static ToolEndpoint),
-    Root,
-    /// Metadata of a protected resource.
-    Metadata(Option<String>),
-    Health,
-    Ready,
-    Unknown,
-}
-
-impl Route {
-    fn from_path(path: &str) -> Self {
-        match path.strip_suffix('/').unwrap_or(path) {
-            "" => Self::Root,
-            "/mcp" => Self::Mcp(None),
-            "/healthz" => Self::Health,
-            "/readyz" => Self::Ready,
-            path => match path.strip_prefix(METADATA_PATH) {
-                Some("" | "/mcp") => Self::Metadata(None),
-                Some(below) => match Self::from_mcp_path(below) {
-                    Some(Self::Mcp(preset)) => Self::Metadata(preset),
-                    _ => Self::Unknown,
-                },
-                None => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
-            },
-        }
-    }
-
-    /// Parses `/mcp/p/<preset>`, and the endpoints below it and below `/mcp`.
-    fn from_mcp_path(path: &str) -> Option<Self> {
-        let rest = path.strip_prefix("/mcp/")?;
-        if let Some(endpoint) = endpoints::find(rest) {
-            return Some(Self::Endpoint(None, endpoint));
-        }
-        let rest = rest.strip_prefix("p/")?;
-        let (preset, below) =
-            rest.split_once('/').map_or((rest, None), |(preset, below)| (preset, Some(below)));
-        let preset =
-            percent_decode_str(preset).decode_utf8().ok().filter(|preset| !preset.is_empty())?.into_owned();
-        match below {
-            Some(below) => Some(Self::Endpoint(Some(preset), endpoints::find(below)?)),
-            None => Some(Self::Mcp(Some(preset))),
-        }
-    }
 }
 
 impl Router {
@@ -140,11 +94,23 @@ impl Router {
                 let ready = self.ready().await;
                 return probe(&parts, || ready);
             }
-            Route::Metadata(preset) => {
-                return match self.guard.resource_metadata(resource(preset.as_deref())) {
+            route @ (Route::Metadata(_) | Route::HostMetadata) => {
+                let metadata = match &route {
+                    Route::Metadata(preset) => self.guard.resource_metadata(resource(preset.as_deref())),
+                    _ => self.guard.host_metadata(),
+                };
+                return match metadata {
                     Some(metadata) => probe(&parts, || reply::json(StatusCode::OK, &metadata)),
                     None => refuse(StatusCode::NOT_FOUND, "this server has no metadata for sign-in"),
                 };
+            }
+            Route::SignIn(page) => {
+                let Some(logins) = &self.logins else {
+                    return refuse(StatusCode::NOT_FOUND, "this server has no pages for sign-in");
+                };
+                let pages =
+                    SignInPages { logins, guard: &self.guard, bodies: &self.bodies, audit: &self.audit };
+                return pages.respond(&page, &parts, body, work).await;
             }
             Route::Mcp(preset) => (Some(preset), None),
             Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
@@ -153,7 +119,11 @@ impl Router {
         let named = preset.as_ref().and_then(Option::as_deref);
         let caller = match self.guard.authenticate(&parts.headers, resource(named)).await {
             Ok(caller) => caller,
-            Err(refusal) => return self.guard.refuse(&refusal, &parts, work.connection.peer),
+            Err(refusal) => {
+                let peer = work.connection.peer;
+                self.audit.record_refusal(None, peer, refusal.parts().1);
+                return self.guard.refuse(&refusal, &parts, peer);
+            }
         };
         parts.extensions.insert(Arc::clone(&caller));
         parts.extensions.insert(work.connection.peer);
@@ -163,9 +133,15 @@ impl Router {
         let Some(preset) = preset else {
             return refuse(StatusCode::NOT_FOUND, "not found; MCP is served at /mcp and /mcp/p/<preset>");
         };
-        let served = match self.served(preset.as_deref(), &caller) {
+        let served = match self.presets.find(preset.as_deref(), &caller) {
             Ok(served) => served,
-            Err(response) => return *response,
+            Err(refusal) => {
+                let why = refusal.to_string();
+                if refusal.status() != StatusCode::SERVICE_UNAVAILABLE {
+                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &why);
+                }
+                return refuse(refusal.status(), &why);
+            }
         };
         let read = match self.read(&parts, body, work).await {
             Ok(read) => read,
@@ -235,15 +211,6 @@ impl Router {
                 Err(Box::new(response))
             }
         }
-    }
-
-    fn served(
-        &self,
-        preset: Option<&str>,
-        caller: &Arc<Caller>,
-    ) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
-        let found = self.presets.find(preset, caller);
-        found.map_err(|refusal| Box::new(refuse(refusal.status(), &refusal.to_string())))
     }
 
     /// Reports readiness. Omits error messages, because they contain paths and this needs no token, and also presets if

@@ -65,7 +65,7 @@ impl ServerRegistry for World {
     fn source(&self, server: &str) -> Option<Arc<dyn Source>> {
         Host::default().source(server)
     }
-    async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
+    async fn listing(&self, server: &str, _: &Principal) -> Result<ServerListing, Fault> {
         let of_it: Vec<_> = self.tools().filter(|(id, _)| **id.source.name() == *server).collect();
         let listed = of_it.iter().filter(|(_, fact)| fact.listed);
         let held = of_it.iter().filter(|(_, fact)| fact.held);
@@ -80,16 +80,16 @@ impl ServerRegistry for World {
         })
     }
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
-        self.listing(server).await.map(Some)
+        self.listing(server, &Principal::Local).await.map(Some)
     }
-    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<UnlistedServer> {
+    async fn first_listings(&self, servers: &[Arc<str>], _: Duration, _: &Principal) -> Vec<UnlistedServer> {
         servers.iter().map(|name| UnlistedServer { name: Arc::clone(name), failure: None }).collect()
     }
 
-    async fn probe(&self, _: &str) -> Result<(), Fault> {
+    async fn probe(&self, _: &str, _: &Principal) -> Result<(), Fault> {
         Ok(())
     }
-    async fn refresh(&self, _: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
+    async fn refresh(&self, _: Option<&str>, _: bool, _: &Principal) -> Result<RefreshReport, Fault> {
         Ok(RefreshReport::default())
     }
     async fn change(&self, _: &str, _: &Map<String, Value>) -> Result<Result<ServerListing, Fault>, Fault> {

@@ -1,4 +1,4 @@
-//! Scripted connector and connections.
+//! Scripted connector, connections, index and clock.
 
 use super::*;
 use crate::downstream::connection::{ConnectFailure, ConnectionContext, ConnectionEnd};
@@ -8,7 +8,7 @@ impl Connector for ScriptedConnector {
     async fn connect(
         &self,
         _: &ServerDefinition,
-        _: ConnectionContext,
+        context: ConnectionContext,
         limit: Duration,
     ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         self.attempts.fetch_add(1, Ordering::SeqCst);
@@ -21,7 +21,8 @@ impl Connector for ScriptedConnector {
         }
         let (calls, closed) = (Arc::clone(&self.calls), Arc::clone(&self.closed));
         let (lists, hold) = (Arc::clone(&self.lists), Arc::clone(&self.hold));
-        Ok(Arc::new(ScriptedConnection { hold, calls, closed, lists, end: watch::Sender::new(None) }))
+        let (login, end) = (context.login, watch::Sender::new(None));
+        Ok(Arc::new(ScriptedConnection { login, hold, calls, closed, lists, end }))
     }
 }
 
@@ -75,7 +76,10 @@ impl ServerConnection for ScriptedConnection {
                 Err(CallFailure::Transport("exit status: 3".into()))
             }
             "refuse" => Err(CallFailure::Refused { code: -32603, message: "not today".into() }),
-            _ => Ok(Reply { content: vec![ContentPart::Text("done".into())], ..Reply::default() }),
+            _ => {
+                let whose = self.login.owner().map_or("done", |owner| owner.as_str());
+                Ok(Reply { content: vec![ContentPart::Text(whose.into())], ..Reply::default() })
+            }
         }
     }
 
@@ -120,5 +124,60 @@ impl ServerConnection for ScriptedConnection {
 
     async fn close(&self) {
         self.closed.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+pub(super) struct MemoryIndex(
+    pub(super) Mutex<Option<Arc<Listing>>>,
+    pub(super) Hold,
+    pub(super) Arc<AtomicBool>,
+);
+
+#[async_trait]
+impl ToolIndex for MemoryIndex {
+    async fn put(&self, listing: IndexedListing, _: bool) -> Result<RefreshReport, Fault> {
+        lock(&self.1).take();
+        if self.2.load(Ordering::SeqCst) {
+            return Err(Fault::unavailable("the index is full"));
+        }
+        let added = listing.listing.tools.len() as u32;
+        let before = lock(&self.0).replace(listing.listing);
+        Ok(RefreshReport { added: if before.is_none() { added } else { 0 }, ..RefreshReport::default() })
+    }
+
+    async fn known(&self, _: &str) -> Result<Option<KnownListing>, Fault> {
+        let listing = lock(&self.0).clone();
+        let known =
+            |listing| KnownListing { listing, last_change: None, tools: Arc::default(), quarantined: 0 };
+        Ok(listing.map(known))
+    }
+
+    async fn forget(&self, _: &str) -> Result<(), Fault> {
+        lock(&self.0).take();
+        Ok(())
+    }
+
+    async fn search(&self, _: &ToolSearchRequest, _: ToolFilter<'_>) -> Result<ToolSearchResult, Fault> {
+        Ok(ToolSearchResult::default())
+    }
+
+    async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
+        Ok(Vec::new())
+    }
+
+    async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
+    async fn generation(&self) -> Result<i64, Fault> {
+        Ok(0)
+    }
+}
+
+pub(super) struct FixedClock;
+
+impl Clock for FixedClock {
+    fn now_ms(&self) -> u64 {
+        12
     }
 }

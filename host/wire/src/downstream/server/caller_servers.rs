@@ -1,0 +1,225 @@
+//! Servers with `login = "caller"`: each principal has its own login, connection and circuit breaker. The listing is
+//! shared.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use gatehouse_core::{
+    Call, CallContext, ContentPart, Effect, Fault, Intent, Outcome, Principal, Reply, ToolSpec, lock,
+    ports::servers::{ServerDefinition, ServerLogin, ServerState, ServerTransport},
+    question::ClientQuestion,
+    source::Listing,
+};
+use serde_json::{Map, json};
+use tokio::time::Instant;
+
+use super::{DownstreamServer, shutdown_fault};
+use crate::{
+    downstream::connection::ServerConnection,
+    login::{LoginId, LoginState},
+};
+
+/// Principals with a connection to one server at a time. Beyond it, one that is idle is closed.
+const MAX_CALLERS: usize = 1_000;
+
+/// Idle time after which the connection of a principal is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Time in which new connections of principals do not list the server again.
+const LISTING_LIFETIME: Duration = Duration::from_secs(3_600);
+
+/// Tool of a server that no caller has signed in to yet. Later, calls of its own tools ask to sign in.
+pub(super) const SIGN_IN_TOOL: &str = "sign_in";
+
+#[derive(Default)]
+pub(super) struct CallerServers {
+    servers: Mutex<HashMap<Principal, Arc<DownstreamServer>>>,
+    /// Catalogs identify a tool by its `Arc`, so this is made once.
+    sign_in_listing: OnceLock<Arc<Listing>>,
+}
+
+impl CallerServers {
+    /// Returns the state of a connection, if any principal has one.
+    pub(super) fn state(&self) -> Option<ServerState> {
+        let servers = lock(&self.servers);
+        servers.values().any(|own| own.connected().is_some()).then_some(ServerState::Connected)
+    }
+
+    pub(super) async fn close(&self) {
+        let servers = std::mem::take(&mut *lock(&self.servers));
+        join_all(servers.values().map(|own| Box::pin(own.close()))).await;
+    }
+}
+
+impl DownstreamServer {
+    /// Returns the server with the login that a principal uses, connected or not.
+    pub(super) fn for_caller(&self, principal: &Principal) -> Result<Arc<Self>, Fault> {
+        let this = || self.this.upgrade().ok_or_else(shutdown_fault);
+        // The local user manages the host, and uses the login that lists the server.
+        if self.definition.login == ServerLogin::Shared || *principal == Principal::Local {
+            return this();
+        }
+        let mut servers = lock(&self.callers.servers);
+        if lock(&self.inner).closed {
+            return Err(self.closed_fault());
+        }
+        if let Some(own) = servers.get(principal) {
+            return Ok(Arc::clone(own));
+        }
+        if servers.len() >= MAX_CALLERS {
+            let idle = servers.iter().filter_map(|(principal, own)| {
+                // A call may hold it before it counts as running.
+                let inner = lock(&own.inner);
+                let is_idle = inner.in_flight == 0 && Arc::strong_count(own) == 1;
+                is_idle.then(|| (inner.last_used, principal.clone()))
+            });
+            let Some((_, longest)) = idle.min_by_key(|(last_used, _)| *last_used) else {
+                let name = &self.definition.name;
+                return Err(Fault::exhausted(format!("{MAX_CALLERS} people are using server '{name}'"))
+                    .hint("Repeat the call in a moment."));
+            };
+            if let Some(own) = servers.remove(&longest) {
+                tokio::spawn(async move { own.close().await });
+            }
+        }
+        let definition = ServerDefinition {
+            idle_timeout: self.definition.idle_timeout.or(Some(IDLE_TIMEOUT)),
+            preconnect: false,
+            ..self.definition.clone()
+        };
+        let login = LoginId::from_principal(&self.definition.name, principal);
+        let own = Self::with_login(definition, Arc::clone(&self.shared), login, Arc::clone(&self.listed_at));
+        servers.insert(principal.clone(), Arc::clone(&own));
+        Ok(own)
+    }
+
+    /// Returns the server with the login of a principal.
+    ///
+    /// # Errors
+    /// `denied` if the principal must sign in first. The hint has the link.
+    pub(in crate::downstream) async fn signed_in(&self, principal: &Principal) -> Result<Arc<Self>, Fault> {
+        let own = self.for_caller(principal)?;
+        if own.has_login().await? { Ok(own) } else { Err(own.sign_in_fault()) }
+    }
+
+    /// Returns the server with the login of the caller. If there is none, and the client can open a link, the user signs
+    /// in first.
+    pub(super) async fn signed_in_for(&self, context: &Arc<CallContext>) -> Result<Arc<Self>, Fault> {
+        let own = self.for_caller(&context.caller.principal)?;
+        if own.has_login().await? {
+            return Ok(own);
+        }
+        // An earlier attempt may have failed because of the login that ended.
+        lock(&own.inner).breaker.record_success();
+        let link = own.shared.logins.sign_ins().link(&own.login);
+        let Some(mut link) = link.filter(|_| context.client.profile().urls) else {
+            return Err(own.sign_in_fault());
+        };
+        let name = &own.definition.name;
+        let message = format!("To use server '{name}', sign in with your own account.");
+        let question = ClientQuestion::sign_in(&message, &link.url, &link.id);
+        let answers = context.ask_client(&[question]).await?;
+        if answers.first().and_then(|answer| answer.get("action")).is_none_or(|action| action != "accept") {
+            return Err(Fault::denied(format!("the user did not sign in to server '{name}'"))
+                .hint("Ask the user what to do instead."));
+        }
+        let is_over = async { link.ended.wait_for(|ended| *ended).await.is_ok() };
+        let signed_in = context.wait_for_user(is_over).await?;
+        if signed_in { Ok(own) } else { Err(own.sign_in_fault()) }
+    }
+
+    /// Whether the login can be used, as far as is known without a request. True if all callers share one.
+    async fn has_login(&self) -> Result<bool, Fault> {
+        if self.login.owner().is_none() || self.connected().is_some() {
+            return Ok(true);
+        }
+        self.is_login_stored().await
+    }
+
+    async fn is_login_stored(&self) -> Result<bool, Fault> {
+        let (ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. }) =
+            &self.definition.transport
+        else {
+            return Ok(false);
+        };
+        Ok(matches!(self.shared.logins.state(&self.login, url).await?, LoginState::Valid { .. }))
+    }
+
+    /// Returns a listing with a tool to sign in, if that is what a client must do before the server can be listed.
+    pub(super) async fn sign_in_listing(&self) -> Result<Option<Arc<Listing>>, Fault> {
+        let own_logins = self.definition.login == ServerLogin::Caller;
+        if !own_logins || self.known().await?.is_some() || self.is_login_stored().await? {
+            return Ok(None);
+        }
+        Ok(Some(Arc::clone(
+            self.callers.sign_in_listing.get_or_init(|| sign_in_listing(&self.definition.name)),
+        )))
+    }
+
+    /// Signs the caller in, and lists the server.
+    pub(super) async fn sign_in(&self, call: &Call) -> Outcome {
+        let own = self.signed_in_for(&call.context).await?;
+        own.ensure_listed().await?;
+        let text = format!("Signed in to server '{}'. Its tools are listed now.", self.definition.name);
+        Ok(Reply { content: vec![ContentPart::Text(text)], ..Reply::default() })
+    }
+
+    /// Returns a connection to list resources with. What one principal may read is never stored, so it is asked for.
+    pub(super) async fn connection_to_list(&self, limit: Duration) -> Option<Arc<dyn ServerConnection>> {
+        let connected = self.connected();
+        if connected.is_some() || self.login.owner().is_none() || !self.has_login().await.unwrap_or(false) {
+            return connected;
+        }
+        tokio::time::timeout(limit, self.connection()).await.ok()?.ok()
+    }
+
+    fn sign_in_fault(&self) -> Fault {
+        let fault = self.login.missing_fault();
+        match self.shared.logins.sign_ins().link(&self.login) {
+            Some(link) => {
+                fault.hint(format!("Open {} within 10 minutes to sign in, then repeat the call.", link.url))
+            }
+            None => fault,
+        }
+    }
+
+    /// Whether a new connection may use the listing of an earlier one. False if all callers share one login: then every
+    /// connection lists the server.
+    ///
+    /// Principals may see different tools. Without this, each connection would change the tools of everybody.
+    pub(super) async fn is_listing_recent(&self) -> bool {
+        let is_recent = |at: &Instant| at.elapsed() < LISTING_LIFETIME;
+        self.login.owner().is_some()
+            && lock(&self.listed_at).as_ref().is_some_and(is_recent)
+            && self.known().await.is_ok_and(|known| known.is_some())
+    }
+}
+
+fn sign_in_listing(server: &str) -> Arc<Listing> {
+    let object = || Arc::new(Map::from_iter([("type".to_owned(), json!("object"))]));
+    let tool = ToolSpec {
+        name: SIGN_IN_TOOL.into(),
+        title: Some("Sign in".into()),
+        description: format!("Signs the user in to server '{server}'. Its tools are listed afterwards."),
+        input_schema: object(),
+        output_schema: None,
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: true,
+        open_world: true,
+        dry_run: None,
+        additive: false,
+        meta: None,
+        icons: Vec::new(),
+    };
+    Arc::new(Listing {
+        name: server.into(),
+        params_schema: object(),
+        tools: vec![Arc::new(tool)],
+        ..Listing::default()
+    })
+}

@@ -1,0 +1,223 @@
+//! Sign-ins of principals to servers, in a browser, on pages of this host.
+//!
+//! A link alone is not enough: the person who opens it must show the credential of the principal who got it. Otherwise
+//! somebody could send the link to a colleague, and use the colleague's account from then on. From then on a cookie
+//! binds the sign-in to that browser, because the authorization server's page can be passed on in the same way.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use gatehouse_core::{Fault, Principal, http::Secret, lock, names::quoted};
+use gatehouse_net::{Url, random_bytes};
+use subtle::ConstantTimeEq as _;
+use tokio::{sync::watch, time::Instant};
+
+use super::{LoginDialog, LoginEndpoints, LoginId, LoginSettings, Logins, flow::StartedLogin};
+
+/// How long a link can be used.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// Links at a time. Beyond it, the oldest ends.
+const MAX_SIGN_INS: usize = 1_000;
+
+/// Path of the pages of this host, before the id of a sign-in.
+pub(crate) const SIGN_IN_PATH: &str = "/sign-in";
+
+/// Path to which authorization servers send browsers back.
+pub(crate) const CALLBACK_PATH: &str = "/sign-in/callback";
+
+/// Finds the settings for logins to a server.
+pub trait LoginTargets: Send + Sync {
+    /// Returns the server's URL and settings. `None` if there is no such server, or callers do not sign in to it.
+    fn login_target(&self, server: &str) -> Option<(String, LoginSettings)>;
+}
+
+/// The sign-ins of a host that wait for their principals. Inert until [`SignIns::open`].
+#[derive(Default)]
+pub struct SignIns {
+    host: OnceLock<SignInHost>,
+    pending: Mutex<HashMap<Arc<str>, PendingSignIn>>,
+}
+
+struct SignInHost {
+    /// URL of this host for browsers, without a final slash.
+    base: String,
+    targets: Arc<dyn LoginTargets>,
+}
+
+struct PendingSignIn {
+    login: LoginId,
+    began: Instant,
+    step: SignInStep,
+    ended: watch::Sender<bool>,
+}
+
+enum SignInStep {
+    /// Waits for the credential of its principal.
+    Opened,
+    /// Waits for the answer of the authorization server, in the browser with this cookie.
+    Started { login: Box<StartedLogin>, cookie: Secret },
+}
+
+/// A link with which a principal signs in to a server.
+#[derive(Clone)]
+pub(crate) struct SignInLink {
+    pub(crate) id: Arc<str>,
+    pub(crate) url: String,
+    /// Becomes true when the principal has signed in. Closed if the link ends before.
+    pub(crate) ended: watch::Receiver<bool>,
+}
+
+/// A started sign-in: where the browser goes on, and the cookie that it needs when it comes back.
+pub(crate) struct StartedSignIn {
+    pub(crate) issuer: String,
+    pub(crate) address: Url,
+    pub(crate) cookie: Secret,
+}
+
+/// Dialog for users in a browser, who have nothing to decide with.
+struct BrowserDialog;
+
+#[async_trait]
+impl LoginDialog for BrowserDialog {
+    async fn confirm(&self, _: &LoginEndpoints) -> Option<bool> {
+        None
+    }
+
+    fn show(&self, _: &Url, _: &Url) {}
+}
+
+impl SignIns {
+    /// Starts to give out links. `base` is the URL of this host for browsers, without a path.
+    pub fn open(&self, base: &str, targets: Arc<dyn LoginTargets>) {
+        // A host serves once.
+        let _ = self.host.set(SignInHost { base: base.trim_end_matches('/').to_owned(), targets });
+    }
+
+    /// Returns the link for a login. A principal has one link per server at a time.
+    ///
+    /// `None` if this host has no address for browsers, or principals do not sign in to this server.
+    pub(crate) fn link(&self, login: &LoginId) -> Option<SignInLink> {
+        let host = self.host.get()?;
+        host.targets.login_target(login.server())?;
+        let mut pending = lock(&self.pending);
+        pending.retain(|_, one| one.began.elapsed() < LIFETIME);
+        let link = |id: &Arc<str>, one: &PendingSignIn| SignInLink {
+            id: Arc::clone(id),
+            url: format!("{}{SIGN_IN_PATH}/{id}", host.base),
+            ended: one.ended.subscribe(),
+        };
+        if let Some((id, one)) = pending.iter().find(|(_, one)| one.login == *login) {
+            return Some(link(id, one));
+        }
+        if pending.len() >= MAX_SIGN_INS
+            && let Some(oldest) =
+                pending.iter().min_by_key(|(_, one)| one.began).map(|(id, _)| Arc::clone(id))
+        {
+            pending.remove(&oldest);
+        }
+        let id: Arc<str> = random().ok()?.reveal().into();
+        let one = PendingSignIn {
+            login: login.clone(),
+            began: Instant::now(),
+            step: SignInStep::Opened,
+            ended: watch::Sender::new(false),
+        };
+        let link = link(&id, &one);
+        pending.insert(id, one);
+        Some(link)
+    }
+
+    /// Returns the login that a link is for. `None` if it is unknown or over.
+    pub(crate) fn login(&self, id: &str) -> Option<LoginId> {
+        let pending = lock(&self.pending);
+        let one = pending.get(id).filter(|one| one.began.elapsed() < LIFETIME)?;
+        Some(one.login.clone())
+    }
+
+    /// Whether browsers reach this host over TLS.
+    pub(crate) fn is_https(&self) -> bool {
+        self.host.get().is_some_and(|host| host.base.starts_with("https:"))
+    }
+
+    /// Returns the URL of this host for browsers. `None` if it gives out no links.
+    pub(crate) fn base(&self) -> Option<&str> {
+        self.host.get().map(|host| host.base.as_str())
+    }
+}
+
+impl Logins {
+    /// Starts a sign-in for the principal whose credential the browser has shown.
+    ///
+    /// # Errors
+    /// `not-found` if the link is over, `denied` if it belongs to another principal, or the error of the login.
+    pub(crate) async fn start_sign_in(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<StartedSignIn, Fault> {
+        let (sign_ins, gone) = (&self.sign_ins, || Fault::not_found("this link is unknown or has expired"));
+        let login = sign_ins.login(id).ok_or_else(gone)?;
+        if login.owner() != Some(principal) {
+            let server = login.server();
+            return Err(Fault::denied(format!(
+                "this link to '{server}' is for another person. Do not open links that others send you."
+            )));
+        }
+        let host = sign_ins.host.get().ok_or_else(gone)?;
+        let (url, settings) = host.targets.login_target(login.server()).ok_or_else(gone)?;
+        let redirect = format!("{}{CALLBACK_PATH}", host.base);
+        let started = self.start_login(&login, &url, &settings, &BrowserDialog, redirect).await?;
+        let (issuer, address, cookie) = (quoted(started.issuer(), 200), started.address(), random()?);
+        let step = SignInStep::Started { login: Box::new(started), cookie: cookie.clone() };
+        lock(&sign_ins.pending).get_mut(id).ok_or_else(gone)?.step = step;
+        Ok(StartedSignIn { issuer, address, cookie })
+    }
+
+    /// Finishes a sign-in with the answer of the authorization server, and the cookies of the browser that brings it.
+    /// Returns the login.
+    ///
+    /// # Errors
+    /// `not-found` if no sign-in of this browser waits for this answer, or the error of the login.
+    pub(crate) async fn finish_sign_in(&self, answer: &Url, cookies: &[&str]) -> Result<LoginId, Fault> {
+        let (one, started, code) = {
+            let mut pending = lock(&self.sign_ins.pending);
+            let answered = pending.iter().find_map(|(id, one)| {
+                let SignInStep::Started { login, cookie: expected } = &one.step else { return None };
+                let expected = expected.reveal().as_bytes();
+                let is_browser = cookies.iter().any(|cookie| bool::from(cookie.as_bytes().ct_eq(expected)));
+                let is_current = one.began.elapsed() < LIFETIME;
+                let code = login.expected_answer().code_in(answer).filter(|_| is_browser && is_current)?;
+                Some((Arc::clone(id), code))
+            });
+            let gone = || Fault::not_found("no sign-in of this browser waits for this answer");
+            let (id, code) = answered.ok_or_else(gone)?;
+            let one = pending.remove(&id).ok_or_else(gone)?;
+            match one.step {
+                SignInStep::Started { login, .. } => ((one.login, one.ended), login, code?),
+                SignInStep::Opened => return Err(gone()),
+            }
+        };
+        let (login, ended) = one;
+        self.finish_login(*started, &code).await?;
+        tracing::info!(server = login.server(), owner = login.owner().map(Principal::as_str), "signed in");
+        ended.send_replace(true);
+        Ok(login)
+    }
+}
+
+fn random() -> Result<Secret, Fault> {
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
+}
+
+impl fmt::Debug for SignInLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SignInLink(…)")
+    }
+}
