@@ -52,6 +52,7 @@ mod servers;
 mod servers_behind;
 mod servers_config;
 mod servers_offers;
+mod servers_registry;
 mod sessions;
 mod shipped_presets;
 mod small_machines;

@@ -4,6 +4,7 @@
 
 mod client;
 mod entry;
+pub(crate) mod registry_entry;
 #[cfg(test)]
 mod tests;
 mod variables;

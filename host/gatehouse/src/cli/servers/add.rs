@@ -4,12 +4,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use clap::{Args, ValueEnum};
+use gatehouse_core::names::quoted;
+use gatehouse_wire::mcp_registry::{DEFAULT_MCP_REGISTRY, McpRegistry};
 use serde_json::{Map, Value, json};
 
 use super::{CommandError, GlobalArgs, PlainError, note_missing_variables};
 use crate::{
+    cli::confirm,
     config::{Config, Env, added::FileServerStore, edit},
-    import, out,
+    import::{
+        self,
+        registry_entry::{self, EntryDefinition},
+    },
+    out,
 };
 
 #[derive(Args)]
@@ -37,11 +44,26 @@ pub(in crate::cli) struct AddServerArgs {
     /// Maximum duration of a call, for example "60 s"
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
-    /// Print JSON
+    /// Name in an MCP registry, with a version [default: the latest, which is then pinned]
+    #[arg(long, value_name = "NAME[@VERSION]", conflicts_with_all = ["url", "env", "cwd", "command"])]
+    from: Option<String>,
+    /// URL of the registry
+    #[arg(long, value_name = "URL", default_value = DEFAULT_MCP_REGISTRY, requires = "from")]
+    registry: String,
+    /// Value that the server of the registry needs
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = pair, requires = "from")]
+    values: Vec<(String, String)>,
+    /// Connect to the address in the registry instead of running a package here
+    #[arg(long, requires = "from")]
+    remote: bool,
+    /// Do not ask for confirmation
+    #[arg(long, requires = "from")]
+    yes: bool,
+    /// Print JSON; with --from, it requires --yes
     #[arg(long)]
     json: bool,
     /// Program and its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "url")]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["url", "from"])]
     command: Vec<String>,
 }
 
@@ -56,11 +78,23 @@ fn pair(text: &str) -> Result<(String, String), PlainError> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub(super) fn add(arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn add(
+    mut arguments: AddServerArgs,
+    global: &GlobalArgs,
+    env: &Env,
+) -> Result<(), CommandError> {
     let found = global.locate_config(env)?;
     let config = global.config(env)?;
     let (name, as_json) = (arguments.name.clone(), arguments.json);
-    let mut definition = definition(arguments);
+    let (mut needed, is_shown) = (Vec::new(), arguments.from.is_some());
+    let mut definition = match arguments.from.take() {
+        Some(from) => {
+            let EntryDefinition { definition, variables } = from_registry(&from, &mut arguments).await?;
+            needed = variables;
+            definition
+        }
+        None => definition(arguments),
+    };
     let mut secrets = import::SecretVariables::default();
     secrets.extract(&name, "the command line", &mut definition);
     crate::config::from_json(&config, &name, &definition, env).map_err(CommandError::usage)?;
@@ -80,10 +114,52 @@ pub(super) fn add(arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> R
         out::json(&json!({"name": name, "file": file, "definition": definition}));
     } else {
         out::line(format!("added server '{name}' in {file}"));
-        out::line(edit::server_block(&name, &definition).trim_end());
+        if !is_shown {
+            out::line(edit::server_block(&name, &definition).trim_end());
+        }
     }
     note_missing_variables(&secrets.into_variables());
+    for (variable, about) in needed {
+        let about = if about.is_empty() { String::new() } else { format!(": {about}") };
+        out::note(format!("Set {variable} in the environment of the host{about}"));
+    }
     Ok(())
+}
+
+/// Returns the definition of a server in a registry, once the user agrees to what it runs.
+async fn from_registry(from: &str, arguments: &mut AddServerArgs) -> Result<EntryDefinition, CommandError> {
+    let (server, version) =
+        from.split_once('@').map_or((from, None), |(server, version)| (server, Some(version)));
+    let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
+    let entry = registry.entry(server, version).await?;
+    let shown = quoted(&entry.name, 200);
+    match entry.status.as_deref() {
+        Some("deleted") => {
+            return Err(CommandError::failed(format!("'{shown}' was deleted from the registry")));
+        }
+        Some("deprecated") => out::warn(format!("'{shown}' is deprecated")),
+        _ => {}
+    }
+    let values = std::mem::take(&mut arguments.values).into_iter().collect();
+    let mut made = registry_entry::definition(&entry, arguments.remote, values)
+        .map_err(|why| CommandError::failed(format!("cannot add '{shown}': {why}")))?;
+    for (key, value) in [
+        ("tags", Value::from(std::mem::take(&mut arguments.tags))),
+        ("timeout", arguments.timeout.take().into()),
+    ] {
+        if !is_empty(&value) {
+            made.definition.insert(key.into(), value);
+        }
+    }
+    if !arguments.json {
+        out::line(format!("{shown} {}: {}\n", quoted(&entry.version, 64), quoted(&entry.description, 300)));
+        out::line(edit::server_block(&arguments.name, &made.definition).trim_end());
+    }
+    let question = "\nAnybody can publish in a registry, and the server has your rights. Add it? [y/N] ";
+    if confirm(arguments.yes, arguments.json, question).await? {
+        return Ok(made);
+    }
+    Err(CommandError::usage("nothing was added; add --yes to add it"))
 }
 
 fn definition(arguments: AddServerArgs) -> Map<String, Value> {
@@ -103,13 +179,19 @@ fn definition(arguments: AddServerArgs) -> Map<String, Value> {
         ("tags", arguments.tags.into()),
         ("timeout", arguments.timeout.into()),
     ];
-    let empty = |value: &Value| match value {
+    keys.into_iter()
+        .filter(|(_, value)| !is_empty(value))
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
         Value::Object(pairs) => pairs.is_empty(),
         _ => false,
-    };
-    keys.into_iter().filter(|(_, value)| !empty(value)).map(|(key, value)| (key.to_owned(), value)).collect()
+    }
 }
 
 pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, json: bool) -> Result<(), CommandError> {

@@ -4,6 +4,7 @@ mod add;
 mod import;
 mod login;
 mod review;
+mod search;
 mod status;
 
 pub(super) use status::{reached_by, states};
@@ -40,7 +41,9 @@ pub(super) enum Command {
     },
     /// Show changes that are quarantined, and approve them
     Review(review::ReviewArgs),
-    /// Add a server: a program after --, or a URL
+    /// Find servers in an MCP registry
+    Search(search::ServerSearchArgs),
+    /// Add a server: a program after --, a URL, or one of an MCP registry
     Add(add::AddServerArgs),
     /// Remove a server from presets.toml or from the added ones
     Remove {
@@ -75,7 +78,8 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
             return status::refresh(&global.compose(env)?, server.as_deref(), force, json).await;
         }
         Command::Review(asked) => review::review(asked, &global.compose(env)?).await?,
-        Command::Add(arguments) => add::add(arguments, global, env)?,
+        Command::Search(arguments) => search::search(&arguments).await?,
+        Command::Add(arguments) => add::add(arguments, global, env).await?,
         Command::Remove { server, json } => add::remove(&server, global, env, json)?,
         Command::Import(arguments) => import::run(&arguments, global, env)?,
         Command::Login(arguments) => login::log_in(&arguments, global, env).await?,

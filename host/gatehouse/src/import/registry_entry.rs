@@ -1,0 +1,251 @@
+//! Converts an entry of an MCP registry to the keys of `[servers.NAME]`.
+//!
+//! The entry is a stranger's text that becomes a command on this machine. So the version must be exact, names of packages
+//! cannot be options, the program comes from here, and options of that program are refused.
+
+mod checks;
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::names::quoted;
+use gatehouse_wire::mcp_registry::{
+    RegistryArgument, RegistryEntry, RegistryInput, RegistryPackage, RegistryRemote,
+};
+use serde_json::{Map, Value, json};
+
+use super::PlainError;
+use crate::config::credentials::is_variable;
+use checks::{
+    check_identifier, check_literal, check_version, is_harmless, option_text, pinned_image, placeholder,
+};
+
+/// Package types that run on this machine, in the order of preference.
+const PACKAGE_TYPES: [&str; 3] = ["npm", "pypi", "oci"];
+
+/// Registries of packages that the programs use by default.
+const DEFAULT_REGISTRIES: [&str; 4] =
+    ["https://registry.npmjs.org", "https://pypi.org", "https://pypi.org/simple", "https://docker.io"];
+
+/// Values of the user, by name.
+pub(crate) struct EntryValues {
+    values: BTreeMap<String, String>,
+    used: Vec<String>,
+    /// Required values that are missing, with their descriptions.
+    missing: Vec<String>,
+}
+
+/// A converted entry.
+#[derive(Debug)]
+pub(crate) struct EntryDefinition {
+    /// Keys of `[servers.NAME]`.
+    pub(crate) definition: Map<String, Value>,
+    /// Variables that the environment of the host must have, with their descriptions.
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+/// Returns the definition of an entry's server. `prefers_remote` chooses an address instead of a package.
+///
+/// # Errors
+/// If neither can be used, a value is missing or unknown, or the entry asks for more than a command and its arguments.
+pub(crate) fn definition(
+    entry: &RegistryEntry,
+    prefers_remote: bool,
+    values: BTreeMap<String, String>,
+) -> Result<EntryDefinition, PlainError> {
+    let mut values = EntryValues { values, used: Vec::new(), missing: Vec::new() };
+    let mut made = EntryDefinition { definition: Map::new(), variables: Vec::new() };
+    let package = PACKAGE_TYPES.iter().find_map(|kind| {
+        entry.packages.iter().find(|package| {
+            package.registry_type == *kind && matches!(&*package.transport.kind, "stdio" | "")
+        })
+    });
+    let remote = entry.remotes.iter().find(|remote| matches!(&*remote.kind, "streamable-http" | "sse"));
+    match (package.filter(|_| !prefers_remote || remote.is_none()), remote) {
+        (Some(package), _) if !prefers_remote => made.package(package, &mut values)?,
+        (_, Some(remote)) => made.remote(remote, &mut values)?,
+        (Some(_), None) => bail!("it has no address; leave out --remote"),
+        (None, None) => {
+            let mut kinds: Vec<&str> = entry.packages.iter().map(|package| &*package.registry_type).collect();
+            kinds.extend(entry.remotes.iter().map(|remote| &*remote.kind));
+            let kinds = quoted(&kinds.join(", "), 100);
+            bail!("it has no package of npm, PyPI or OCI for stdio, and no address (it has: {kinds})");
+        }
+    }
+    values.check()?;
+    Ok(made)
+}
+
+impl EntryValues {
+    /// Returns the user's value of an input, or else its default. `None` if it has none and is not required.
+    fn take(&mut self, name: &str, input: &RegistryInput) -> Option<String> {
+        if let Some(given) = self.values.get(name) {
+            self.used.push(name.to_owned());
+            return Some(given.clone());
+        }
+        if input.default.is_none() && input.is_required {
+            let about = quoted(&input.description, 100);
+            self.missing.push(format!("--set {name}=VALUE ({about})"));
+        }
+        input.default.clone()
+    }
+
+    fn check(&self) -> Result<(), PlainError> {
+        if !self.missing.is_empty() {
+            bail!("it needs values; add {}", self.missing.join(", "));
+        }
+        if let Some(unknown) = self.values.keys().find(|name| !self.used.contains(name)) {
+            bail!("it has no value '{}' to set", quoted(unknown, 64));
+        }
+        Ok(())
+    }
+}
+
+impl EntryDefinition {
+    fn package(&mut self, package: &RegistryPackage, values: &mut EntryValues) -> Result<(), PlainError> {
+        let kind = package.registry_type.as_str();
+        if let Some(base) = package.registry_base_url.as_deref().map(|base| base.trim_end_matches('/'))
+            && !DEFAULT_REGISTRIES.contains(&base)
+        {
+            bail!("its package is in another registry of packages: {}", quoted(base, 200));
+        }
+        if let Some(option) = package.runtime_arguments.iter().find(|option| !is_harmless(kind, option)) {
+            let option = quoted(&option_text(option), 100);
+            bail!(
+                "it runs with the option '{option}', which may change what the program can reach; if that is what you \
+                want, add it yourself: gatehouse servers add NAME -- COMMAND …"
+            );
+        }
+        let (identifier, version) = (package.identifier.as_str(), package.version.as_str());
+        let (command, mut args) = match kind {
+            "npm" => {
+                check_identifier(identifier, "@/._~-")?;
+                check_version(version)?;
+                ("npx", vec!["-y".to_owned(), format!("{identifier}@{version}")])
+            }
+            "pypi" => {
+                check_identifier(identifier, "._-")?;
+                check_version(version)?;
+                ("uvx", vec![format!("{identifier}@{version}")])
+            }
+            _ => {
+                check_identifier(identifier, "/._:@-")?;
+                let image = pinned_image(identifier, version)?;
+                let mut args = vec!["run".to_owned(), "-i".to_owned(), "--rm".to_owned()];
+                for variable in &package.environment_variables {
+                    args.extend(["-e".to_owned(), variable.name.clone()]);
+                }
+                args.push(image);
+                ("docker", args)
+            }
+        };
+        for argument in &package.package_arguments {
+            args.extend(self.argument(argument, values)?);
+        }
+        let mut env = Map::new();
+        for variable in &package.environment_variables {
+            if !is_variable(&variable.name) {
+                bail!("'{}' is not the name of a variable", quoted(&variable.name, 64));
+            }
+            if let Some(value) = self.value(&variable.name, variable, values)? {
+                env.insert(variable.name.clone(), value.into());
+            }
+        }
+        self.definition.insert("command".into(), command.into());
+        self.definition.insert("args".into(), json!(args));
+        if !env.is_empty() {
+            self.definition.insert("env".into(), env.into());
+        }
+        Ok(())
+    }
+
+    fn remote(&mut self, remote: &RegistryRemote, values: &mut EntryValues) -> Result<(), PlainError> {
+        let mut url = remote.url.clone();
+        while let Some((before, name, after)) = placeholder(&url) {
+            let input = RegistryInput { is_required: true, ..RegistryInput::default() };
+            let value = values.take(name, &input).unwrap_or_default();
+            url = format!("{before}{value}{after}");
+        }
+        let mut headers = Map::new();
+        for header in &remote.headers {
+            let variable = header.name.to_ascii_uppercase().replace('-', "_");
+            if let Some(value) = self.value(&variable, header, values)? {
+                headers.insert(header.name.clone(), value.into());
+            }
+        }
+        self.definition.insert("url".into(), url.into());
+        if remote.kind == "sse" {
+            self.definition.insert("transport".into(), "sse".into());
+        }
+        if !headers.is_empty() {
+            self.definition.insert("headers".into(), headers.into());
+        }
+        Ok(())
+    }
+
+    /// Returns the words of an argument. Empty if it is optional and has no value.
+    fn argument(
+        &mut self,
+        argument: &RegistryArgument,
+        values: &mut EntryValues,
+    ) -> Result<Vec<String>, PlainError> {
+        let input = &argument.input;
+        let is_named = argument.kind == "named";
+        let shown = match (&*input.name, &*argument.value_hint) {
+            ("", "") => "argument",
+            ("", hint) => hint,
+            (name, _) => name.trim_start_matches('-'),
+        };
+        let value = self.value(shown, input, values)?;
+        Ok(match (is_named, value) {
+            (true, Some(value)) if value.is_empty() || value == "true" => vec![input.name.clone()],
+            (true, Some(value)) => vec![input.name.clone(), value],
+            (false, Some(value)) => vec![value],
+            (_, None) => Vec::new(),
+        })
+    }
+
+    /// Returns the value of an input. A secret becomes a variable of the host's environment, so that no file has it.
+    fn value(
+        &mut self,
+        name: &str,
+        input: &RegistryInput,
+        values: &mut EntryValues,
+    ) -> Result<Option<String>, PlainError> {
+        if let Some(template) = &input.value {
+            return self.fill(template, &input.description).map(Some);
+        }
+        let is_given = values.values.contains_key(name);
+        if input.is_secret && !is_given {
+            return Ok(input.is_required.then(|| self.variable(name, &input.description)));
+        }
+        let value = values.take(name, input);
+        if let Some(default) = value.as_deref().filter(|_| !is_given) {
+            check_literal(default)?;
+        }
+        Ok(value)
+    }
+
+    /// Fills in a value of the entry, whose `{name}` are values of the user.
+    fn fill(&mut self, template: &str, about: &str) -> Result<String, PlainError> {
+        check_literal(template)?;
+        let (mut filled, mut rest) = (String::new(), template);
+        while let Some((before, name, after)) = placeholder(rest) {
+            filled = filled + before + &self.variable(name, about);
+            rest = after;
+        }
+        Ok(filled + rest)
+    }
+
+    /// Returns a variable of the host's environment as a value.
+    fn variable(&mut self, name: &str, about: &str) -> String {
+        let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let variable: String = name.chars().map(upper).collect();
+        let variable = if is_variable(&variable) { variable } else { format!("VALUE_{variable}") };
+        let value = format!("${{{variable}}}");
+        self.variables.push((variable, quoted(about, 200)));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests;
