@@ -16,8 +16,6 @@ use tokio::{
     time::{error::Elapsed, timeout},
 };
 
-use super::metadata::same_issuer;
-
 const MAX_LOGIN_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// Time for a browser to send its request.
@@ -131,7 +129,7 @@ impl ExpectedAnswer<'_> {
     fn code_of(&self, answer: &Parameters) -> Result<Secret, Fault> {
         let issuer = quoted(self.issuer, 200);
         match answer.get("iss") {
-            Some(iss) if same_issuer(iss, self.issuer) => {}
+            Some(iss) if iss == self.issuer => {}
             Some(iss) => {
                 let other = quoted(iss, 200);
                 return Err(Fault::denied(format!("the login was sent to {issuer}, but '{other}' answered")));

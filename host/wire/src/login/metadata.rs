@@ -185,6 +185,6 @@ fn well_known(url: &Url, name: &str) -> Vec<String> {
 }
 
 /// Compares issuers as strings, except for a trailing slash, which one of two documents often has.
-pub(super) fn same_issuer(a: &str, b: &str) -> bool {
+fn same_issuer(a: &str, b: &str) -> bool {
     a.strip_suffix('/').unwrap_or(a) == b.strip_suffix('/').unwrap_or(b)
 }

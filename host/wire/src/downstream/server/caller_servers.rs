@@ -150,7 +150,7 @@ impl DownstreamServer {
     }
 
     /// Returns a listing with a tool to sign in, if that is what a client must do before the server can be listed.
-    pub(super) async fn sign_in_listing(&self) -> Result<Option<Arc<Listing>>, Fault> {
+    pub(in crate::downstream) async fn sign_in_listing(&self) -> Result<Option<Arc<Listing>>, Fault> {
         let own_logins = self.definition.login == ServerLogin::Caller;
         if !own_logins || self.known().await?.is_some() || self.is_login_stored().await? {
             return Ok(None);

@@ -12,7 +12,11 @@ fn code(target: &str, names_issuer: bool) -> Option<Result<String, String>> {
 #[test]
 fn only_answers_with_the_right_state_count() {
     assert_eq!(code("/callback?code=c&state=right", false), Some(Ok("c".into())));
-    assert_eq!(code("/callback?code=c&state=right&iss=https://a.example/", true), Some(Ok("c".into())));
+    assert_eq!(code("/callback?code=c&state=right&iss=https://a.example", true), Some(Ok("c".into())));
+    // Compared as text (RFC 9207), like every issuer.
+    assert!(
+        code("/callback?code=c&state=right&iss=https://a.example/", true).is_some_and(|code| code.is_err())
+    );
     for other in [
         "/callback?code=c&state=wrong",
         "/callback?code=c",
