@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{lock, ports::Clock};
+use gatehouse_core::{Principal, lock, ports::Clock};
 use tokio::time::Instant;
 
 use crate::issuers::{CLOCK_SKEW_MS, VerifiedToken};
@@ -27,6 +27,9 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 const MAX_TOKENS: usize = 10_000;
 
+/// Entries of removed tokens that are kept before they are cleaned up.
+const MIN_CLEANED: usize = 64;
+
 pub(crate) type TokenDigest = [u8; 32];
 
 #[derive(Default)]
@@ -38,11 +41,13 @@ pub(crate) struct TokenCache {
 #[derive(Default)]
 struct CachedTokens {
     tokens: HashMap<TokenDigest, CachedToken>,
-    /// Digests in order of insertion, each once.
-    order: VecDeque<TokenDigest>,
+    /// Numbers and digests in order of insertion. Those of removed tokens stay for a while.
+    order: VecDeque<(u64, TokenDigest)>,
+    next_number: u64,
 }
 
 struct CachedToken {
+    number: u64,
     token: Arc<VerifiedToken>,
     checked: Instant,
     until: Instant,
@@ -91,13 +96,14 @@ impl TokenCache {
         }
         cached.remove(&digest);
         if cached.tokens.len() >= MAX_TOKENS
-            && let Some(oldest) = cached.order.front().copied()
+            && let Some(digest) = cached.oldest_of_heaviest_principal()
         {
-            cached.remove(&oldest);
+            cached.remove(&digest);
         }
-        let token = Arc::new(token);
-        cached.tokens.insert(digest, CachedToken { token: Arc::clone(&token), checked, until });
-        cached.order.push_back(digest);
+        let (token, number) = (Arc::new(token), cached.next_number);
+        cached.next_number += 1;
+        cached.tokens.insert(digest, CachedToken { number, token: Arc::clone(&token), checked, until });
+        cached.order.push_back((number, digest));
         token
     }
 
@@ -121,10 +127,28 @@ impl TokenCache {
 
 impl CachedTokens {
     fn remove(&mut self, digest: &TokenDigest) {
-        if let Some(gone) = self.tokens.remove(digest) {
-            gone.token.caller.ended.cancel();
-            self.order.retain(|known| known != digest);
+        let Some(gone) = self.tokens.remove(digest) else { return };
+        gone.token.caller.ended.cancel();
+        // Looking for it on each removal would make a sweep quadratic.
+        if self.order.len() > 2 * self.tokens.len() + MIN_CLEANED {
+            let tokens = &self.tokens;
+            self.order.retain(|(number, digest)| tokens.get(digest).is_some_and(|one| one.number == *number));
         }
+    }
+
+    /// Returns the token that makes room: the oldest of the principal with the most tokens, so that a principal with many
+    /// does not end the streams of others.
+    fn oldest_of_heaviest_principal(&self) -> Option<TokenDigest> {
+        let mut counts: HashMap<&Principal, usize> = HashMap::new();
+        for one in self.tokens.values() {
+            *counts.entry(&one.token.caller.principal).or_default() += 1;
+        }
+        let (heaviest, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+        let is_its_own = |(number, digest): &&(u64, TokenDigest)| {
+            let known = self.tokens.get(digest).filter(|one| one.number == *number);
+            known.is_some_and(|one| one.token.caller.principal == *heaviest)
+        };
+        self.order.iter().find(is_its_own).map(|(_, digest)| *digest)
     }
 }
 
@@ -143,7 +167,11 @@ mod tests {
     }
 
     fn token(expires_at: Option<u64>, is_opaque: bool) -> VerifiedToken {
-        let caller = Caller::named("idp:ada");
+        token_of("idp:ada", expires_at, is_opaque)
+    }
+
+    fn token_of(name: &str, expires_at: Option<u64>, is_opaque: bool) -> VerifiedToken {
+        let caller = Caller::named(name);
         VerifiedToken { caller, audiences: None, missing_scopes: Vec::new(), expires_at, is_opaque }
     }
 
@@ -183,11 +211,24 @@ mod tests {
     #[tokio::test]
     async fn the_number_of_tokens_is_bounded() {
         let (cache, clock) = (Arc::new(TokenCache::default()), Arc::new(Noon) as Arc<dyn Clock>);
-        for number in 0..MAX_TOKENS + 10 {
+        let other = cache.insert(digest(MAX_TOKENS + 10), token_of("idp:bob", None, false), &clock);
+        for number in 0..MAX_TOKENS + 9 {
             cache.insert(digest(number), token(None, false), &clock);
         }
         let cached = lock(&cache.cached);
-        assert_eq!((cached.tokens.len(), cached.order.len()), (MAX_TOKENS, MAX_TOKENS));
+        assert_eq!(cached.tokens.len(), MAX_TOKENS);
         assert!(!cached.tokens.contains_key(&digest(9)) && cached.tokens.contains_key(&digest(10)));
+        assert!(!other.caller.ended.is_cancelled(), "the principal with the most tokens makes room");
+    }
+
+    #[tokio::test]
+    async fn removed_tokens_leave_nothing_behind() {
+        let (cache, clock) = (Arc::new(TokenCache::default()), Arc::new(Noon) as Arc<dyn Clock>);
+        for number in 0..10 * MIN_CLEANED {
+            cache.insert(digest(number), token(None, false), &clock);
+            cache.remove(&digest(number));
+        }
+        let cached = lock(&cache.cached);
+        assert!(cached.tokens.is_empty() && cached.order.len() <= MIN_CLEANED, "{}", cached.order.len());
     }
 }
