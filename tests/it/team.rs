@@ -160,6 +160,20 @@ fn a_key_that_is_revoked_stops_while_the_host_runs() {
 }
 
 #[test]
+fn a_rule_that_matches_nothing_is_reported() {
+    let mistyped = PRESETS.replace("tools = [\"echo*\"]", "tools = [\"echo*\"]\ndeny = [\"kepe*\"]");
+    let place = Place::with(&mistyped, &["echo", "keeper"]);
+    let warning = "deny pattern 'kepe*' of this access rule matches no tool that is served.";
+    let told = place.run(&["presets", "check"]).stdout();
+    assert!(told.contains(warning) && told.contains("presets.toml:"), "{told}");
+    let report = place.run(&["presets", "check", "--json"]).json();
+    let rules = report.as_array().expect("reports").iter().find(|one| one["access"] == true);
+    assert!(rules.is_some_and(|rules| rules["warnings"].to_string().contains(warning)), "{report}");
+    let told = self::place().run(&["presets", "check"]).stdout();
+    assert!(!told.contains("access rule"), "{told}");
+}
+
+#[test]
 fn explain_names_the_rule_that_decides() {
     let place = place();
     let explained = |who: &[&str]| {

@@ -144,6 +144,7 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
     let mut broken = 0;
     let catalogs = composition.catalogs().await;
     let mut warnings = composition.preset_warnings(&catalogs).await;
+    let of_rules = composition.access_warnings(&catalogs).await;
     for (name, result) in catalogs {
         broken += usize::from(result.is_err());
         let names =
@@ -171,13 +172,19 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
         }
         reports.push(report);
     }
+    let presets = reports.len();
     if json {
+        if !of_rules.is_empty() {
+            reports.push(json!({"access": true, "ok": true, "warnings": of_rules}));
+        }
         out::json(&reports);
+    } else {
+        of_rules.iter().for_each(|why| out::verdict("warning", TerminalColor::Yellow, &format!(" {why}")));
     }
     if broken == 0 {
         Ok(())
     } else {
-        Err(CommandError::failed(format!("{broken} of {} presets cannot be served", reports.len())))
+        Err(CommandError::failed(format!("{broken} of {presets} presets cannot be served")))
     }
 }
 

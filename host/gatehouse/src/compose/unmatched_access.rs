@@ -9,9 +9,20 @@ use gatehouse_core::{
     tool::ToolId,
 };
 
-use super::Composition;
+use super::{Composition, PlainError};
 
 impl Composition {
+    /// Returns the warnings for the presets that can be served.
+    pub(crate) async fn access_warnings(
+        &self,
+        catalogs: &[(&str, Result<Catalog, PlainError>)],
+    ) -> Vec<String> {
+        let built = catalogs.iter().filter_map(|(name, catalog)| {
+            Some((CompiledPreset::compile(&self.config.presets, name).ok()?, catalog.as_ref().ok()?))
+        });
+        self.unmatched_access(&built.collect::<Vec<_>>()).await
+    }
+
     /// Returns the warnings, given every served preset with its catalog.
     pub(super) async fn unmatched_access(&self, built: &[(CompiledPreset, &Catalog)]) -> Vec<String> {
         let rules = &self.config.access.declared;
