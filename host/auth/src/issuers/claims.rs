@@ -226,16 +226,20 @@ impl VerifiedToken {
             && self.missing_scopes == other.missing_scopes
     }
 
-    /// Returns true if the token is for the host, or for this resource of it.
+    /// Returns true if the token is for the host, or for this resource of it. For [`ProtectedResource::Any`], it may be for
+    /// any.
     pub(crate) fn is_for(&self, base_url: &str, resource: ProtectedResource<'_>) -> bool {
         let Some(audiences) = &self.audiences else { return true };
         let url = match resource {
-            ProtectedResource::Default => format!("{base_url}{}", resource.path()),
+            ProtectedResource::Default | ProtectedResource::Any => format!("{base_url}{}", resource.path()),
             ProtectedResource::Preset(name) => format!("{base_url}/mcp/p/{}", escaped(name)),
         };
         // Clients write URLs with and without a final slash. No other difference is tolerated.
         let audiences = audiences.iter().map(|audience| audience.strip_suffix('/').unwrap_or(audience));
-        audiences.into_iter().any(|audience| audience == base_url || audience == url)
+        let is_any = |audience: &str| {
+            resource == ProtectedResource::Any && audience.starts_with(&format!("{base_url}/mcp/p/"))
+        };
+        audiences.into_iter().any(|audience| audience == base_url || audience == url || is_any(audience))
     }
 }
 

@@ -27,13 +27,15 @@ pub enum ProtectedResource<'a> {
     Default,
     /// The preset at `/mcp/p/NAME`.
     Preset(&'a str),
+    /// Any of this host: a page that only asks who somebody is.
+    Any,
 }
 
 impl ProtectedResource<'_> {
     /// Returns the path of the resource on this host.
     pub fn path(self) -> String {
         match self {
-            Self::Default => "/mcp".to_owned(),
+            Self::Default | Self::Any => "/mcp".to_owned(),
             Self::Preset(name) => format!("/mcp/p/{name}"),
         }
     }

@@ -150,9 +150,7 @@ impl DownstreamServers {
     pub async fn ask_unlisted(&self, wanted: impl Fn(&ServerStatus) -> bool) -> Vec<Arc<()>> {
         let mut tokens = Vec::new();
         for server in self.all() {
-            // Until the first principal signs in, there is no login to list it with.
-            let needs_sign_in = matches!(server.sign_in_listing().await, Ok(Some(_)));
-            if wanted(&server.status()) && !needs_sign_in && matches!(server.known().await, Ok(None)) {
+            if wanted(&server.status()) && server.can_be_listed_first().await {
                 tokens.push(server.first_listing(AfterListing::Stop).wanted);
             }
         }

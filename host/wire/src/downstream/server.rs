@@ -71,8 +71,9 @@ pub(super) struct DownstreamServer {
     inner: Mutex<Inner>,
     connecting: Mutex<Option<ConnectTask>>,
     relisting: RelistStatus,
-    /// Held from listing to storing, so that an older listing is not stored last.
-    listing_lock: tokio::sync::Mutex<()>,
+    /// Held from listing to storing, so that an older listing is not stored last. Shared by the connections of all
+    /// principals.
+    listing_lock: Arc<tokio::sync::Mutex<()>>,
     redactor: Arc<Redactor>,
     limits: InboundLimits,
     uris: UriMapper,
@@ -81,8 +82,8 @@ pub(super) struct DownstreamServer {
     login: LoginId,
     /// Connections of principals, if each has its own login.
     callers: CallerServers,
-    /// When it was last listed since the host started. Shared by the connections of all principals.
-    listed_at: Arc<Mutex<Option<Instant>>>,
+    /// Held while the caller is asked to sign in.
+    asking: tokio::sync::Mutex<()>,
     isolated_slots: Semaphore,
     this: Weak<Self>,
 }
@@ -119,7 +120,7 @@ impl DownstreamServer {
         definition: ServerDefinition,
         shared: Arc<ServerContext>,
         login: LoginId,
-        listed_at: Arc<Mutex<Option<Instant>>>,
+        listing_lock: Arc<tokio::sync::Mutex<()>>,
     ) -> Arc<Self> {
         let redactor = Arc::new(Redactor::new(&definition.secrets));
         Arc::new_cyclic(|this| Self {
@@ -148,11 +149,11 @@ impl DownstreamServer {
             }),
             connecting: Mutex::default(),
             relisting: RelistStatus::default(),
-            listing_lock: tokio::sync::Mutex::default(),
+            listing_lock,
             described: DescribedListing::default(),
             login,
             callers: CallerServers::default(),
-            listed_at,
+            asking: tokio::sync::Mutex::default(),
             isolated_slots: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
             this: Weak::clone(this),
         })
@@ -264,10 +265,12 @@ impl DownstreamServer {
             inner.first_listing = None;
             inner.connection.take()
         };
-        if let Some(connection) = connection {
-            connection.close().await;
-        }
-        self.callers.close().await;
+        let own = async {
+            if let Some(connection) = connection {
+                connection.close().await;
+            }
+        };
+        tokio::join!(own, self.callers.close());
     }
 
     fn fail_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    LoginSettings, NamedClient,
+    CALLBACK_PATH, LoginSettings, NamedClient,
     http::{LoginHttp, RequestContent, basic},
     login_store,
     metadata::AuthorizationServer,
@@ -57,7 +57,7 @@ impl OAuthClient {
         };
         if id.starts_with("https://") && !authority.takes_client_documents {
             let why = format!("{issuer} does not support the URL of a document as client_id");
-            return Err(needs_registration(server, &issuer, why));
+            return Err(needs_registration(server, &issuer, redirect, why));
         }
         let auth_method = match secret {
             None => AuthMethod::None,
@@ -75,7 +75,7 @@ impl OAuthClient {
         let issuer = quoted(&authority.issuer, 200);
         let Some(endpoint) = &authority.registration else {
             let why = format!("{issuer} does not support dynamic client registration");
-            return Err(needs_registration(server, &issuer, why));
+            return Err(needs_registration(server, &issuer, redirect, why));
         };
         let about = json!({
             "client_name": "Gatehouse",
@@ -88,7 +88,7 @@ impl OAuthClient {
         let answer = http.send(Method::POST, endpoint, RequestContent::json(about.to_string())).await?;
         if !answer.status.is_success() {
             let why = format!("{issuer} refused to register Gatehouse: {}", answer.error_text(&[]));
-            return Err(needs_registration(server, &issuer, why));
+            return Err(needs_registration(server, &issuer, redirect, why));
         }
         let registered: RegistrationResponse =
             answer.json(&format!("the registration response of {issuer}"))?;
@@ -131,9 +131,11 @@ impl AuthMethod {
     }
 }
 
-fn needs_registration(server: &str, issuer: &str, why: String) -> Fault {
+fn needs_registration(server: &str, issuer: &str, redirect: &str, why: String) -> Fault {
+    // At a terminal, the port is another one each time, which authorization servers accept.
+    let redirect = if redirect.ends_with(CALLBACK_PATH) { redirect } else { "http://127.0.0.1/callback" };
     Fault::denied(why).hint(format!(
-        "Register Gatehouse at {issuer} with the redirect URI http://127.0.0.1/callback, then set client_id and \
+        "Register Gatehouse at {issuer} with the redirect URI {redirect}, then set client_id and \
         issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."
     ))
 }

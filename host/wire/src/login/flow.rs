@@ -91,6 +91,13 @@ impl Logins {
             _ => Ok(None),
         })?;
         let url = parsed(url)?;
+        // What the operator confirmed at a terminal holds for everybody.
+        let earlier = match earlier {
+            None if id.owner().is_some() => {
+                shared.store.read(&LoginId::shared(server)).await.unwrap_or_default()
+            }
+            earlier => earlier,
+        };
         let earlier = earlier.filter(|login| login.server == resource(&url));
         let issuer = settings.issuer.as_ref().map(|issuer| issuer.url.as_str());
         let named_issuer = issuer.map(parsed).transpose()?;

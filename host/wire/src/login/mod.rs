@@ -177,6 +177,14 @@ impl Logins {
         self.renew(id, used.unwrap_or(&login.access_token)).await
     }
 
+    /// Returns the fault for a server that refuses a token that was just renewed.
+    pub(crate) async fn refused_again(&self, id: &LoginId, token: &Secret) -> Fault {
+        match self.shared.end_refused(id, token).await {
+            Ok(()) => id.ended_fault(),
+            Err(fault) => fault,
+        }
+    }
+
     /// Returns the fault for a 403 that demands more scopes. `None` for other challenges.
     pub fn lacks_scope(id: &LoginId, challenge: &BearerChallenge) -> Option<Fault> {
         if challenge.error.as_deref() != Some("insufficient_scope") {

@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use gatehouse_core::{Fault, Principal, http::Secret, lock, names::quoted};
+use gatehouse_core::{Caller, Fault, Principal, http::Secret, lock, names::quoted};
 use gatehouse_net::{Url, random_bytes};
 use subtle::ConstantTimeEq as _;
 use tokio::{sync::watch, time::Instant};
@@ -62,7 +62,7 @@ enum SignInStep {
     /// Waits for the credential of its principal.
     Opened,
     /// Waits for the answer of the authorization server, in the browser with this cookie.
-    Started { login: Box<StartedLogin>, cookie: Secret },
+    Started { login: Box<StartedLogin>, cookie: Secret, caller: Arc<Caller> },
 }
 
 /// A link with which a principal signs in to a server.
@@ -113,7 +113,8 @@ impl SignIns {
             url: format!("{}{SIGN_IN_PATH}/{id}", host.base),
             ended: one.ended.subscribe(),
         };
-        if let Some((id, one)) = pending.iter().find(|(_, one)| one.login == *login) {
+        if let Some((id, one)) = pending.iter_mut().find(|(_, one)| one.login == *login) {
+            one.began = Instant::now();
             return Some(link(id, one));
         }
         if pending.len() >= MAX_SIGN_INS
@@ -157,14 +158,10 @@ impl Logins {
     ///
     /// # Errors
     /// `not-found` if the link is over, `denied` if it belongs to another principal, or the error of the login.
-    pub(crate) async fn start_sign_in(
-        &self,
-        id: &str,
-        principal: &Principal,
-    ) -> Result<StartedSignIn, Fault> {
+    pub(crate) async fn start_sign_in(&self, id: &str, caller: &Arc<Caller>) -> Result<StartedSignIn, Fault> {
         let (sign_ins, gone) = (&self.sign_ins, || Fault::not_found("this link is unknown or has expired"));
         let login = sign_ins.login(id).ok_or_else(gone)?;
-        if login.owner() != Some(principal) {
+        if login.owner() != Some(&caller.principal) {
             let server = login.server();
             return Err(Fault::denied(format!(
                 "this link to '{server}' is for another person. Do not open links that others send you."
@@ -175,8 +172,12 @@ impl Logins {
         let redirect = format!("{}{CALLBACK_PATH}", host.base);
         let started = self.start_login(&login, &url, &settings, &BrowserDialog, redirect).await?;
         let (issuer, address, cookie) = (quoted(started.issuer(), 200), started.address(), random()?);
-        let step = SignInStep::Started { login: Box::new(started), cookie: cookie.clone() };
-        lock(&sign_ins.pending).get_mut(id).ok_or_else(gone)?.step = step;
+        let (login, caller) = (Box::new(started), Arc::clone(caller));
+        let mut pending = lock(&sign_ins.pending);
+        let one = pending.get_mut(id).ok_or_else(gone)?;
+        one.step = SignInStep::Started { login, cookie: cookie.clone(), caller };
+        one.began = Instant::now();
+        drop(pending);
         Ok(StartedSignIn { issuer, address, cookie })
     }
 
@@ -185,26 +186,33 @@ impl Logins {
     ///
     /// # Errors
     /// `not-found` if no sign-in of this browser waits for this answer, or the error of the login.
-    pub(crate) async fn finish_sign_in(&self, answer: &Url, cookies: &[&str]) -> Result<LoginId, Fault> {
-        let (one, started, code) = {
+    pub(crate) async fn finish_sign_in(&self, answer: &Url, cookies: &[Secret]) -> Result<LoginId, Fault> {
+        let gone = || Fault::not_found("no sign-in of this browser waits for this answer");
+        let (one, started, caller, code) = {
             let mut pending = lock(&self.sign_ins.pending);
             let answered = pending.iter().find_map(|(id, one)| {
-                let SignInStep::Started { login, cookie: expected } = &one.step else { return None };
+                let SignInStep::Started { login, cookie: expected, .. } = &one.step else { return None };
                 let expected = expected.reveal().as_bytes();
-                let is_browser = cookies.iter().any(|cookie| bool::from(cookie.as_bytes().ct_eq(expected)));
-                let is_current = one.began.elapsed() < LIFETIME;
-                let code = login.expected_answer().code_in(answer).filter(|_| is_browser && is_current)?;
-                Some((Arc::clone(id), code))
+                let is_expected = |cookie: &Secret| bool::from(cookie.reveal().as_bytes().ct_eq(expected));
+                if !cookies.iter().any(is_expected) || one.began.elapsed() >= LIFETIME {
+                    return None;
+                }
+                Some((Arc::clone(id), login.expected_answer().code_in(answer)?))
             });
-            let gone = || Fault::not_found("no sign-in of this browser waits for this answer");
             let (id, code) = answered.ok_or_else(gone)?;
             let one = pending.remove(&id).ok_or_else(gone)?;
             match one.step {
-                SignInStep::Started { login, .. } => ((one.login, one.ended), login, code?),
+                SignInStep::Started { login, caller, .. } => ((one.login, one.ended), login, caller, code?),
                 SignInStep::Opened => return Err(gone()),
             }
         };
         let (login, ended) = one;
+        // The key may be revoked, and the server may be removed, since the page asked for it.
+        let host =
+            self.sign_ins.host.get().filter(|host| host.targets.login_target(login.server()).is_some());
+        if host.is_none() || caller.ended.is_cancelled() {
+            return Err(gone());
+        }
         self.finish_login(*started, &code).await?;
         tracing::info!(server = login.server(), owner = login.owner().map(Principal::as_str), "signed in");
         ended.send_replace(true);

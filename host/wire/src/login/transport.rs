@@ -106,7 +106,9 @@ impl AuthenticatedClient {
         }
         let renewed = logins.renew_refused_token(&self.login, uri, token.as_ref()).await.map_err(as_error)?;
         match request(Some(reveal(&renewed))).await {
-            Err(error) if is_refusal(&error) => Err(as_error(self.login.ended_fault())),
+            Err(error) if is_refusal(&error) => {
+                Err(as_error(logins.refused_again(&self.login, &renewed).await))
+            }
             other => other.map_err(|error| self.redact_token(error, Some(&renewed))),
         }
     }

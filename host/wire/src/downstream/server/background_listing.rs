@@ -103,6 +103,11 @@ impl DownstreamServer {
         }
     }
 
+    /// Whether the server was never listed, and can be without a caller that signs in.
+    pub(in crate::downstream) async fn can_be_listed_first(&self) -> bool {
+        matches!((self.known().await, self.sign_in_listing().await), (Ok(None), Ok(None)))
+    }
+
     pub(super) fn stop_unless_needed(&self) {
         let Some(connection) = self.connected() else { return };
         let is_needed = {

@@ -15,7 +15,6 @@ use gatehouse_core::{
     source::Listing,
 };
 use serde_json::{Map, json};
-use tokio::time::Instant;
 
 use super::{DownstreamServer, shutdown_fault};
 use crate::{
@@ -29,8 +28,8 @@ const MAX_CALLERS: usize = 1_000;
 /// Idle time after which the connection of a principal is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Time in which new connections of principals do not list the server again.
-const LISTING_LIFETIME: Duration = Duration::from_secs(3_600);
+/// Pause between two looks for a login that another process stores.
+const LOGIN_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Tool of a server that no caller has signed in to yet. Later, calls of its own tools ask to sign in.
 pub(super) const SIGN_IN_TOOL: &str = "sign_in";
@@ -74,7 +73,9 @@ impl DownstreamServer {
             let idle = servers.iter().filter_map(|(principal, own)| {
                 // A call may hold it before it counts as running.
                 let inner = lock(&own.inner);
-                let is_idle = inner.in_flight == 0 && Arc::strong_count(own) == 1;
+                let is_followed =
+                    inner.connection.as_ref().is_some_and(|connection| connection.is_followed());
+                let is_idle = inner.in_flight == 0 && !is_followed && Arc::strong_count(own) == 1;
                 is_idle.then(|| (inner.last_used, principal.clone()))
             });
             let Some((_, longest)) = idle.min_by_key(|(last_used, _)| *last_used) else {
@@ -92,7 +93,8 @@ impl DownstreamServer {
             ..self.definition.clone()
         };
         let login = LoginId::from_principal(&self.definition.name, principal);
-        let own = Self::with_login(definition, Arc::clone(&self.shared), login, Arc::clone(&self.listed_at));
+        let own =
+            Self::with_login(definition, Arc::clone(&self.shared), login, Arc::clone(&self.listing_lock));
         servers.insert(principal.clone(), Arc::clone(&own));
         Ok(own)
     }
@@ -119,6 +121,8 @@ impl DownstreamServer {
         let Some(mut link) = link.filter(|_| context.client.profile().urls) else {
             return Err(own.sign_in_fault());
         };
+        // The user needs one question, however many calls wait.
+        let Ok(_asking) = own.asking.try_lock() else { return Err(own.sign_in_fault()) };
         let name = &own.definition.name;
         let message = format!("To use server '{name}', sign in with your own account.");
         let question = ClientQuestion::sign_in(&message, &link.url, &link.id);
@@ -127,17 +131,32 @@ impl DownstreamServer {
             return Err(Fault::denied(format!("the user did not sign in to server '{name}'"))
                 .hint("Ask the user what to do instead."));
         }
-        let is_over = async { link.ended.wait_for(|ended| *ended).await.is_ok() };
+        let is_over = async {
+            loop {
+                tokio::select! {
+                    signed_in = async { link.ended.wait_for(|ended| *ended).await.is_ok() } => return signed_in,
+                    () = tokio::time::sleep(LOGIN_POLL_INTERVAL) => {
+                        if own.is_login_stored().await.unwrap_or(false) {
+                            return true;
+                        }
+                    }
+                }
+            }
+        };
         let signed_in = context.wait_for_user(is_over).await?;
-        if signed_in { Ok(own) } else { Err(own.sign_in_fault()) }
+        if signed_in { Ok(Arc::clone(&own)) } else { Err(own.sign_in_fault()) }
     }
 
     /// Whether the login can be used, as far as is known without a request. True if all callers share one.
     async fn has_login(&self) -> Result<bool, Fault> {
-        if self.login.owner().is_none() || self.connected().is_some() {
+        if self.login.owner().is_none() || self.is_login_stored().await? {
             return Ok(true);
         }
-        self.is_login_stored().await
+        // A server may trust its session, but the principal has logged out.
+        if let Some(connection) = self.connected() {
+            self.close_connection(&connection, "its login ended".into());
+        }
+        Ok(false)
     }
 
     async fn is_login_stored(&self) -> Result<bool, Fault> {
@@ -187,15 +206,12 @@ impl DownstreamServer {
         }
     }
 
-    /// Whether a new connection may use the listing of an earlier one. False if all callers share one login: then every
-    /// connection lists the server.
+    /// Whether a new connection uses the known listing. False if all callers share one login: then every connection lists
+    /// the server.
     ///
     /// Principals may see different tools. Without this, each connection would change the tools of everybody.
-    pub(super) async fn is_listing_recent(&self) -> bool {
-        let is_recent = |at: &Instant| at.elapsed() < LISTING_LIFETIME;
-        self.login.owner().is_some()
-            && lock(&self.listed_at).as_ref().is_some_and(is_recent)
-            && self.known().await.is_ok_and(|known| known.is_some())
+    pub(super) async fn uses_known_listing(&self) -> bool {
+        self.login.owner().is_some() && self.known().await.is_ok_and(|known| known.is_some())
     }
 }
 

@@ -198,7 +198,7 @@ impl DownstreamServer {
         let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
             let connection = connecting.await?;
-            if self.is_listing_recent().await {
+            if self.uses_known_listing().await {
                 return Ok((connection, RefreshReport::default()));
             }
             let listed = tokio::time::timeout(limit, self.list_and_store(&connection, false)).await;

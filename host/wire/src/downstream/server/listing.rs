@@ -12,8 +12,6 @@ use gatehouse_core::{
     source::Listing,
 };
 
-use tokio::time::Instant;
-
 use super::{
     DownstreamServer, InFlightGuard, ServerContext,
     omitted_items::{UniqueNames, drop_invalid_tools},
@@ -88,7 +86,6 @@ impl DownstreamServer {
             return Err(ListFailure::Server("it was removed or redefined".into()));
         }
         let mut report = self.shared.index.put(indexed, force).await.map_err(ListFailure::Index)?;
-        lock(&self.listed_at).replace(Instant::now());
         report.omitted.extend(omitted);
         let tools_changed = report.added + report.updated + report.removed > 0;
         if tools_changed {

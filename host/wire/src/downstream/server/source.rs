@@ -92,7 +92,11 @@ impl Source for DownstreamServer {
         if cursor.is_some() {
             return Err(Fault::invalid("server restarted; request the list again without a cursor"));
         }
-        let known = self.known().await?;
+        // A listing from before each caller had a login may have the resources of one of them.
+        let known = match self.definition.login {
+            ServerLogin::Shared => self.known().await?,
+            ServerLogin::Caller => None,
+        };
         let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
         Ok(ResourcePage { resources, next: None })
     }

@@ -60,7 +60,7 @@ impl ServerRequester {
             logins.renew_refused_token(login, declared, token.as_ref()).await.map_err(SseError::login)?;
         let response = send(Some(&renewed)).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            return Err(SseError::login(login.ended_fault()));
+            return Err(SseError::login(logins.refused_again(login, &renewed).await));
         }
         Ok(response)
     }

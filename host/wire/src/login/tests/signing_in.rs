@@ -1,6 +1,6 @@
 //! Sign-ins of principals in a browser.
 
-use gatehouse_core::{FaultKind, Principal};
+use gatehouse_core::{Caller, FaultKind, Principal, http::Secret};
 
 use super::*;
 use crate::login::LoginTargets;
@@ -37,13 +37,14 @@ async fn a_principal_signs_in_and_the_login_is_its_own() {
     assert_eq!(link.url, format!("{BASE}/sign-in/{}", link.id));
     assert_eq!(host.sign_ins().link(&own("key:ann")).expect("the same").id, link.id);
     assert_ne!(host.sign_ins().link(&own("key:bob")).expect("another").id, link.id);
-    let started = host.start_sign_in(&link.id, &named("key:ann")).await.expect("started");
+    let started = host.start_sign_in(&link.id, &Caller::named("key:ann")).await.expect("started");
     let answer = agree(&started.address);
     assert!(answer.as_str().starts_with(&format!("{BASE}/sign-in/callback?")), "{answer}");
     let registered = &fixture.authority.seen("/register")[0].body;
     assert!(registered.contains("\"application_type\":\"web\""), "{registered}");
-    let cookie = started.cookie.reveal();
-    let login = host.finish_sign_in(&answer, &["another", cookie]).await.expect("signed in");
+    let cookie = &started.cookie;
+    let login =
+        host.finish_sign_in(&answer, &[Secret::new("another"), cookie.clone()]).await.expect("signed in");
     assert_eq!(login, own("key:ann"));
     assert!(link.ended.wait_for(|ended| *ended).await.is_ok());
     let (token, _) = fixture.authority.tokens();
@@ -56,7 +57,7 @@ async fn a_principal_signs_in_and_the_login_is_its_own() {
     assert_eq!(bearer(own("key:ann")).await, Ok(Some(token)));
     assert_eq!((bearer(own("key:bob")).await, bearer(git()).await), (Ok(None), Ok(None)));
     assert_eq!(host.of_principals().await, Ok(vec![own("key:ann")]));
-    let again = host.finish_sign_in(&answer, &[cookie]).await.expect_err("used");
+    let again = host.finish_sign_in(&answer, std::slice::from_ref(cookie)).await.expect_err("used");
     assert_eq!(again.kind, FaultKind::NotFound, "{again}");
 }
 
@@ -65,7 +66,7 @@ async fn a_link_works_for_its_principal_in_one_browser_alone() {
     let fixture = Fixture::with(&[]);
     let host = open(&fixture);
     let link = host.sign_ins().link(&own("key:ann")).expect("a link");
-    for other in [named("key:bob"), Principal::Local] {
+    for other in [Caller::named("key:bob"), Caller::local()] {
         let refused = host.start_sign_in(&link.id, &other).await.map(drop).expect_err("not the principal");
         assert!(
             refused.kind == FaultKind::Denied && refused.message.contains("for another person"),
@@ -73,17 +74,35 @@ async fn a_link_works_for_its_principal_in_one_browser_alone() {
         );
     }
     assert!(fixture.authority.seen("/register").is_empty(), "nothing was requested");
-    let started = host.start_sign_in(&link.id, &named("key:ann")).await.expect("started");
+    let started = host.start_sign_in(&link.id, &Caller::named("key:ann")).await.expect("started");
     let answer = agree(&started.address);
-    for cookies in [&[][..], &[""], &["guessed"]] {
-        let refused = host.finish_sign_in(&answer, cookies).await.expect_err("another browser");
+    for cookies in [vec![], vec![Secret::new("")], vec![Secret::new("guessed")]] {
+        let refused = host.finish_sign_in(&answer, &cookies).await.expect_err("another browser");
         assert_eq!(refused.kind, FaultKind::NotFound, "{refused}");
     }
     let mut forged = answer.clone();
     forged.set_query(Some("code=x&state=guessed"));
-    assert!(host.finish_sign_in(&forged, &[started.cookie.reveal()]).await.is_err());
+    assert!(host.finish_sign_in(&forged, std::slice::from_ref(&started.cookie)).await.is_err());
     assert!(fixture.authority.seen("/token").is_empty(), "no code was redeemed");
-    assert!(host.finish_sign_in(&answer, &[started.cookie.reveal()]).await.is_ok(), "it still waits");
+    assert!(
+        host.finish_sign_in(&answer, std::slice::from_ref(&started.cookie)).await.is_ok(),
+        "it still waits"
+    );
+}
+
+#[tokio::test]
+async fn a_revoked_key_finishes_no_sign_in() {
+    let fixture = Fixture::with(&[]);
+    let host = open(&fixture);
+    let link = host.sign_ins().link(&own("key:ann")).expect("a link");
+    let caller = Caller::named("key:ann");
+    let started = host.start_sign_in(&link.id, &caller).await.expect("started");
+    let answer = agree(&started.address);
+    caller.ended.cancel();
+    let refused =
+        host.finish_sign_in(&answer, std::slice::from_ref(&started.cookie)).await.expect_err("revoked");
+    assert_eq!((refused.kind, host.of_principals().await), (FaultKind::NotFound, Ok(Vec::new())));
+    assert!(fixture.authority.seen("/token").is_empty(), "no code was redeemed");
 }
 
 #[tokio::test]
@@ -91,11 +110,12 @@ async fn a_refusal_ends_the_link() {
     let fixture = Fixture::with(&[]);
     let host = open(&fixture);
     let mut link = host.sign_ins().link(&own("key:ann")).expect("a link");
-    let started = host.start_sign_in(&link.id, &named("key:ann")).await.expect("started");
+    let started = host.start_sign_in(&link.id, &Caller::named("key:ann")).await.expect("started");
     let mut refused = agree(&started.address);
     let state = refused.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned();
     refused.query_pairs_mut().clear().append_pair("error", "access_denied").append_pair("state", &state);
-    let fault = host.finish_sign_in(&refused, &[started.cookie.reveal()]).await.expect_err("refused");
+    let fault =
+        host.finish_sign_in(&refused, std::slice::from_ref(&started.cookie)).await.expect_err("refused");
     assert!(fault.message.contains("refused the login: access_denied"), "{fault}");
     assert!(link.ended.wait_for(|ended| *ended).await.is_err(), "whoever waits goes on");
     assert_ne!(host.sign_ins().link(&own("key:ann")).expect("a new link").id, link.id);
@@ -111,7 +131,7 @@ async fn links_end() {
     let link = host.sign_ins().link(&own("key:ann")).expect("a link");
     tokio::time::advance(std::time::Duration::from_secs(601)).await;
     assert_eq!(host.sign_ins().login(&link.id), None);
-    let over = host.start_sign_in(&link.id, &named("key:ann")).await.map(drop).expect_err("over");
+    let over = host.start_sign_in(&link.id, &Caller::named("key:ann")).await.map(drop).expect_err("over");
     assert_eq!(over.kind, FaultKind::NotFound, "{over}");
     let first = host.sign_ins().link(&own("key:0")).expect("a link");
     for n in 1..=1_000 {
@@ -125,9 +145,7 @@ async fn links_end() {
 async fn a_login_of_one_principal_is_not_anothers_when_the_file_is_renamed() {
     let fixture = Fixture::with(&[]);
     let host = fixture.host();
-    host.store_token(&own("key:ann"), &fixture.url(), &gatehouse_core::http::Secret::new("pat-1"))
-        .await
-        .expect("stored");
+    host.store_token(&own("key:ann"), &fixture.url(), &Secret::new("pat-1")).await.expect("stored");
     let folder = fixture.directory.path().join("logins");
     let file = |id: &LoginId| folder.join(format!("{}.json", id.file_stem().expect("a name")));
     std::fs::copy(file(&own("key:ann")), file(&own("key:bob"))).expect("copied");
@@ -137,7 +155,7 @@ async fn a_login_of_one_principal_is_not_anothers_when_the_file_is_renamed() {
         assert!(fault.message.contains("is not a valid login file"), "{fault}");
     }
     for bad in ["", "two words", "line\nbreak"] {
-        let secret = gatehouse_core::http::Secret::new(bad);
+        let secret = Secret::new(bad);
         assert!(host.store_token(&own("key:ann"), &fixture.url(), &secret).await.is_err(), "{bad:?}");
     }
 }

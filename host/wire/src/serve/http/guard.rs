@@ -320,7 +320,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// Returns the path of a resource as it is in URLs.
 fn encoded_path(resource: ProtectedResource<'_>) -> String {
     match resource {
-        ProtectedResource::Default => resource.path(),
+        ProtectedResource::Default | ProtectedResource::Any => resource.path(),
         ProtectedResource::Preset(name) => format!("/mcp/p/{}", utf8_percent_encode(name, RESERVED)),
     }
 }

@@ -103,7 +103,7 @@ impl SignInPages<'_> {
         let Some(credential) = credential else {
             return failed(StatusCode::BAD_REQUEST, "the form has no credential");
         };
-        let caller = match self.guard.authenticate(&credential, ProtectedResource::Default).await {
+        let caller = match self.guard.authenticate(&credential, ProtectedResource::Any).await {
             Ok(caller) => caller,
             Err(refusal) => {
                 let (status, why) = refusal.parts();
@@ -111,7 +111,8 @@ impl SignInPages<'_> {
                 return failed(status, why);
             }
         };
-        let started = match self.logins.start_sign_in(id, &caller.principal).await {
+        work.mark_admitted(Arc::clone(&caller));
+        let started = match self.logins.start_sign_in(id, &caller).await {
             Ok(started) => started,
             Err(fault) => {
                 if fault.kind == FaultKind::Denied {
@@ -138,7 +139,11 @@ impl SignInPages<'_> {
         let Some(url) = Url::parse("http://localhost").ok().and_then(|base| base.join(target).ok()) else {
             return over();
         };
-        match self.logins.finish_sign_in(&url, &cookies(&request.headers)).await {
+        let cookies = self.cookies(&request.headers);
+        let logins = Arc::clone(self.logins);
+        // A task of its own, so that tokens are stored even if the window is closed.
+        let finished = tokio::spawn(async move { logins.finish_sign_in(&url, &cookies).await });
+        match finished.await.unwrap_or_else(|_| Err(Fault::internal("the sign-in panicked"))) {
             Ok(login) => {
                 if let Some(owner) = login.owner() {
                     self.audit.record_sign_in(owner, peer, login.server());
@@ -151,6 +156,16 @@ impl SignInPages<'_> {
             }
             Err(fault) => fault_page(&fault),
         }
+    }
+
+    /// Returns the values of cookies that a sign-in has set. With TLS, those that another host of the domain could have
+    /// set do not count.
+    fn cookies(&self, headers: &HeaderMap) -> Vec<Secret> {
+        let prefix = if self.logins.sign_ins().is_https() { SECURE_PREFIX } else { COOKIE_PREFIX };
+        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let own = pairs.filter(|(name, _)| name.starts_with(prefix));
+        own.map(|(_, value)| Secret::new(value)).take(MAX_COOKIES).collect()
     }
 
     /// Returns the cookie that binds a sign-in to this browser.
@@ -177,14 +192,6 @@ fn credential(form: &[u8]) -> Option<HeaderMap> {
     let mut header = HeaderValue::try_from(format!("Bearer {}", credential.trim())).ok()?;
     header.set_sensitive(true);
     Some(HeaderMap::from_iter([(AUTHORIZATION, header)]))
-}
-
-/// Returns the values of cookies that a sign-in may have set.
-fn cookies(headers: &HeaderMap) -> Vec<&str> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let own = pairs.filter(|(name, _)| name.starts_with(COOKIE_PREFIX) || name.starts_with(SECURE_PREFIX));
-    own.map(|(_, value)| value).take(MAX_COOKIES).collect()
 }
 
 fn answer(status: StatusCode, title: &str, content: &str) -> BoxResponse {
