@@ -43,6 +43,7 @@ pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::{Env, unused};
 pub(crate) use error::{ConfigError, ConfigText};
 pub(crate) use gates::GateConfig;
+pub(crate) use inherited::is_inherited;
 pub(crate) use intelligence::SummarySettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;

@@ -16,7 +16,8 @@ use serde_json::{Map, Value, json};
 use super::PlainError;
 use crate::config::credentials::is_variable;
 use checks::{
-    check_identifier, check_literal, check_version, is_harmless, option_text, pinned_image, placeholder,
+    check_identifier, check_literal, check_variable, check_version, fill, is_harmless, option_text,
+    pinned_image,
 };
 
 /// Package types that run on this machine, in the order of preference.
@@ -60,11 +61,11 @@ pub(crate) fn definition(
         })
     });
     let remote = entry.remotes.iter().find(|remote| matches!(&*remote.kind, "streamable-http" | "sse"));
-    match (package.filter(|_| !prefers_remote || remote.is_none()), remote) {
-        (Some(package), _) if !prefers_remote => made.package(package, &mut values)?,
-        (_, Some(remote)) => made.remote(remote, &mut values)?,
-        (Some(_), None) => bail!("it has no address; leave out --remote"),
-        (None, None) => {
+    match (package, remote) {
+        (_, Some(remote)) if prefers_remote || package.is_none() => made.remote(remote, &mut values)?,
+        (Some(_), None) if prefers_remote => bail!("it has no address; leave out --remote"),
+        (Some(package), _) => made.package(package, &mut values)?,
+        (None, _) => {
             let mut kinds: Vec<&str> = entry.packages.iter().map(|package| &*package.registry_type).collect();
             kinds.extend(entry.remotes.iter().map(|remote| &*remote.kind));
             let kinds = quoted(&kinds.join(", "), 100);
@@ -143,9 +144,7 @@ impl EntryDefinition {
         }
         let mut env = Map::new();
         for variable in &package.environment_variables {
-            if !is_variable(&variable.name) {
-                bail!("'{}' is not the name of a variable", quoted(&variable.name, 64));
-            }
+            check_variable(&variable.name)?;
             if let Some(value) = self.value(&variable.name, variable, values)? {
                 env.insert(variable.name.clone(), value.into());
             }
@@ -159,12 +158,8 @@ impl EntryDefinition {
     }
 
     fn remote(&mut self, remote: &RegistryRemote, values: &mut EntryValues) -> Result<(), PlainError> {
-        let mut url = remote.url.clone();
-        while let Some((before, name, after)) = placeholder(&url) {
-            let input = RegistryInput { is_required: true, ..RegistryInput::default() };
-            let value = values.take(name, &input).unwrap_or_default();
-            url = format!("{before}{value}{after}");
-        }
+        let required = RegistryInput { is_required: true, ..RegistryInput::default() };
+        let url = fill(&remote.url, |name| values.take(name, &required).unwrap_or_default())?;
         let mut headers = Map::new();
         for header in &remote.headers {
             let variable = header.name.to_ascii_uppercase().replace('-', "_");
@@ -212,7 +207,8 @@ impl EntryDefinition {
         values: &mut EntryValues,
     ) -> Result<Option<String>, PlainError> {
         if let Some(template) = &input.value {
-            return self.fill(template, &input.description).map(Some);
+            // Its `{name}` are values of the user.
+            return fill(template, |name| self.variable(name, &input.description)).map(Some);
         }
         let is_given = values.values.contains_key(name);
         if input.is_secret && !is_given {
@@ -223,17 +219,6 @@ impl EntryDefinition {
             check_literal(default)?;
         }
         Ok(value)
-    }
-
-    /// Fills in a value of the entry, whose `{name}` are values of the user.
-    fn fill(&mut self, template: &str, about: &str) -> Result<String, PlainError> {
-        check_literal(template)?;
-        let (mut filled, mut rest) = (String::new(), template);
-        while let Some((before, name, after)) = placeholder(rest) {
-            filled = filled + before + &self.variable(name, about);
-            rest = after;
-        }
-        Ok(filled + rest)
     }
 
     /// Returns a variable of the host's environment as a value.

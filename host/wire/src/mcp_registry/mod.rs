@@ -91,6 +91,10 @@ impl McpRegistry {
             let other = quoted(&entry.name, MAX_NAME_CHARS);
             return Err(Fault::unavailable(format!("the registry answered '{other}' instead of '{shown}'")));
         }
+        if version.is_some_and(|version| version != entry.version) {
+            let other = quoted(&entry.version, 64);
+            return Err(Fault::unavailable(format!("the registry answered version '{other}' of '{shown}'")));
+        }
         Ok(entry)
     }
 

@@ -4,6 +4,7 @@ use gatehouse_core::names::quoted;
 use gatehouse_wire::mcp_registry::RegistryArgument;
 
 use super::PlainError;
+use crate::config::{credentials::is_variable, is_inherited};
 
 /// Checks that a value of the entry names no variable, which `presets.toml` would expand.
 pub(super) fn check_literal(value: &str) -> Result<(), PlainError> {
@@ -13,11 +14,34 @@ pub(super) fn check_literal(value: &str) -> Result<(), PlainError> {
     Ok(())
 }
 
-/// Returns the first `{name}` of a template, with the text before and after it.
-pub(super) fn placeholder(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once('{')?;
-    let (name, after) = rest.split_once('}')?;
-    Some((before, name, after))
+/// Replaces each `{name}` of a text of the entry by its value. Values are not searched again.
+pub(super) fn fill(template: &str, mut value: impl FnMut(&str) -> String) -> Result<String, PlainError> {
+    check_literal(template)?;
+    let (mut filled, mut rest) = (String::new(), template);
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, after)) = after.split_once('}') else { break };
+        filled = filled + before + &value(name);
+        rest = after;
+    }
+    Ok(filled + rest)
+}
+
+/// Checks that a variable is one of the server itself: others choose registries of packages, load code or change where
+/// `npx`, `uvx` and `docker` connect.
+pub(super) fn check_variable(name: &str) -> Result<(), PlainError> {
+    const LOADERS: [&str; 6] = ["NODE_", "PYTHON", "LD_", "DYLD_", "DOCKER_", "BASH_"];
+    let shown = quoted(name, 64);
+    if !is_variable(name) {
+        bail!("'{shown}' is not the name of a variable");
+    }
+    let upper = name.to_ascii_uppercase();
+    if is_inherited(&upper) || LOADERS.iter().any(|start| upper.starts_with(start)) {
+        bail!(
+            "it sets the variable {shown}, which may change how its package is found or run; if that is what you want, \
+            add it yourself: gatehouse servers add NAME -- COMMAND …"
+        );
+    }
+    Ok(())
 }
 
 pub(super) fn option_text(option: &RegistryArgument) -> String {

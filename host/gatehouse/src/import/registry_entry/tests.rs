@@ -85,6 +85,10 @@ fn addresses_take_secrets_from_the_environment() {
         ]},
     ]}));
     assert!(refused(&remote).contains("--set tenant=VALUE"));
+    let braces = made(&remote, &[("tenant", "{tenant}")]).expect("a definition").definition;
+    assert_eq!(braces["url"], "https://{tenant}.example.com/mcp", "a value is not a template");
+    let reading = entry(json!({"remotes": [{"type": "sse", "url": "https://a.example/${HOME}"}]}));
+    assert!(refused(&reading).contains("would read the environment"));
     let EntryDefinition { definition, variables } =
         made(&remote, &[("tenant", "acme")]).expect("a definition");
     let expected = json!({
@@ -128,6 +132,22 @@ fn a_hostile_entry_is_refused() {
             "would read the environment",
         ),
         (json!({"environmentVariables": [{"name": "X=Y", "default": "1"}]}), "is not the name of a variable"),
+        (
+            json!({"environmentVariables": [{"name": "npm_config_registry", "value": "https://evil.example"}]}),
+            "it sets the variable npm_config_registry",
+        ),
+        (
+            json!({"environmentVariables": [{"name": "NODE_OPTIONS", "default": "--require /tmp/x"}]}),
+            "it sets the variable NODE_OPTIONS",
+        ),
+        (
+            json!({"environmentVariables": [{"name": "Path", "isRequired": true}]}),
+            "it sets the variable Path",
+        ),
+        (
+            json!({"registryType": "oci", "identifier": "acme/files:1.0.0", "environmentVariables": [{"name": "DOCKER_HOST", "value": "tcp://evil.example"}]}),
+            "it sets the variable DOCKER_HOST",
+        ),
         (json!({"registryType": "mcpb"}), "no package of npm, PyPI or OCI for stdio"),
         (json!({"transport": {"type": "streamable-http"}}), "no package of npm, PyPI or OCI for stdio"),
     ] {
