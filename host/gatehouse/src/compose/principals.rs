@@ -117,11 +117,9 @@ impl Composition {
         let prefixes = self.config.presets.keys().map(|preset| caller_key_prefix(preset, &owner)).collect();
         let kv_entries = self.stores.kv.erase(name, prefixes).await?;
         let mut logins = 0;
-        for id in self.stores.logins.of_principals().await? {
-            if id.owner() == Some(&owner) {
-                self.stores.logins.log_out(&id).await?;
-                logins += 1;
-            }
+        for id in self.stores.logins.of_principal(&owner).await? {
+            self.stores.logins.log_out(&id).await?;
+            logins += 1;
         }
         let audit = &self.stores.audit;
         let audit_key = if self.stores.audits || audit.path().exists() {

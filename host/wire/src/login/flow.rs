@@ -249,7 +249,8 @@ fn scopes(
     candidates.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
 }
 
-fn random() -> Result<Secret, Fault> {
+/// Returns 256 random bits as text for URLs.
+pub(super) fn random() -> Result<Secret, Fault> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
 }
 

@@ -123,21 +123,33 @@ impl LoginStore {
 
     /// Returns the logins of principals, without those that cannot be read. Sorted by server and owner.
     pub(super) async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
-        let (folder, shown) = (self.folder.clone(), self.folder.display().to_string());
-        let files = blocking(move || principal_files(&folder)).await;
-        let mut all: Vec<LoginId> = files
-            .map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))?
-            .into_iter()
-            .filter_map(|(server, bytes)| {
-                let login: StoredLogin = serde_json::from_slice(&bytes).ok()?;
-                Some(LoginId::from_principal(&server, &Principal::Named(login.owner?.into())))
-            })
-            .collect();
+        let mut all = Vec::new();
+        for file in self.principal_files().await? {
+            let read = blocking(move || bounded(&file.path)).await;
+            let login = read.ok().and_then(|bytes| serde_json::from_slice::<StoredLogin>(&bytes).ok());
+            let owner = login.and_then(|login| login.owner);
+            all.extend(
+                owner.map(|owner| LoginId::from_principal(&file.server, &Principal::Named(owner.into()))),
+            );
+        }
         all.sort_by(|a, b| {
             (a.server(), a.owner().map(Principal::as_str))
                 .cmp(&(b.server(), b.owner().map(Principal::as_str)))
         });
         Ok(all)
+    }
+
+    /// Returns the logins of one principal by their files, also of those that cannot be read.
+    pub(super) async fn of_principal(&self, principal: &Principal) -> Result<Vec<LoginId>, Fault> {
+        let files = self.principal_files().await?;
+        let ids = files.into_iter().map(|file| (LoginId::from_principal(&file.server, principal), file.stem));
+        Ok(ids.filter(|(id, stem)| id.file_stem().is_ok_and(|own| own == *stem)).map(|(id, _)| id).collect())
+    }
+
+    async fn principal_files(&self) -> Result<Vec<PrincipalFile>, Fault> {
+        let (folder, shown) = (self.folder.clone(), self.folder.display().to_string());
+        let files = blocking(move || principal_files(&folder)).await;
+        files.map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))
     }
 
     fn path(&self, id: &LoginId, ending: &str) -> Result<PathBuf, Fault> {
@@ -149,8 +161,16 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// Returns the names of servers, and the contents of the logins of principals. Empty if there is no folder.
-fn principal_files(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+/// The file of a login of a principal.
+struct PrincipalFile {
+    server: String,
+    /// Name without the extension.
+    stem: String,
+    path: PathBuf,
+}
+
+/// Returns the files of logins of principals. Empty if there is no folder.
+fn principal_files(folder: &Path) -> io::Result<Vec<PrincipalFile>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -158,16 +178,12 @@ fn principal_files(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.split_once('@'));
-        let Some((server, _)) = stem.filter(|_| path.extension().is_some_and(|ending| ending == "json"))
-        else {
-            continue;
-        };
-        match bounded(&path) {
-            Ok(bytes) => files.push((server.to_owned(), bytes)),
-            // Logged out meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+        let is_login = path.extension().is_some_and(|ending| ending == "json");
+        if let Some(stem) = stem.filter(|_| is_login)
+            && let Some((server, _)) = stem.split_once('@')
+        {
+            files.push(PrincipalFile { server: server.to_owned(), stem, path });
         }
     }
     Ok(files)

@@ -37,7 +37,7 @@ pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of};
 
 use std::{path::PathBuf, sync::Arc};
 
-use gatehouse_core::{Fault, http::Secret, names::quoted, ports::Clock};
+use gatehouse_core::{Fault, Principal, http::Secret, names::quoted, ports::Clock};
 use tokio_util::task::TaskTracker;
 
 use self::{
@@ -208,6 +208,11 @@ impl Logins {
     /// Returns the logins of principals, sorted by server and owner. Those that cannot be read are left out.
     pub async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
         self.shared.store.of_principals().await
+    }
+
+    /// Returns the logins of one principal, also those that cannot be read.
+    pub async fn of_principal(&self, principal: &Principal) -> Result<Vec<LoginId>, Fault> {
+        self.shared.store.of_principal(principal).await
     }
 
     /// Removes a login, and revokes it if the authorization server supports that.

@@ -83,20 +83,18 @@ impl Logins {
 }
 
 impl LoginContext {
-    /// Stores a login that cannot be renewed. That of a principal ends now, so that the principal is asked to sign in.
+    /// Ends the login of a principal, so that the principal is asked to sign in. Leaves a shared one as it is.
     async fn end(&self, id: &LoginId, mut login: StoredLogin) -> Result<(), Fault> {
-        if id.owner().is_some() {
-            login.refresh_token = None;
-            login.expires_at = Some(self.clock.now_ms());
+        if id.owner().is_none() {
+            return Ok(());
         }
+        login.refresh_token = None;
+        login.expires_at = Some(self.clock.now_ms());
         self.store.write(id, &login).await
     }
 
     /// Ends the login of a principal whose renewed token the server refuses, too.
     pub(super) async fn end_refused(&self, id: &LoginId, token: &Secret) -> Result<(), Fault> {
-        if id.owner().is_none() {
-            return Ok(());
-        }
         let _locked = self.store.lock(id).await?;
         match self.store.read(id).await? {
             Some(login) if login.access_token == *token => self.end(id, login).await,
@@ -139,15 +137,19 @@ impl LoginContext {
             }
             Err(TokenError::Grant(why)) => {
                 tracing::warn!(server = id.server(), why, "a login is no longer valid");
-                login.refresh_token = None;
-                self.end(id, login).await?;
+                if id.owner().is_some() {
+                    self.end(id, login).await?;
+                } else {
+                    login.refresh_token = None;
+                    self.store.write(id, &login).await?;
+                }
                 Err(id.ended_fault())
             }
             // Keep the login: a server that lost its clients may restore them.
             Err(TokenError::Client(why)) => {
                 tracing::warn!(server = id.server(), why, "cannot renew a login");
                 breaker.record_failure(id.ended_fault());
-                if id.owner().is_some() && login.has_expired(self.clock.now_ms()) {
+                if login.has_expired(self.clock.now_ms()) {
                     self.end(id, login).await?;
                 }
                 Err(id.ended_fault())

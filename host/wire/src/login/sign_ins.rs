@@ -12,13 +12,15 @@ use std::{
 };
 
 use async_trait::async_trait;
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatehouse_core::{Caller, Fault, Principal, http::Secret, lock, names::quoted};
-use gatehouse_net::{Url, random_bytes};
+use gatehouse_net::Url;
 use subtle::ConstantTimeEq as _;
 use tokio::{sync::watch, time::Instant};
 
-use super::{LoginDialog, LoginEndpoints, LoginId, LoginSettings, Logins, flow::StartedLogin};
+use super::{
+    LoginDialog, LoginEndpoints, LoginId, LoginSettings, Logins,
+    flow::{StartedLogin, random},
+};
 
 /// How long a link can be used.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -218,10 +220,6 @@ impl Logins {
         ended.send_replace(true);
         Ok(login)
     }
-}
-
-fn random() -> Result<Secret, Fault> {
-    Ok(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
 }
 
 impl fmt::Debug for SignInLink {

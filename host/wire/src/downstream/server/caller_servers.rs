@@ -32,7 +32,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 const LOGIN_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Tool of a server that no caller has signed in to yet. Later, calls of its own tools ask to sign in.
-pub(super) const SIGN_IN_TOOL: &str = "sign_in";
+const SIGN_IN_TOOL: &str = "sign_in";
 
 #[derive(Default)]
 pub(super) struct CallerServers {
@@ -177,6 +177,15 @@ impl DownstreamServer {
         Ok(Some(Arc::clone(
             self.callers.sign_in_listing.get_or_init(|| sign_in_listing(&self.definition.name)),
         )))
+    }
+
+    /// Whether a tool is the one to sign in. Catalogs may have it after somebody else has signed in.
+    pub(super) async fn is_sign_in(&self, tool: &str) -> Result<bool, Fault> {
+        if self.definition.login != ServerLogin::Caller || tool != SIGN_IN_TOOL {
+            return Ok(false);
+        }
+        let known = self.known().await?;
+        Ok(known.is_none_or(|known| known.listing.tools.iter().all(|own| *own.name != *SIGN_IN_TOOL)))
     }
 
     /// Signs the caller in, and lists the server.

@@ -21,7 +21,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, DownstreamServer, InFlightGuard, caller_servers::SIGN_IN_TOOL};
+use super::{AfterListing, DownstreamServer, InFlightGuard};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
@@ -58,10 +58,7 @@ impl Source for DownstreamServer {
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
-        if self.definition.login == ServerLogin::Caller
-            && *tool.id.name == *SIGN_IN_TOOL
-            && self.known().await?.is_none()
-        {
+        if self.is_sign_in(&tool.id.name).await? {
             return self.sign_in(call).await;
         }
         self.signed_in_for(&call.context).await?.call_as_itself(call, tool).await

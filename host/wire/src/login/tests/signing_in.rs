@@ -154,6 +154,9 @@ async fn a_login_of_one_principal_is_not_anothers_when_the_file_is_renamed() {
         let fault = host.bearer(&id, &fixture.url(), &fixture.target()).await.expect_err("not its login");
         assert!(fault.message.contains("is not a valid login file"), "{fault}");
     }
+    assert_eq!(host.of_principal(&named("key:bob")).await, Ok(vec![own("key:bob")]), "to erase it");
+    host.log_out(&own("key:bob")).await.expect("removed");
+    assert!(!file(&own("key:bob")).exists());
     for bad in ["", "two words", "line\nbreak"] {
         let secret = Secret::new(bad);
         assert!(host.store_token(&own("key:ann"), &fixture.url(), &secret).await.is_err(), "{bad:?}");

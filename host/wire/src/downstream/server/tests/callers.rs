@@ -86,6 +86,8 @@ async fn a_caller_without_a_login_is_refused_and_nobody_elses_is_used() {
     assert_eq!(refused, advice);
     assert_eq!(server.status().state, ServerState::Connected);
     sign_in(&logins, "key:bob").await;
+    let late = text(call_as(&before, &bob, "sign_in").await);
+    assert!(late.starts_with("Signed in to server 's'"), "his catalog still has the tool: {late}");
     assert_eq!(text(call_as(&catalog, &bob, "work").await), "key:bob", "at once");
     // The local user manages the host: its login is the shared one.
     assert_eq!(text(call_as(&catalog, &Caller::local(), "work").await), "done");
