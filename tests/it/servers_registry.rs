@@ -1,45 +1,31 @@
 //! `gatehouse servers search` and `add --from`, with a registry on this machine.
 
-use std::{
-    io::{BufReader, Write as _},
-    net::TcpListener,
-};
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{Place, server::read, terminal};
+use crate::support::{Place, server::serve_answers, terminal};
 
 /// Serves a registry with these servers. Returns its URL.
 fn registry(servers: Vec<Value>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let Some(seen) = read(&mut BufReader::new(&stream)) else { continue };
-            let (path, query) = seen.target.split_once('?').unwrap_or((&seen.target, ""));
-            let name = |server: &Value| server["server"]["name"].as_str().expect("a name").to_owned();
-            let wanted = query.split('&').find_map(|pair| pair.strip_prefix("search=")).unwrap_or_default();
-            let answer = if path == "/v0.1/servers" {
-                let found: Vec<&Value> =
-                    servers.iter().filter(|server| name(server).contains(wanted)).collect();
-                Some(json!({"servers": found, "metadata": {"count": found.len()}}))
-            } else {
-                servers
-                    .iter()
-                    .find(|server| {
-                        let version = server["server"]["version"].as_str().expect("a version");
-                        let below = format!("/v0.1/servers/{}/versions/", name(server).replace('/', "%2F"));
-                        path.strip_prefix(&below).is_some_and(|asked| asked == version || asked == "latest")
-                    })
-                    .cloned()
+    let address = serve_answers(move |seen| {
+        let (path, query) = seen.target.split_once('?').unwrap_or((&seen.target, ""));
+        let text = |server: &Value, key: &str| server["server"][key].as_str().expect("a text").to_owned();
+        let wanted = query.split('&').find_map(|pair| pair.strip_prefix("search=")).unwrap_or_default();
+        let answer = if path == "/v0.1/servers" {
+            let is_wanted = |server: &&Value| text(server, "name").contains(wanted);
+            let found: Vec<&Value> = servers.iter().filter(is_wanted).collect();
+            Some(json!({"servers": found, "metadata": {"count": found.len()}}))
+        } else {
+            let is_asked = |server: &&Value| {
+                let name = text(server, "name").replace('/', "%2F");
+                let asked = path.strip_prefix(&format!("/v0.1/servers/{name}/versions/"));
+                asked.is_some_and(|asked| asked == text(server, "version") || asked == "latest")
             };
-            let (status, body) = answer.map_or((404, "{}".to_owned()), |answer| (200, answer.to_string()));
-            let head = format!(
-                "HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-                body.len()
-            );
-            let _ = (&stream).write_all(format!("{head}{body}").as_bytes());
-        }
+            servers.iter().find(is_asked).cloned()
+        };
+        let (status, body) = answer.map_or((404, "{}".to_owned()), |answer| (200, answer.to_string()));
+        (status, String::new(), body)
     });
     format!("http://{address}")
 }

@@ -1,14 +1,13 @@
 //! An MCP server on which every person has an account, and its authorization server. Its tool says whose token it got.
 
 use std::{
-    io::{BufReader, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::SocketAddr,
     sync::{Arc, Mutex},
 };
 
 use serde_json::{Value, json};
 
-use crate::support::server::{Seen, read};
+use crate::support::server::{Seen, serve_answers};
 
 pub(super) struct Accounts {
     pub(super) address: SocketAddr,
@@ -17,15 +16,13 @@ pub(super) struct Accounts {
 
 impl Accounts {
     pub(super) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let kept = Arc::clone(&kept);
-                std::thread::spawn(move || serve(stream, &format!("http://{address}"), &kept));
-            }
+        let address = serve_answers(move |seen| {
+            let base = format!("http://{}", seen.header("host").expect("a host"));
+            let answered = answer(&seen, &base);
+            kept.lock().expect("memory").push(seen);
+            answered
         });
         Self { address, seen }
     }
@@ -35,19 +32,6 @@ impl Accounts {
         let seen = self.seen.lock().expect("memory");
         let to = seen.iter().filter(|seen| seen.target == path);
         to.map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect()
-    }
-}
-
-fn serve(stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>) {
-    let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
-    let mut stream = stream;
-    while let Some(seen) = read(&mut reader) {
-        let (status, headers, body) = answer(&seen, base);
-        memory.lock().expect("memory").push(seen);
-        let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\n{headers}\r\n", body.len());
-        if stream.write_all(format!("{head}{body}").as_bytes()).is_err() {
-            break;
-        }
     }
 }
 

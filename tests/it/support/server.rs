@@ -118,6 +118,32 @@ pub(crate) fn read(reader: &mut impl BufRead) -> Option<Seen> {
     Some(seen)
 }
 
+/// Serves every request on a free loopback port with the status, the header lines and the body that `answer` returns.
+pub(crate) fn serve_answers(
+    answer: impl Fn(Seen) -> (u16, String, String) + Send + Sync + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let answer = Arc::new(answer);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let answer = Arc::clone(&answer);
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
+                while let Some(seen) = read(&mut reader) {
+                    let (status, headers, body) = answer(seen);
+                    let length = body.len();
+                    let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\n{headers}\r\n");
+                    if stream.write_all(format!("{head}{body}").as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
 /// Encodes a short text as gzip, in one stored block (RFC 1951 section 3.2.4, RFC 1952).
 fn gzip(text: &[u8]) -> Vec<u8> {
     let crc = !text.iter().fold(u32::MAX, |crc, byte| {

@@ -1,16 +1,11 @@
 //! Nothing that a caller can ask for names what access rules hide from it: random rules over a server's tools, prompts
 //! and resources.
 
-use std::{
-    io::{BufReader, Write as _},
-    net::TcpListener,
-};
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Person, key};
-use crate::support::{Http, Place, server::read};
+use crate::support::{Http, Place, server::serve_answers};
 
 /// Words that occur in one tool each, in its name and description. Every second tool only reads.
 const WORDS: [&str; 6] = ["amber", "basalt", "cobalt", "dahlia", "ebony", "fjord"];
@@ -87,30 +82,14 @@ fn rules() -> impl Strategy<Value = Rules> {
 
 /// Serves MCP with the tools, the prompt and the resource. Returns its address.
 fn server() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || {
-                let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
-                let mut stream = stream;
-                while let Some(seen) = read(&mut reader) {
-                    let answer = if seen.method == "POST" { answer(&seen.body) } else { None };
-                    let (status, body) = match (&*seen.method, answer) {
-                        ("POST", Some(answer)) => (200, answer.to_string()),
-                        ("POST", None) => (202, String::new()),
-                        _ => (405, String::new()),
-                    };
-                    let head = format!(
-                        "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                        body.len()
-                    );
-                    if stream.write_all(format!("{head}{body}").as_bytes()).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
+    let address = serve_answers(|seen| {
+        let is_message = seen.method == "POST";
+        let (status, body) = match is_message.then(|| answer(&seen.body)) {
+            Some(Some(answer)) => (200, answer.to_string()),
+            Some(None) => (202, String::new()),
+            None => (405, String::new()),
+        };
+        (status, "content-type: application/json\r\n".into(), body)
     });
     format!("http://{address}/mcp")
 }
