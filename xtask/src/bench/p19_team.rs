@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::http_server::HttpEra;
-use super::p7_http::{HttpTarget, calls_of_round, measure, row};
+use super::p7_http::{CALLS, HttpTarget, measure, row};
 use super::report::{BenchReport, Bound};
 use super::setup::Bench;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         ];
         let samples = measure(&mut targets, rounds)?;
         let limits = (Bound::AtMost(1.15), Bound::AtMost(1.05));
-        let n = rounds * calls_of_round();
+        let n = rounds * CALLS;
         report.add(row(
             "P19",
             format!("a team against one token, {name}, p50"),

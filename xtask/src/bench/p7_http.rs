@@ -9,7 +9,8 @@ use super::stats::{PairedSamples, cpu_seconds, median, micros};
 use super::{BenchSide, turns};
 
 const ROUNDS: usize = 40;
-const CALLS: usize = 200;
+/// Calls of one client in a round.
+pub(super) const CALLS: usize = 200;
 const CLIENTS: usize = 64;
 const CALLS_OF_EACH: usize = 20;
 
@@ -112,9 +113,4 @@ impl<'a> HttpTarget<'a> {
         samples.rate.side(turn).push(rate(&mut self.many, self.tool, CALLS_OF_EACH)?);
         Ok(())
     }
-}
-
-/// Returns the calls of one client in a round.
-pub(super) const fn calls_of_round() -> usize {
-    CALLS
 }
