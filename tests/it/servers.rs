@@ -9,6 +9,7 @@ mod content;
 mod ends;
 mod eras;
 mod failures;
+mod features;
 mod index;
 mod lists;
 mod redaction;

@@ -75,7 +75,12 @@ pub(crate) fn read(_: &Params, address: &str) -> Result<Vec<EmbeddedResource>, F
     let artifact = stored_artifact(address)?;
     let text = artifacts::read(&artifact.id, &Part::Whole)?.text;
     let mime_type = Some(artifact.mime_type);
-    Ok(vec![EmbeddedResource { uri: uri(&artifact.id), mime_type, body: ResourceBody::Text(text) }])
+    Ok(vec![EmbeddedResource {
+        uri: uri(&artifact.id),
+        mime_type,
+        body: ResourceBody::Text(text),
+        meta: None,
+    }])
 }
 
 /// A result changes only once: when it expires.

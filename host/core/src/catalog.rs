@@ -219,6 +219,22 @@ impl Catalog {
         })
     }
 
+    /// Returns the exposed name of a tool that an interface calls by its server's own name.
+    ///
+    /// # Errors
+    /// If tools of several servers have that name: MCP does not say which server an interface is from.
+    pub fn app_tool(&self, name: &str) -> Result<Option<&ExposedName>, Fault> {
+        let is_meant = |entry: &&Arc<ToolEntry>| {
+            matches!(entry.id.source, SourceId::Server(_)) && &*entry.id.name == name
+        };
+        let mut found = self.entries.iter().filter(is_meant).filter(|entry| entry.declared.is_for_apps());
+        let Some(first) = found.next() else { return Ok(None) };
+        let Some(second) = found.find(|other| other.id != first.id) else { return Ok(Some(&first.name)) };
+        let shown = names::quoted(name, 64);
+        let why = format!("several servers have a tool '{shown}': {} and {}", first.name, second.name);
+        Err(Fault::invalid(why).hint("Call it by its full name."))
+    }
+
     pub fn entries(&self) -> &[Arc<ToolEntry>] {
         &self.entries
     }

@@ -9,6 +9,7 @@ use std::{fmt, sync::Arc};
 use serde_json::{Map, Value, json};
 
 pub(crate) use asking::QuestionCount;
+pub use asking::message_data;
 
 use crate::{
     hidden_chars, json, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,

@@ -58,6 +58,15 @@ pub struct Listing {
     pub omitted: OmittedItems,
 }
 
+impl Listing {
+    /// Returns true if a tool has its interface at this address.
+    pub(crate) fn is_app_address(&self, uri: &str) -> bool {
+        let address =
+            |tool: &ToolSpec| Some(tool.meta.as_ref()?.get("ui")?.get("resourceUri")?.as_str()? == uri);
+        self.tools.iter().any(|tool| address(tool) == Some(true))
+    }
+}
+
 /// Tools, prompts and resource templates of a server that were left out of its listing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedItems {
@@ -161,8 +170,13 @@ pub trait Source: Send + Sync {
         Ok(ResourcePage::default())
     }
 
-    /// Returns a template for all of the source's URIs, even if its listing has no templates.
-    fn resource_family(&self) -> Option<UriTemplate> {
+    /// Returns templates for all of the source's URIs, even if its listing has no templates.
+    fn resource_families(&self) -> Vec<UriTemplate> {
+        Vec::new()
+    }
+
+    /// Returns the URI by which clients read a resource that an MCP server calls `uri`.
+    fn exposed_uri(&self, _uri: &str) -> Option<String> {
         None
     }
 

@@ -4,6 +4,7 @@
 //! The only crate that uses rmcp and hyper. It does not know the sandbox, stores or models: a request becomes a
 //! [`gatehouse_core::Call`] for the pipeline, and the outcome becomes a result.
 
+mod client_features;
 pub mod downstream;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -13,6 +14,8 @@ pub mod outbound;
 mod peer_requests;
 pub mod registry;
 pub mod serve;
+
+pub use client_features::ClientFeatures;
 
 /// Bytes from which a message is parsed and hashed outside the async runtime. Smaller ones take less than a millisecond.
 const MIN_LARGE_MESSAGE: usize = 64 << 10;

@@ -113,6 +113,9 @@ pub struct ResourceLink {
     pub mime_type: Option<String>,
     /// In bytes.
     pub size: Option<u64>,
+    /// Further members of a server's MCP resource, unchanged: `annotations`, `icons` and `_meta`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +131,9 @@ pub struct EmbeddedResource {
     pub uri: String,
     pub mime_type: Option<String>,
     pub body: ResourceBody,
+    /// The protocol's `_meta`, for programs: for an interface, its content security policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -225,8 +231,9 @@ mod tests {
             description: None,
             mime_type: Some("text/plain".into()),
             size: Some(u64::MAX),
+            extra: json!({"annotations": {"priority": 1}}).as_object().cloned().unwrap_or_default(),
         };
-        let embedded = |body| EmbeddedResource { uri: "file:///y".into(), mime_type: None, body };
+        let embedded = |body| EmbeddedResource { uri: "file:///y".into(), mime_type: None, body, meta: None };
         let reply = Reply {
             content: vec![
                 ContentPart::Text("text \u{202e}\n\0".into()),

@@ -8,7 +8,7 @@ use crate::{
     outcome::{Fault, FaultKind},
     prompt::Prompt,
     resource::UriTemplate,
-    source::Source,
+    source::{Listing, Source},
     tool::{ExposedName, SourceId},
 };
 
@@ -19,6 +19,8 @@ pub struct ResourceSource {
     pub params: Arc<str>,
     pub templates: Vec<UriTemplate>,
     pub completes: bool,
+    /// The listing, with the resources that the source had at that time.
+    pub listing: Arc<Listing>,
 }
 
 #[derive(Clone)]
@@ -53,7 +55,8 @@ impl ResourcesAndPrompts {
                 all.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&listed.source), listing.templates.clone());
                 let (params, completes) = (Arc::clone(&params), listing.completes);
-                all.resources.push(ResourceSource { source, params, templates, completes });
+                let listing = Arc::clone(&listed.listing);
+                all.resources.push(ResourceSource { source, params, templates, completes, listing });
             }
             for prompt in &listing.prompts {
                 let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
@@ -88,13 +91,14 @@ impl ResourcesAndPrompts {
         Ok(())
     }
 
-    /// Makes this source's resources readable if they are not listed. Does nothing without a [resource
-    /// family](Source::resource_family).
+    /// Makes this source's resources readable if they are not listed. Does nothing without [resource
+    /// families](Source::resource_families).
     pub fn add_linked(&mut self, source: Arc<dyn Source>) {
-        let Some(family) = source.resource_family() else { return };
-        if self.resources.iter().all(|known| known.source.id() != source.id()) {
-            let (params, templates) = ("{}".into(), vec![family]);
-            self.linked.push(ResourceSource { source, params, templates, completes: false });
+        let templates = source.resource_families();
+        if !templates.is_empty() && self.resources.iter().all(|known| known.source.id() != source.id()) {
+            let params = "{}".into();
+            let (completes, listing) = (false, Arc::default());
+            self.linked.push(ResourceSource { source, params, templates, completes, listing });
         }
     }
 
@@ -126,6 +130,34 @@ impl ResourcesAndPrompts {
     pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
         let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
         self.resources.iter().chain(&self.linked).find(answers)
+    }
+
+    /// Returns the source and exposed URI of a resource that an interface reads by its server's own URI. `None` if that
+    /// could be several servers.
+    pub fn app_resource(&self, uri: &str) -> Option<(&ResourceSource, String)> {
+        let mut all = Vec::new();
+        for known in &self.resources {
+            let has_apps = known.templates.iter().any(|template| template.uri_template.starts_with("ui://"));
+            if let (true, Some(exposed)) = (has_apps, known.source.exposed_uri(uri)) {
+                all.push((known, exposed));
+            }
+        }
+        let is_declared = |(known, exposed): &&(&ResourceSource, String)| {
+            let is_listed = || known.listing.known_resources.iter().any(|link| link.uri == *exposed);
+            // The first template of a server matches all URIs but those of interfaces, which are listed or in a tool.
+            let templates = known.templates.iter().skip(1);
+            is_listed()
+                || known.listing.is_app_address(exposed)
+                || templates
+                    .filter(|template| !template.uri_template.starts_with("ui://"))
+                    .any(|template| template.matches(exposed))
+        };
+        let mut declared = all.iter().filter(is_declared);
+        let (first, second) = (declared.next(), declared.next());
+        match (all.as_slice(), first, second) {
+            (_, Some(one), None) | ([one], None, None) => Some(one.clone()),
+            _ => None,
+        }
     }
 
     pub fn prompts(&self) -> &[PromptEntry] {

@@ -177,6 +177,23 @@ impl ToolSpec {
         schema
     }
 
+    /// Returns false if only interfaces may call the tool (MCP Apps: `visibility` in its `_meta.ui`), so that no model
+    /// should see it.
+    pub fn is_for_models(&self) -> bool {
+        self.is_visible_to("model")
+    }
+
+    /// Returns true if interfaces may call the tool.
+    pub fn is_for_apps(&self) -> bool {
+        self.is_visible_to("app")
+    }
+
+    /// Tools without `visibility` are visible to both.
+    fn is_visible_to(&self, who: &str) -> bool {
+        let visibility = self.meta.as_ref().and_then(|meta| meta.get("ui")?.get("visibility")?.as_array());
+        visibility.is_none_or(|all| all.iter().any(|one| one.as_str() == Some(who)))
+    }
+
     /// Returns true if it may change or lose existing data.
     pub fn is_destructive(&self) -> bool {
         self.effect != Effect::ReadOnly && !self.additive

@@ -169,8 +169,10 @@ async fn project_root(
     }
     let roots = context.client_roots().await?;
     let [root] = &roots[..] else { return Ok(None) };
-    let path =
-        Url::parse(root).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok());
+    let path = Url::parse(&root.uri)
+        .ok()
+        .filter(|url| url.scheme() == "file")
+        .and_then(|url| url.to_file_path().ok());
     Ok(path.map(|path| (path.display().to_string(), "the client's root")))
 }
 

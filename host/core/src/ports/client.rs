@@ -46,6 +46,17 @@ impl ClientProfile {
     }
 }
 
+/// A working directory of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRoot {
+    /// Usually a `file:` URL.
+    pub uri: String,
+    pub name: Option<String>,
+}
+
+/// Maximum roots to read from a client. More are ignored.
+pub const MAX_ROOTS: usize = 64;
+
 #[async_trait]
 pub trait CallingClient: Send + Sync {
     fn profile(&self) -> ClientProfile;
@@ -65,9 +76,9 @@ pub trait CallingClient: Send + Sync {
     /// Returns an answer per question, in order, as MCP defines them. Dropping the future withdraws the questions.
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault>;
 
-    /// Asks for the client's working directories as `file:` URLs. Empty if it lists none. Dropping the future withdraws
-    /// the question.
-    async fn roots(&self) -> Result<Vec<String>, Fault> {
+    /// Asks for the client's working directories, at most [`MAX_ROOTS`]. Empty if it lists none. Dropping the future
+    /// withdraws the question.
+    async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
         Ok(Vec::new())
     }
 

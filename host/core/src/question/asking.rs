@@ -21,7 +21,7 @@ use crate::{
     call::CallContext,
     hidden_chars, json, lock, names,
     outcome::{Fault, FaultKind},
-    ports::client::{ClientProfile, MessageLevel},
+    ports::client::{ClientProfile, ClientRoot, MessageLevel},
     tool::SourceId,
 };
 
@@ -126,7 +126,7 @@ impl CallContext {
     }
 
     /// Asks for the client's working directories, and pauses the deadline. Empty if the client does not list any.
-    pub async fn client_roots(&self) -> Result<Vec<String>, Fault> {
+    pub async fn client_roots(&self) -> Result<Vec<ClientRoot>, Fault> {
         if !self.client.profile().roots {
             return Ok(Vec::new());
         }
@@ -137,13 +137,21 @@ impl CallContext {
     }
 
     /// Sends a log message in the name of a gate or server if the client wants its level.
-    pub fn notify_client(&self, level: MessageLevel, sender: &SourceId, mut data: Value) {
+    pub fn notify_client(&self, level: MessageLevel, logger: &str, data: Value) {
         let wanted = self.client.profile().messages.is_some_and(|least| level >= least);
-        if wanted && json::encoded_len(&data) <= MAX_CLIENT_MESSAGE_BYTES {
-            hidden_chars::strip_value(&mut data);
-            self.client.send_log_message(level, sender.name(), data);
+        if let Some(data) = message_data(data).filter(|_| wanted) {
+            self.client.send_log_message(level, logger, data);
         }
     }
+}
+
+/// Returns the data of a log message without hidden characters. `None` if it is too large.
+pub fn message_data(mut data: Value) -> Option<Value> {
+    if json::encoded_len(&data) > MAX_CLIENT_MESSAGE_BYTES {
+        return None;
+    }
+    hidden_chars::strip_value(&mut data);
+    Some(data)
 }
 
 impl ClientQuestion {

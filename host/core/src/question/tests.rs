@@ -204,9 +204,9 @@ async fn questions_time_out_and_need_the_capability() {
 async fn log_messages_respect_the_level_of_the_client() {
     let person = Person::new(true, true);
     let call = call_from(&person).await;
-    call.notify_client(MessageLevel::Info, &gate(), json!("less"));
-    call.notify_client(MessageLevel::Error, &gate(), json!("more"));
-    call.notify_client(MessageLevel::Error, &gate(), json!("x".repeat(MAX_CLIENT_MESSAGE_BYTES)));
+    call.notify_client(MessageLevel::Info, gate().name(), json!("less"));
+    call.notify_client(MessageLevel::Error, gate().name(), json!("more"));
+    call.notify_client(MessageLevel::Error, gate().name(), json!("x".repeat(MAX_CLIENT_MESSAGE_BYTES)));
     assert_eq!(*crate::lock(&person.logged), [(MessageLevel::Error, "shop".to_owned())]);
 }
 

@@ -99,10 +99,12 @@ impl ServerTools {
     }
 
     fn allows_spec(&self, tool: &ToolId, spec: &ToolSpec) -> bool {
-        self.shown_name(tool).is_some_and(|shown| {
-            let restriction = self.restriction.as_ref();
-            restriction.is_none_or(|limit| limit.access.allows(&access_names(tool, &shown), spec.effect))
-        })
+        // Clients that have interfaces list the server itself.
+        spec.is_for_models()
+            && self.shown_name(tool).is_some_and(|shown| {
+                let restriction = self.restriction.as_ref();
+                restriction.is_none_or(|limit| limit.access.allows(&access_names(tool, &shown), spec.effect))
+            })
     }
 
     /// Returns true if access rules limit the caller, so that [`Self::callable`] decides about its tools.

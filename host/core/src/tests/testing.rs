@@ -20,7 +20,7 @@ use crate::{
     outcome::{ContentPart, Fault, Outcome, Reply},
     pipeline::{Pipeline, Stage},
     ports::{
-        client::{CallingClient, ClientProfile, MessageLevel},
+        client::{CallingClient, ClientProfile, ClientRoot, MessageLevel},
         ledger::ToolMetrics,
     },
     question::ClientQuestion,
@@ -171,8 +171,8 @@ impl CallingClient for FakeClient {
         questions.iter().map(answer).collect()
     }
 
-    async fn roots(&self) -> Result<Vec<String>, Fault> {
-        Ok(self.roots.clone())
+    async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
+        Ok(self.roots.iter().map(|uri| ClientRoot { uri: uri.clone(), name: None }).collect())
     }
 
     fn send_log_message(&self, _: MessageLevel, _: &str, _: Value) {}

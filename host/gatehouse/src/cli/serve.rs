@@ -72,7 +72,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let mut background = BackgroundTasks::default();
     let pipeline = composition.stages(&compose::AnonymousCallers::HostClients);
     let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone());
-    let presets = Arc::new(presets.map_err(CommandError::usage)?);
+    let features = composition.stores.servers.live.client_features();
+    let presets = Arc::new(presets.map_err(CommandError::usage)?.with_client_features(features));
     let served = match arguments.http {
         None => {
             over_stdio(&chosen.preset);

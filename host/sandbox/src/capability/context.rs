@@ -6,9 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gatehouse_core::{
-    SourceId, json, names::quoted, ports::client::MessageLevel, question::MAX_CLIENT_MESSAGE_BYTES,
-};
+use gatehouse_core::{json, names::quoted, ports::client::MessageLevel, question::MAX_CLIENT_MESSAGE_BYTES};
 use tracing::Level;
 
 use super::{Capabilities, InstanceContext};
@@ -69,7 +67,7 @@ impl Capabilities {
         if data.len() <= MAX_CLIENT_MESSAGE_BYTES && self.context.take_line() {
             // Text that is not JSON is sent as a string.
             let data = json::parse(data).unwrap_or_else(|_| data.into());
-            call.notify_client(level, &SourceId::Gate(Arc::clone(&self.facts.gate)), data);
+            call.notify_client(level, &self.facts.gate, data);
         }
     }
 

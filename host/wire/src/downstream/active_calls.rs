@@ -1,5 +1,4 @@
-//! The host as the MCP client of a server, and the questions that servers ask during a call, passed to the client of
-//! that call.
+//! Calls that run on a connection, and the questions that the server asks during one, passed to the client of that call.
 //!
 //! Since MCP 2026-07-28, a server returns its questions as the result of the call, and the host repeats the call with
 //! the answers. An earlier server sends requests of its own, and the host has to find the call that each is for.
@@ -12,101 +11,18 @@ use std::{
 
 use gatehouse_core::{
     CallContext, Fault, SourceId, lock,
+    ports::client::ClientRoot,
     question::{ClientQuestion, QuestionKind},
 };
 use rmcp::{
-    ClientHandler, ErrorData, RoleClient,
-    model::{
-        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-        FormElicitationCapability, Implementation, InputRequest, InputRequests, InputResponses, RequestId,
-        SamplingCapability, UrlElicitationCapability,
-    },
-    service::{
-        ClientInitializeError, ClientLifecycleMode, InboundStreamOrigin, RequestContext, RunningService,
-        serve_client_with_lifecycle,
-    },
-    transport::Transport,
+    ErrorData, RoleClient,
+    model::{InputRequest, InputRequests, InputResponses, RequestId},
+    service::{InboundStreamOrigin, RequestContext},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
-
-use super::{
-    connection::ListChanged,
-    inbound::{GuardedTransport, InboundReader, ProgressWatchers},
-    upstream_subscriptions::UpstreamSubscriptions,
-};
-
-/// Handler of a server's requests. It has no roots; the client of a call answers elicitation and sampling.
-#[derive(Clone)]
-pub(super) struct HostClient {
-    pub(super) server: SourceId,
-    pub(super) calls: ActiveCalls,
-    pub(super) inbound: InboundReader,
-    pub(super) watchers: ProgressWatchers,
-    pub(super) subscriptions: UpstreamSubscriptions,
-}
-
-impl HostClient {
-    pub(super) fn new(server: &Arc<str>, inbound: InboundReader) -> Self {
-        Self {
-            server: SourceId::Server(Arc::clone(server)),
-            calls: ActiveCalls::default(),
-            inbound,
-            watchers: ProgressWatchers::default(),
-            subscriptions: UpstreamSubscriptions::default(),
-        }
-    }
-
-    /// Starts the protocol on a transport.
-    pub(super) async fn serve<T: Transport<RoleClient> + 'static>(
-        self,
-        transport: T,
-        changed: &ListChanged,
-        lifecycle: ClientLifecycleMode,
-    ) -> Result<RunningService<RoleClient, Self>, ClientInitializeError> {
-        let Self { inbound, watchers, subscriptions, .. } = &self;
-        let transport = GuardedTransport::new(transport, inbound, watchers, subscriptions, changed);
-        serve_client_with_lifecycle(self, transport, lifecycle).await
-    }
-}
-
-impl ClientHandler for HostClient {
-    fn get_info(&self) -> ClientConfig {
-        let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities(), client)
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        self.calls.ask(&self.server, QuestionKind::Form, &request, &context).await
-    }
-
-    // rmcp deprecates this method, but servers of earlier versions call it.
-    #[allow(deprecated)]
-    async fn create_message(
-        &self,
-        request: rmcp::model::CreateMessageRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
-        self.calls.ask(&self.server, QuestionKind::Sampling, &request, &context).await
-    }
-}
-
-/// Returns the capabilities that the host declares to servers, although a client may lack some.
-fn capabilities() -> ClientCapabilities {
-    let elicitation = ElicitationCapability::new()
-        .with_form(FormElicitationCapability::new())
-        .with_url(UrlElicitationCapability::new());
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.elicitation = Some(elicitation);
-    capabilities.sampling = Some(SamplingCapability::default());
-    capabilities
-}
 
 #[derive(Clone, Default)]
 pub(super) struct ActiveCalls(Arc<CallRegistry>);
@@ -152,9 +68,35 @@ impl Drop for StartingCall<'_> {
 }
 
 #[derive(Clone)]
-struct ActiveCaller {
-    context: Arc<CallContext>,
+pub(super) struct ActiveCaller {
+    pub(super) context: Arc<CallContext>,
     ended: CancellationToken,
+}
+
+/// The call that a message of a server is for.
+pub(super) enum CallerOfMessage {
+    Call(Arc<CallContext>),
+    /// No call is running.
+    NoCall,
+    /// A call is being sent, and may be the one.
+    Starting,
+    /// Calls of several clients are running, or the call has ended.
+    Unknown,
+}
+
+impl ActiveCaller {
+    /// Waits for an answer of the client, until the call ends or the server cancels its request.
+    pub(super) async fn answer<T>(
+        &self,
+        context: &RequestContext<RoleClient>,
+        answer: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, ErrorData> {
+        tokio::select! {
+            answer = answer => answer.map_err(|fault| to_error_data(&fault)),
+            () = self.ended.cancelled() => Err(ErrorData::invalid_request("the call has ended", None)),
+            () = context.ct.cancelled() => Err(ErrorData::invalid_request("the request was cancelled", None)),
+        }
+    }
 }
 
 pub(super) struct ActiveCall {
@@ -182,8 +124,23 @@ impl ActiveCalls {
         ActiveCall { calls: self.clone(), id, _ended: ended.drop_guard() }
     }
 
-    async fn find_caller(&self, context: &RequestContext<RoleClient>) -> Result<ActiveCaller, ErrorData> {
-        let origin = context.extensions.get::<InboundStreamOrigin>();
+    /// Returns the call that a message is for, as far as is known now.
+    pub(super) fn find_now(&self, origin: Option<&InboundStreamOrigin>) -> CallerOfMessage {
+        let calls = lock(&self.0.state);
+        match (calls.starting, calls.by_request.is_empty()) {
+            (1.., _) => CallerOfMessage::Starting,
+            (0, true) => CallerOfMessage::NoCall,
+            (0, false) => match calls.caller(origin) {
+                Ok(caller) => CallerOfMessage::Call(caller.context),
+                Err(_) => CallerOfMessage::Unknown,
+            },
+        }
+    }
+
+    pub(super) async fn find_caller(
+        &self,
+        origin: Option<&InboundStreamOrigin>,
+    ) -> Result<ActiveCaller, ErrorData> {
         loop {
             let changed = self.0.changed.notified();
             tokio::pin!(changed);
@@ -209,17 +166,13 @@ impl ActiveCalls {
         params: &(impl Serialize + Sync),
         context: &RequestContext<RoleClient>,
     ) -> Result<T, ErrorData> {
-        let caller = self.find_caller(context).await?;
+        let caller = self.find_caller(context.extensions.get::<InboundStreamOrigin>()).await?;
         let answer = async {
             let question = question(server, kind, json!(params))?;
             let answers = caller.context.ask_client(&[question]).await?;
             answers.into_iter().next().ok_or_else(|| Fault::internal("the client sent no answer"))
         };
-        let answer = tokio::select! {
-            answer = answer => answer.map_err(|fault| to_error_data(&fault))?,
-            () = caller.ended.cancelled() => return Err(ErrorData::invalid_request("the call has ended", None)),
-            () = context.ct.cancelled() => return Err(ErrorData::invalid_request("the request was cancelled", None)),
-        };
+        let answer = caller.answer(context, answer).await?;
         serde_json::from_value(Value::Object(answer)).map_err(|error| {
             ErrorData::internal_error(format!("invalid answer of the client: {error}"), None)
         })
@@ -229,6 +182,16 @@ impl ActiveCalls {
 /// Converts a fault. The server may quote it in its reply.
 fn to_error_data(fault: &Fault) -> ErrorData {
     ErrorData::invalid_request(fault.in_one_line(), None)
+}
+
+#[allow(deprecated)]
+pub(super) fn to_mcp_root(root: ClientRoot) -> rmcp::model::Root {
+    let ClientRoot { uri, name } = root;
+    let root = rmcp::model::Root::new(uri);
+    match name {
+        Some(name) => root.with_name(name),
+        None => root,
+    }
 }
 
 fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<ClientQuestion, Fault> {
@@ -253,9 +216,9 @@ pub(super) async fn answer_input_requests(
         let (kind, params) = match request {
             InputRequest::Elicitation(request) => (QuestionKind::Form, json!(request.params)),
             InputRequest::CreateMessage(request) => (QuestionKind::Sampling, json!(request.params)),
-            // The host shares no roots with servers.
             InputRequest::ListRoots(_) => {
-                given.insert(key, json!({"roots": []}));
+                let roots: Vec<_> = context.client_roots().await?.into_iter().map(to_mcp_root).collect();
+                given.insert(key, json!({"roots": roots}));
                 continue;
             }
             _ => return Err(Fault::denied(format!("{server} sent an unsupported input request"))),

@@ -1,5 +1,5 @@
-//! Connecting to servers: transports, and the lifecycle of the protocol. The handshake (up to MCP 2025-11-25) is tried
-//! first, then discovery (since 2026-07-28).
+//! Connecting to servers: transports, and the lifecycle of the protocol. Discovery (since MCP 2026-07-28) is tried first,
+//! then the handshake (up to 2025-11-25).
 
 mod pipes;
 
@@ -14,7 +14,7 @@ use gatehouse_core::{
 use gatehouse_net::{Client as HttpClient, HttpClients, Url};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
-    model::{ErrorCode, ProtocolVersion},
+    model::ProtocolVersion,
     service::{ClientInitializeError, ClientLifecycleMode},
     transport::{
         WorkerTransport,
@@ -26,8 +26,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
 
 use super::{
-    active_calls::HostClient,
     connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection, fault_as_clause},
+    host_client::HostClient,
     inbound::{InboundReader, MAX_MESSAGE},
     process::InheritedEnv,
     session::ServerSession,
@@ -64,32 +64,28 @@ impl RealConnector {
         // Configured headers may authenticate instead.
         let logins = (!custom.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins));
         let inbound = InboundReader::new(&context.limits);
-        let host = HostClient::new(&name, inbound.clone());
+        let host = HostClient::new(&name, inbound.clone(), context);
         let is_sse = matches!(server.transport, ServerTransport::Sse { .. });
         let begun = if is_sse {
             let logins = logins.map(|logins| (logins, context.login.clone()));
             let requester = ServerRequester::new(client, parsed, custom.into_iter().collect(), logins);
             let stream = SseTransport::open(requester, inbound, MAX_MESSAGE).await;
             let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
-            host.serve(stream, &context.changed, lifecycle.mode()).await
+            host.serve(stream, lifecycle.mode()).await
         } else {
             let client = AuthenticatedClient::new(client, logins, context.login.clone(), inbound);
             let config = StreamableHttpClientTransportConfig::with_uri(url)
                 .custom_headers(custom)
                 .max_sse_event_size(MAX_MESSAGE);
             let worker = StreamableHttpClientWorker::new(client, config);
-            host.serve(WorkerTransport::spawn(worker), &context.changed, lifecycle.mode()).await
+            host.serve(WorkerTransport::spawn(worker), lifecycle.mode()).await
         };
-        let running = begun.map_err(|error| {
-            let failure = lifecycle.classify_failure(&error);
-            // Servers with the older transport know only the handshake.
-            let wrong_lifecycle = failure.wrong_lifecycle && !is_sse;
-            without_secrets(ConnectFailure { wrong_lifecycle, ..failure }, headers)
-        })?;
+        let running = begun.map_err(|error| without_secrets(lifecycle.classify_failure(&error), headers))?;
         Ok(ServerSession::new(running, None))
     }
 
-    /// Connects with the handshake, which most servers know. If the server rejects it, tries discovery.
+    /// Connects with discovery or the handshake. Some servers end or refuse the connection because of a request that they
+    /// do not know, so the handshake is tried again on a new one.
     async fn with_either_lifecycle(
         &self,
         server: &ServerDefinition,
@@ -103,13 +99,13 @@ impl RealConnector {
                 limit.run(self.over_http(server, (url, headers), context, lifecycle)).await
             }
         };
-        match begin(Lifecycle::Handshake).await {
+        // Servers with the older transport know only the handshake.
+        if context.is_legacy || matches!(server.transport, ServerTransport::Sse { .. }) {
+            return begin(Lifecycle::Handshake).await;
+        }
+        match begin(Lifecycle::Discovery).await {
             Err(refused) if refused.wrong_lifecycle => {
-                begin(Lifecycle::Discovery).await.map_err(|failure| match failure.wrong_lifecycle {
-                    // It knows neither; report the first refusal.
-                    true => refused,
-                    false => failure.after(&refused),
-                })
+                begin(Lifecycle::Handshake).await.map_err(|failure| failure.after(&refused))
             }
             connected => connected,
         }
@@ -166,19 +162,21 @@ impl AttemptDeadline {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Lifecycle {
+    /// `server/discover`, since MCP 2026-07-28. If the server answers with an error or not within 10 s, `initialize` on
+    /// the same connection.
+    Discovery,
     /// `initialize`: MCP 2024-11-05 to 2025-11-25.
     Handshake,
-    /// `server/discover`: MCP 2026-07-28 and later.
-    Discovery,
 }
 
 impl Lifecycle {
     fn mode(self) -> ClientLifecycleMode {
         match self {
+            Self::Discovery => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: None,
+            },
             Self::Handshake => ClientLifecycleMode::Initialize,
-            Self::Discovery => {
-                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
-            }
         }
     }
 
@@ -187,15 +185,15 @@ impl Lifecycle {
             let failure = ConnectFailure::transient(fault_as_clause(fault));
             return ConnectFailure { permanent: !fault.retryable, ..failure };
         }
-        let wrong_lifecycle = match self {
-            Self::Handshake => is_answer(error),
-            Self::Discovery => matches!(
-                error,
-                ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
-            ),
+        let both_refused = matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
+        let permanent = error.is_authorization_required();
+        let wrong_lifecycle = self == Self::Discovery && !both_refused && !permanent;
+        let cause = match error {
+            // The fallback tells more: few servers know discovery.
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => cause_in_words(&**fallback),
+            error => cause_in_words(error),
         };
-        let permanent = !wrong_lifecycle && error.is_authorization_required();
-        ConnectFailure { message: quoted(&cause_in_words(error), 500), permanent, wrong_lifecycle }
+        ConnectFailure { message: quoted(&cause, 500), permanent, wrong_lifecycle }
     }
 }
 
@@ -203,7 +201,9 @@ impl Lifecycle {
 fn is_answer(error: &ClientInitializeError) -> bool {
     matches!(
         error,
-        ClientInitializeError::JsonRpcError(_) | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+        ClientInitializeError::JsonRpcError(_)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+            | ClientInitializeError::LegacyFallbackFailed { .. }
     )
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::inbound::InboundLimits;
-use crate::login::LoginId;
+use crate::{ClientFeatures, client_features::DeclaredFeatures, login::LoginId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
@@ -70,8 +70,12 @@ impl ConnectFailure {
         Self::transient(format!("it did not answer within {} s", limit.as_secs_f64()))
     }
 
+    /// Adds what happened to an earlier attempt with another lifecycle, if that was something else.
     pub(super) fn after(self, refused: &Self) -> Self {
-        let message = format!("{} (it refused `initialize` before: {})", self.message, refused.message);
+        if self.message == refused.message {
+            return self;
+        }
+        let message = format!("{} (and at `server/discover` before: {})", self.message, refused.message);
         Self { message, ..self }
     }
 
@@ -92,8 +96,28 @@ pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct ConnectionContext {
     /// The login to use, if the server requires one.
     pub(super) login: LoginId,
-    pub(super) changed: ListChanged,
+    /// `None` if nobody follows the lists over this connection.
+    pub(super) changed: Option<ListChanged>,
     pub(super) limits: InboundLimits,
+    pub(super) clients: Arc<ClientFeatures>,
+    pub(super) declared: DeclaredFeatures,
+    /// True if the server used the handshake the last time.
+    pub(super) is_legacy: bool,
+}
+
+#[cfg(test)]
+impl ConnectionContext {
+    pub(super) fn of_test(changed: Option<ListChanged>, limits: InboundLimits) -> Self {
+        let declared = DeclaredFeatures::default();
+        Self {
+            login: LoginId::shared("test"),
+            changed,
+            limits,
+            clients: Arc::default(),
+            declared,
+            is_legacy: false,
+        }
+    }
 }
 
 /// Connected server, with its own names and URIs. Dropping a pending future cancels its request.
@@ -118,6 +142,9 @@ pub(super) trait ServerConnection: Send + Sync {
     async fn follow_resource(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure>;
 
     fn is_followed(&self) -> bool;
+
+    /// True if the connection began with the handshake of versions before 2026-07-28.
+    fn is_legacy(&self) -> bool;
 
     /// Reads a resource. The server may ask questions, as during a call.
     async fn read_resource(

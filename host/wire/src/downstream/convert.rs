@@ -15,7 +15,7 @@ use gatehouse_core::{
 use rmcp::model::{self, CallToolResult, ContentBlock, ResourceContents, ServerPeerInfo, Tool};
 use serde_json::{Map, Value, json};
 
-use crate::serve::BASE64;
+use crate::serve::{BASE64, icons_to_mcp};
 
 const MAX_INSTRUCTIONS: usize = 8_000;
 
@@ -85,7 +85,14 @@ pub(super) fn resource_template(listed: model::ResourceTemplate) -> UriTemplate 
 }
 
 pub(super) fn resource_link(listed: model::Resource) -> ResourceLink {
+    let icons: Vec<_> = icons_to_mcp(&icons(listed.icons)).into_iter().flatten().collect();
+    let extra = [
+        ("annotations", listed.annotations.map(|annotations| json!(annotations))),
+        ("icons", (!icons.is_empty()).then(|| json!(icons))),
+        ("_meta", listed.meta.map(|meta| Value::Object(meta.0))),
+    ];
     ResourceLink {
+        extra: extra.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
         uri: listed.uri,
         name: listed.name,
         title: listed.title,
@@ -127,18 +134,18 @@ pub(super) fn reply(result: CallToolResult) -> Reply {
     }
 }
 
-/// Converts resource contents without `_meta`. `None` if the base64 is invalid.
-pub(super) fn resource(contents: &ResourceContents) -> Option<EmbeddedResource> {
-    let (uri, mime_type, body) = match contents {
-        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-            (uri, mime_type, ResourceBody::Text(text.clone()))
+/// Converts resource contents. `None` if the base64 is invalid.
+pub(super) fn resource(contents: ResourceContents) -> Option<EmbeddedResource> {
+    let (uri, mime_type, body, meta) = match contents {
+        ResourceContents::TextResourceContents { uri, mime_type, text, meta } => {
+            (uri, mime_type, ResourceBody::Text(text), meta)
         }
-        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-            (uri, mime_type, ResourceBody::Blob(BASE64.decode(blob).ok()?))
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, meta } => {
+            (uri, mime_type, ResourceBody::Blob(BASE64.decode(blob).ok()?), meta)
         }
         _ => return None,
     };
-    Some(EmbeddedResource { uri: uri.clone(), mime_type: mime_type.clone(), body })
+    Some(EmbeddedResource { uri, mime_type, body, meta: meta.map(|meta| meta.0) })
 }
 
 /// Converts a content block. A block with annotations, `_meta` or invalid base64 is passed through unchanged.
@@ -160,7 +167,7 @@ fn content(block: ContentBlock) -> ContentPart {
                     media(&audio.data, &audio.mime_type).map(ContentPart::Audio)
                 }
                 ContentBlock::Resource(inner) if inner.meta.is_none() && inner.annotations.is_none() => {
-                    embedded(&inner.resource).map(ContentPart::Embedded)
+                    resource(inner.resource.clone()).map(ContentPart::Embedded)
                 }
                 ContentBlock::ResourceLink(link)
                     if link.meta.is_none() && link.annotations.is_none() && link.icons.is_none() =>
@@ -171,14 +178,6 @@ fn content(block: ContentBlock) -> ContentPart {
             };
             plain.unwrap_or_else(|| ContentPart::Other(whole(&block)))
         }
-    }
-}
-
-fn embedded(contents: &ResourceContents) -> Option<EmbeddedResource> {
-    match contents {
-        ResourceContents::TextResourceContents { meta: None, .. }
-        | ResourceContents::BlobResourceContents { meta: None, .. } => resource(contents),
-        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ mod breaker;
 mod connect;
 mod connection;
 mod convert;
+mod host_client;
 pub(crate) mod inbound;
 mod pipe_transport;
 pub(crate) mod post;
@@ -41,7 +42,7 @@ use tokio::{sync::watch, time::Instant};
 
 pub use process::{InheritedEnv, SUPERVISE, WithheldVariable, supervise};
 
-use crate::login::Logins;
+use crate::{ClientFeatures, login::Logins};
 use connect::RealConnector;
 use server::{AfterListing, DownstreamServer, ServerContext};
 
@@ -84,6 +85,7 @@ impl DownstreamServers {
             connection_timeout,
             retries,
             changes: watch::Sender::new(0),
+            client_features: Arc::default(),
             shown_generation: Mutex::default(),
         };
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
@@ -120,6 +122,11 @@ impl DownstreamServers {
         if let (false, Ok(runtime)) = (gone.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move { join_all(gone.iter().map(|server| server.close())).await });
         }
+    }
+
+    /// Returns the record of what clients declare, which decides what servers are offered.
+    pub fn client_features(&self) -> Arc<ClientFeatures> {
+        Arc::clone(&self.shared.client_features)
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {

@@ -40,7 +40,11 @@ use super::{
     inbound::InboundLimits,
     uri_mapper::UriMapper,
 };
-use crate::login::{LoginId, Logins};
+use crate::{
+    ClientFeatures,
+    client_features::DeclaredFeatures,
+    login::{LoginId, Logins},
+};
 pub(super) use background_listing::AfterListing;
 use background_listing::{FirstListing, RelistStatus};
 use caller_servers::CallerServers;
@@ -59,6 +63,7 @@ pub(super) struct ServerContext {
     pub(super) connection_timeout: Option<Duration>,
     pub(super) retries: u32,
     pub(super) changes: watch::Sender<u64>,
+    pub(super) client_features: Arc<ClientFeatures>,
     /// Index generation whose tools clients were shown. `None` if they are shown none.
     pub(super) shown_generation: Mutex<Option<i64>>,
 }
@@ -93,6 +98,12 @@ struct Inner {
     breaker: ServerBreaker,
     connection: Option<Arc<dyn ServerConnection>>,
     connected_at: Option<u64>,
+    /// What the connection declared to the server.
+    declared: DeclaredFeatures,
+    /// True if a client has used the connection, so that the server may keep state for it.
+    used: bool,
+    /// True if the last connection used the handshake of versions before 2026-07-28.
+    is_legacy: bool,
     last_error: Option<String>,
     last_used: Instant,
     in_flight: u32,
@@ -136,6 +147,9 @@ impl DownstreamServer {
                 breaker: ServerBreaker::default(),
                 connection: None,
                 connected_at: None,
+                declared: DeclaredFeatures::default(),
+                used: false,
+                is_legacy: false,
                 last_error: None,
                 last_used: Instant::now(),
                 in_flight: 0,
@@ -184,9 +198,15 @@ impl DownstreamServer {
     fn watch_connection(&self, connection: &Arc<dyn ServerConnection>) {
         let (weak, connection) = (Weak::clone(&self.this), Arc::clone(connection));
         let idle = self.definition.idle_timeout;
+        let mut declarations = self.shared.client_features.declarations();
         tokio::spawn(async move {
             loop {
                 let Some(server) = weak.upgrade() else { break };
+                if server.take_outdated(Some(&connection)).is_some() {
+                    // Its tools may depend on what is declared.
+                    tokio::spawn(async move { server.connection().await });
+                    break;
+                }
                 let rest = server.remaining_idle_time(idle);
                 drop(server);
                 let idle_time_over = async {
@@ -203,6 +223,7 @@ impl DownstreamServer {
                         break;
                     }
                     () = idle_time_over => {}
+                    Ok(()) = declarations.changed() => continue,
                 }
                 let Some(server) = weak.upgrade() else { break };
                 let is_current = server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));

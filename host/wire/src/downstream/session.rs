@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{CallContext, Fault, SourceId, names::quoted};
+use gatehouse_core::{CallContext, Fault, SourceId, lock, names::quoted, ports::client::MessageLevel};
 use rmcp::{
     RoleClient,
     model::{
@@ -18,12 +18,13 @@ use rmcp::{
     },
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
-use serde_json::Map;
+use serde_json::{Map, json};
 use tokio::sync::watch;
 
 use super::{
-    active_calls::{self, ActiveCalls, HostClient},
+    active_calls::{self, ActiveCalls},
     connection::{CallFailure, ConnectionEnd, ServerConnection as _},
+    host_client::{HostClient, is_since_2026},
     inbound::{InboundReader, MessageMemory, ProgressWatchers},
     process::ServerProcess,
     upstream_subscriptions::UpstreamSubscriptions,
@@ -47,7 +48,15 @@ pub(super) struct ServerSession {
     process: Option<Arc<ServerProcess>>,
     end: watch::Receiver<Option<ConnectionEnd>>,
     inbound: InboundReader,
+    since_2026: bool,
+    /// True if the server sends log messages.
+    logs: bool,
+    /// The lowest level of log messages that was requested.
+    log_level: Mutex<Option<MessageLevel>>,
 }
+
+/// Key of a request's `_meta` for the minimum level of log messages, since 2026-07-28.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 impl ServerSession {
     pub(super) fn new(
@@ -55,7 +64,7 @@ impl ServerSession {
         process: Option<ServerProcess>,
     ) -> Self {
         let peer = running.peer().clone();
-        let HostClient { server, calls, inbound, watchers, subscriptions } = running.service().clone();
+        let HostClient { server, calls, inbound, watchers, subscriptions, .. } = running.service().clone();
         let stop = Mutex::new(Some(running.cancellation_token()));
         let process = process.map(Arc::new);
         let (sender, end) = watch::channel(None);
@@ -81,7 +90,23 @@ impl ServerSession {
             let end = guard.ended().unwrap_or_else(|| ConnectionEnd::new(why));
             sender.send_replace(Some(ConnectionEnd { why: format!("{}{stderr}", end.why), ..end }));
         });
-        Self { server, calls, peer, watchers, subscriptions, stop, process, end, inbound }
+        let since_2026 = is_since_2026(&peer);
+        let logs = peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some());
+        let log_level = Mutex::default();
+        Self {
+            server,
+            calls,
+            peer,
+            watchers,
+            subscriptions,
+            stop,
+            process,
+            end,
+            inbound,
+            since_2026,
+            logs,
+            log_level,
+        }
     }
 
     /// Sends a request. Its result holds its memory until the call ends.
@@ -134,6 +159,13 @@ impl ServerSession {
             if let Some(meta) = &context.meta {
                 request.get_meta_mut().extend(RequestMetaObject(MetaObject(Map::clone(meta))));
             }
+            if let Some(level) = context.client.profile().messages {
+                if self.since_2026 {
+                    request.get_meta_mut().insert(LOG_LEVEL.to_owned(), json!(level));
+                } else {
+                    self.lower_log_level(level).await;
+                }
+            }
             let required = match self.request(request, Some(context)).await? {
                 ServerResult::InputRequiredResult(required) => required,
                 result => return Ok(result),
@@ -145,6 +177,26 @@ impl ServerSession {
         Err(CallFailure::Unanswered(Fault::exhausted(format!(
             "it asked more than {DEFAULT_MRTR_MAX_ROUNDS} times during one call"
         ))))
+    }
+
+    /// Asks a server from before 2026-07-28 for the log messages that a client wants. Clients with a higher level do not
+    /// get the others.
+    // rmcp deprecates this request, which later versions lack.
+    #[allow(deprecated)]
+    async fn lower_log_level(&self, level: MessageLevel) {
+        let is_enough = |current: Option<MessageLevel>| current.is_some_and(|current| current <= level);
+        {
+            let mut current = lock(&self.log_level);
+            if !self.logs || is_enough(*current) {
+                return;
+            }
+            *current = Some(level);
+        }
+        let Ok(level) = serde_json::from_value(json!(level)) else { return };
+        let request = rmcp::model::SetLevelRequest::new(rmcp::model::SetLevelRequestParams::new(level));
+        if let Err(failure) = self.request(request.into(), None).await {
+            tracing::debug!(server = %self.server, "it did not set its log level: {failure:?}");
+        }
     }
 
     async fn failure(&self, error: ServiceError) -> CallFailure {

@@ -1,14 +1,14 @@
 //! Mapping between a server's resource URIs and those that clients see. The latter include the server's name, so that
 //! they are unique.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use gatehouse_core::{
-    ContentPart,
+    ContentPart, ToolSpec,
     resource::{MAX_URI_BYTES, UriTemplate},
 };
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Characters to escape, and `%` to reverse that. Some servers list URIs with spaces.
 const ESCAPED_CHARS: &AsciiSet = &CONTROLS
@@ -27,48 +27,105 @@ const ESCAPED_CHARS: &AsciiSet = &CONTROLS
 /// Marks an escaped URI. No plain URI starts with it.
 const ESCAPE_PREFIX: char = '~';
 
+/// Scheme of interfaces (MCP Apps). Clients recognize an interface by it, so mapped URIs keep it.
+const APP_SCHEME: &str = "ui://";
+
 pub(super) struct UriMapper {
+    server: String,
     prefix: String,
+    app_prefix: String,
 }
 
 impl UriMapper {
     pub(super) fn new(server: &str) -> Self {
-        Self { prefix: format!("gatehouse://server/{server}/") }
+        Self {
+            server: server.to_owned(),
+            prefix: format!("gatehouse://server/{server}/"),
+            app_prefix: format!("{APP_SCHEME}server/{server}/"),
+        }
     }
 
-    pub(super) fn family(&self, server: &str) -> UriTemplate {
+    /// Returns the template of all URIs but those of interfaces.
+    pub(super) fn family(&self) -> UriTemplate {
+        let description = format!("Resources of server '{}', by their own URI.", self.server);
+        self.template_of_all(&self.prefix, description)
+    }
+
+    /// Returns the template of the URIs of interfaces.
+    pub(super) fn app_family(&self) -> UriTemplate {
+        self.template_of_all(&self.app_prefix, format!("Interfaces of server '{}'.", self.server))
+    }
+
+    fn template_of_all(&self, prefix: &str, description: String) -> UriTemplate {
         UriTemplate {
-            uri_template: format!("{}{{+uri}}", self.prefix),
-            name: server.to_owned(),
+            uri_template: format!("{prefix}{{+uri}}"),
+            name: self.server.clone(),
             title: None,
-            description: Some(format!("Resources of server '{server}', by their own URI.")),
+            description: Some(description),
             mime_type: None,
+        }
+    }
+
+    /// Returns the prefix of a URI or template of the server when it is mapped, and the part that follows the prefix.
+    fn split<'a>(&self, uri: &'a str) -> (&str, &'a str) {
+        match uri.strip_prefix(APP_SCHEME).filter(|rest| !rest.is_empty()) {
+            Some(rest) => (&self.app_prefix, rest),
+            None => (&self.prefix, uri),
         }
     }
 
     /// Maps a URI of the server to what clients see. `None` if it is empty or too long.
     pub(super) fn to_exposed(&self, uri: &str) -> Option<String> {
-        let plain = uri.chars().all(|c| c.is_ascii_graphic() && !"{}<>\"\\^`|".contains(c))
-            && !uri.starts_with(ESCAPE_PREFIX);
-        let uri = match plain {
-            true => Cow::from(uri),
-            false => Cow::from(format!("{ESCAPE_PREFIX}{}", utf8_percent_encode(uri, ESCAPED_CHARS))),
+        let (prefix, rest) = self.split(uri);
+        let plain = rest.chars().all(|c| c.is_ascii_graphic() && !"{}<>\"\\^`|".contains(c))
+            && !rest.starts_with(ESCAPE_PREFIX);
+        let rest = match plain {
+            true => Cow::from(rest),
+            false => Cow::from(format!("{ESCAPE_PREFIX}{}", utf8_percent_encode(rest, ESCAPED_CHARS))),
         };
-        let exposed = format!("{}{uri}", self.prefix);
+        let exposed = format!("{prefix}{rest}");
         (!uri.is_empty() && exposed.len() <= MAX_URI_BYTES).then_some(exposed)
     }
 
     /// Returns the server's own URI. `None` for other URIs.
     pub(super) fn to_upstream(&self, uri: &str) -> Option<String> {
-        let uri = uri.strip_prefix(&self.prefix).filter(|uri| !uri.is_empty())?;
-        match uri.strip_prefix(ESCAPE_PREFIX) {
-            Some(written) => Some(percent_decode_str(written).decode_utf8().ok()?.into_owned()),
-            None => Some(uri.to_owned()),
+        let (scheme, rest) = match uri.strip_prefix(&self.app_prefix) {
+            Some(rest) => (APP_SCHEME, rest),
+            None => ("", uri.strip_prefix(&self.prefix)?),
+        };
+        match rest.strip_prefix(ESCAPE_PREFIX) {
+            _ if rest.is_empty() => None,
+            Some(written) => Some(format!("{scheme}{}", percent_decode_str(written).decode_utf8().ok()?)),
+            None => Some(format!("{scheme}{rest}")),
         }
     }
 
     pub(super) fn template(&self, template: UriTemplate) -> UriTemplate {
-        UriTemplate { uri_template: format!("{}{}", self.prefix, template.uri_template), ..template }
+        let (prefix, rest) = self.split(&template.uri_template);
+        UriTemplate { uri_template: format!("{prefix}{rest}"), ..template }
+    }
+
+    /// Maps the address of a tool's interface in its `_meta`. Returns the same tool if it has none.
+    pub(super) fn map_tool(&self, tool: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+        let mapped = tool.meta.as_ref().and_then(|meta| {
+            let mut meta = Map::clone(meta);
+            let mut changed = false;
+            for address in app_addresses(&mut meta) {
+                if let Some(exposed) = address
+                    .as_str()
+                    .filter(|uri| uri.starts_with(APP_SCHEME))
+                    .and_then(|uri| self.to_exposed(uri))
+                {
+                    *address = exposed.into();
+                    changed = true;
+                }
+            }
+            changed.then_some(meta)
+        });
+        match mapped {
+            Some(meta) => Arc::new(ToolSpec { meta: Some(Arc::new(meta)), ..ToolSpec::clone(tool) }),
+            None => Arc::clone(tool),
+        }
     }
 
     /// Maps the URIs of links and embedded resources. Web URLs stay, because clients open them directly.
@@ -95,6 +152,16 @@ impl UriMapper {
             ContentPart::Text(_) | ContentPart::Image(_) | ContentPart::Audio(_) => {}
         }
     }
+}
+
+/// Returns the members of a tool's `_meta` that hold the address of an interface: that of the extension
+/// `io.modelcontextprotocol/ui`, its older form, and that of the OpenAI Apps SDK.
+fn app_addresses(meta: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    meta.iter_mut().filter_map(|(key, value)| match key.as_str() {
+        "ui" => value.get_mut("resourceUri"),
+        "ui/resourceUri" | "openai/outputTemplate" => Some(value),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
+use crate::client_features::has_apps;
 use crate::serve::{
     ServedPreset, ServedPresets,
     lists::{
@@ -102,6 +103,7 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
+        self.presets.client_features.add(&request.capabilities);
         let result = self.for_request(&context).negotiate_initialize(&request);
         context.peer.set_peer_info(request);
         result
@@ -113,7 +115,12 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.presets.client_features.join(&self.caller.principal, &self.client, &context.peer);
         self.served.clients.join(Arc::clone(&self.client), &self.caller, context.peer);
+    }
+
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.presets.client_features.roots_changed();
     }
 
     /// Accepts list changes, and resources that have a known source.
@@ -244,7 +251,10 @@ impl ServerHandler for Handler {
         one_page(page)?;
         let caller = self.caller_of(&context.extensions);
         let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
-        let tools = reply::tools_with(&catalog, StructuredMode::for_request(&catalog, &context));
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        self.presets.client_features.add(&capabilities);
+        let data = StructuredMode::for_request(&catalog, &context);
+        let tools = reply::tools_with(&catalog, data, has_apps(&capabilities));
         self.record_listed(ListKind::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)

@@ -24,7 +24,8 @@ pub use self::http::{
 };
 pub(crate) use json_text::{replace_lone_surrogates, response_id};
 pub use lists::clients::ClientInfo;
-pub(crate) use requests::reply::BASE64;
+pub(crate) use lists::clients::ClientState;
+pub(crate) use requests::reply::{BASE64, icons_to_mcp};
 pub use requests::reply::{StructuredMode, call_result, tools};
 pub use seal::{SEAL_KEY_LEN, SealError, SealKeys};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};

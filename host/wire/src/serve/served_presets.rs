@@ -13,15 +13,18 @@ use gatehouse_core::{Caller, Catalog, CompiledPreset, Pipeline, access::AccessRu
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::serve::{
-    caller_views::{CallerView, InstructionsWriter, PresetState},
-    elicitation::OpenQuestions,
-    lists::{
-        ListKind,
-        clients::{ClientInfo, PresetClients},
+use crate::{
+    ClientFeatures,
+    serve::{
+        caller_views::{CallerView, InstructionsWriter, PresetState},
+        elicitation::OpenQuestions,
+        lists::{
+            ListKind,
+            clients::{ClientInfo, PresetClients},
+        },
+        requests::paused_calls::PausedCalls,
+        shutdown::Shutdown,
     },
-    requests::paused_calls::PausedCalls,
-    shutdown::Shutdown,
 };
 
 /// Catalog and instructions of a preset, ready to be served.
@@ -177,6 +180,7 @@ pub struct ServedPresets {
     /// Cancelled once the presets are composed.
     pub(super) composed: CancellationToken,
     clients_changed: ClientsChanged,
+    pub(super) client_features: Arc<ClientFeatures>,
 }
 
 impl ServedPresets {
@@ -202,7 +206,14 @@ impl ServedPresets {
             presets: ArcSwap::from_pointee(presets),
             rules: ArcSwap::new(rules),
             clients_changed,
+            client_features: Arc::default(),
         }
+    }
+
+    /// Records what clients declare in `features`, which decides what servers are offered.
+    #[must_use]
+    pub fn with_client_features(self, features: Arc<ClientFeatures>) -> Self {
+        Self { client_features: features, ..self }
     }
 
     /// Creates presets that are still being composed. Clients can connect and receive `instructions`; their other

@@ -185,6 +185,7 @@ fn what_is_no_text_stays() {
         description: None,
         mime_type: None,
         size: None,
+        extra: Map::new(),
     });
     let text = |text: &str| ContentPart::Text(text.into());
     let reply = |content: Vec<ContentPart>| Arc::new(Reply { content, ..Reply::default() });

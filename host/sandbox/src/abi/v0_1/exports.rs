@@ -139,7 +139,7 @@ impl ContractExports for InstanceExports {
         let resources = self.exports.resources.as_ref().ok_or_else(|| missing_export("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
         let answer = resources.call_read(&mut *store, &params, &uri).await;
-        converted(answer, |read| Ok(read.into_iter().map(Into::into).collect()))
+        converted(answer, |read| tools::resources(read, &store.data().budget))
     }
 
     async fn changes_in(

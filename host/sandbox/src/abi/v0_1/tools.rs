@@ -19,12 +19,9 @@ records! {
     outcome::Fault => types::Fault { kind, message, hint, retryable };
     types::Media => outcome::MediaData { data, mime_type };
     outcome::MediaData => types::Media { data, mime_type };
-    types::ResourceLink => outcome::ResourceLink { uri, name, title, description, mime_type, size };
     outcome::ResourceLink => types::ResourceLink { uri, name, title, description, mime_type, size };
     types::Icon => icon::Icon { src, sizes } [] (theme);
     icon::Icon => types::Icon { src, sizes } [] (theme);
-    types::EmbeddedResource => outcome::EmbeddedResource { uri, mime_type, body };
-    outcome::EmbeddedResource => types::EmbeddedResource { uri, mime_type, body };
 }
 
 enums! {
@@ -38,6 +35,20 @@ enums! {
     icon::IconTheme => types::IconTheme { Light, Dark }
     types::ResourceBody => outcome::ResourceBody { Text(text), Blob(data) }
     outcome::ResourceBody => types::ResourceBody { Text(text), Blob(data) }
+}
+
+impl From<types::ResourceLink> for outcome::ResourceLink {
+    fn from(link: types::ResourceLink) -> Self {
+        let types::ResourceLink { uri, name, title, description, mime_type, size } = link;
+        Self { uri, name, title, description, mime_type, size, extra: Map::new() }
+    }
+}
+
+impl From<outcome::EmbeddedResource> for types::EmbeddedResource {
+    fn from(resource: outcome::EmbeddedResource) -> Self {
+        let outcome::EmbeddedResource { uri, mime_type, body, meta } = resource;
+        Self { uri, mime_type, body: body.into(), meta: meta.map(|meta| Value::Object(meta).to_string()) }
+    }
 }
 
 impl From<outcome::FaultKind> for types::FaultKind {
@@ -124,9 +135,26 @@ pub(super) fn content(
         types::Content::Image(image) => outcome::ContentPart::Image(image.into()),
         types::Content::Audio(audio) => outcome::ContentPart::Audio(audio.into()),
         types::Content::Link(link) => outcome::ContentPart::Link(link.into()),
-        types::Content::Embedded(resource) => outcome::ContentPart::Embedded(resource.into()),
+        types::Content::Embedded(inner) => outcome::ContentPart::Embedded(resource(reader, inner)?),
         types::Content::Other(text) => outcome::ContentPart::Other(object(reader, &text, "content block")?),
     })
+}
+
+/// Converts the parts of a resource. The error names the JSON text that does not parse.
+pub(super) fn resources(
+    parts: Vec<types::EmbeddedResource>,
+    budget: &ByteBudget,
+) -> Result<Vec<outcome::EmbeddedResource>, InvalidValue> {
+    let mut reader = JsonReader::new(budget);
+    parts.into_iter().map(|part| resource(&mut reader, part)).collect()
+}
+
+fn resource(
+    reader: &mut JsonReader,
+    part: types::EmbeddedResource,
+) -> Result<outcome::EmbeddedResource, InvalidValue> {
+    let meta = part.meta.map(|text| object(reader, &text, "meta of the resource")).transpose()?;
+    Ok(outcome::EmbeddedResource { uri: part.uri, mime_type: part.mime_type, body: part.body.into(), meta })
 }
 
 fn object(reader: &mut JsonReader, text: &str, what: &str) -> Result<Map<String, Value>, InvalidValue> {

@@ -65,10 +65,14 @@ impl RealConnector {
         )?;
         let inbound = InboundReader::new(&context.limits);
         let transport = PipeTransport::new(output, input, &inbound);
-        let client = HostClient::new(&server.name, inbound);
-        let ended = |how| ConnectFailure::transient(format!("it exited during startup ({how})"));
+        let client = HostClient::new(&server.name, inbound, context);
+        let ended = |how| ConnectFailure {
+            // Some servers exit because of a first request that they do not know.
+            wrong_lifecycle: lifecycle == Lifecycle::Discovery,
+            ..ConnectFailure::transient(format!("it exited during startup ({how})"))
+        };
         let failed = tokio::select! {
-            begun = client.serve(transport, &context.changed, lifecycle.mode()) => match begun {
+            begun = client.serve(transport, lifecycle.mode()) => match begun {
                 Ok(running) => return Ok(ServerSession::new(running, Some(process))),
                 Err(error) if is_answer(&error) => lifecycle.classify_failure(&error),
                 // A process that exits closes its output a moment earlier.

@@ -15,7 +15,10 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions};
+use crate::downstream::{
+    connection::{ConnectionContext, ListChanged},
+    host_client::HostClient,
+};
 
 fn inbound(secrets: &[&str]) -> InboundReader {
     let secrets: Vec<_> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
@@ -51,14 +54,18 @@ impl Transport<RoleClient> for Scripted {
     }
 }
 
+fn host(inbound: &InboundReader, changed: ListChanged) -> HostClient {
+    let context = ConnectionContext::of_test(Some(changed), InboundLimits::new(Arc::default()));
+    HostClient::new(&"far".into(), inbound.clone(), &context)
+}
+
 fn guarded(server: Scripted, inbound: &InboundReader) -> (GuardedTransport<Scripted>, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     let changed: ListChanged = Arc::new(move || {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    let (watchers, followed) = (ProgressWatchers::default(), UpstreamSubscriptions::default());
-    (GuardedTransport::new(server, inbound, &watchers, &followed, &changed), count)
+    (GuardedTransport::new(server, &host(inbound, changed)), count)
 }
 
 async fn send_ping(transport: &mut GuardedTransport<Scripted>, id: i64) {
@@ -111,9 +118,7 @@ impl Transport<RoleClient> for Endless {
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_notifications_ends_the_connection() {
     let inbound = inbound(&[]);
-    let changed: ListChanged = Arc::new(|| {});
-    let (watchers, followed) = (ProgressWatchers::default(), UpstreamSubscriptions::default());
-    let mut transport = GuardedTransport::new(Endless, &inbound, &watchers, &followed, &changed);
+    let mut transport = GuardedTransport::new(Endless, &host(&inbound, Arc::new(|| {})));
     let began = tokio::time::Instant::now();
     assert!(transport.receive().await.is_none());
     assert!((10..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());

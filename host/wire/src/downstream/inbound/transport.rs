@@ -14,16 +14,13 @@ use rmcp::{
         GetMeta as _, JsonRpcMessage, ProgressNotificationParam, ProgressToken, ServerNotification,
         ServerResult,
     },
-    service::TxJsonRpcMessage,
+    service::{InboundStreamOrigin, TxJsonRpcMessage},
     transport::Transport,
 };
 use tokio::sync::Semaphore;
 
 use super::{InboundReader, ServerMessage};
-use crate::{
-    downstream::{connection::ListChanged, upstream_subscriptions::UpstreamSubscriptions},
-    peer_requests::cancelled_request,
-};
+use crate::{downstream::host_client::HostClient, peer_requests::cancelled_request};
 
 /// Maximum requests of a server without an answer. Reading pauses at the limit.
 const MAX_UNANSWERED: usize = 32;
@@ -34,28 +31,14 @@ const MAX_EARLY_REPORTS: usize = 64;
 pub(in crate::downstream) struct GuardedTransport<T> {
     inner: T,
     inbound: InboundReader,
-    watchers: ProgressWatchers,
-    subscriptions: UpstreamSubscriptions,
-    changed: ListChanged,
+    host: HostClient,
     unanswered: Arc<Semaphore>,
 }
 
 impl<T> GuardedTransport<T> {
-    pub(in crate::downstream) fn new(
-        inner: T,
-        inbound: &InboundReader,
-        watchers: &ProgressWatchers,
-        subscriptions: &UpstreamSubscriptions,
-        changed: &ListChanged,
-    ) -> Self {
-        Self {
-            inner,
-            inbound: inbound.clone(),
-            watchers: watchers.clone(),
-            subscriptions: subscriptions.clone(),
-            changed: Arc::clone(changed),
-            unanswered: Arc::new(Semaphore::new(MAX_UNANSWERED)),
-        }
+    pub(in crate::downstream) fn new(inner: T, host: &HostClient) -> Self {
+        let unanswered = Arc::new(Semaphore::new(MAX_UNANSWERED));
+        Self { inner, inbound: host.inbound.clone(), host: host.clone(), unanswered }
     }
 
     /// Handles a notification. Returns it if rmcp has to handle it, as part of a subscription or the lifecycle.
@@ -64,15 +47,22 @@ impl<T> GuardedTransport<T> {
             return Some(notification);
         }
         match notification {
-            ServerNotification::ProgressNotification(progress) => self.watchers.take(progress.params),
+            ServerNotification::ProgressNotification(progress) => self.host.watchers.take(progress.params),
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                self.subscriptions.changed(&updated.params.uri)
+                self.host.subscriptions.changed(&updated.params.uri)
             }
             ServerNotification::ToolListChangedNotification(_)
             | ServerNotification::PromptListChangedNotification(_)
-            | ServerNotification::ResourceListChangedNotification(_) => (self.changed)(),
-            ServerNotification::LoggingMessageNotification(_) | ServerNotification::CustomNotification(_) => {
+            | ServerNotification::ResourceListChangedNotification(_) => {
+                if let Some(changed) = &self.host.changed {
+                    changed();
+                }
             }
+            ServerNotification::LoggingMessageNotification(message) => {
+                let origin = message.extensions.get::<InboundStreamOrigin>().cloned();
+                self.host.log(origin, message.params);
+            }
+            ServerNotification::CustomNotification(_) => {}
             other => return Some(other),
         }
         None

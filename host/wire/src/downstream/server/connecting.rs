@@ -16,6 +16,7 @@ use gatehouse_net::Backoff;
 use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
 use super::{DownstreamServer, ListFailure, shutdown_fault};
+use crate::client_features::DeclaredFeatures;
 use crate::downstream::{
     breaker::CircuitRejection,
     connection::{ConnectFailure, ConnectionContext, ListChanged, ServerConnection},
@@ -93,6 +94,8 @@ impl<'a> ConnectAttempt<'a> {
         inner.connection = Some(Arc::clone(connection));
         inner.connected_at = Some(self.server.shared.clock.now_ms());
         inner.last_used = Instant::now();
+        inner.used = false;
+        inner.is_legacy = connection.is_legacy();
         inner.last_error = None;
         inner.first_report = report;
         Some(std::mem::take(&mut inner.stale))
@@ -154,6 +157,42 @@ impl DownstreamServer {
         connected.clone().unwrap_or_else(|| Err(shutdown_fault()))
     }
 
+    /// Returns a connection for the request of a client, which declares what clients have now unless it was used before.
+    pub(super) async fn connection_for_request(&self) -> Result<Arc<dyn ServerConnection>, Fault> {
+        if let Some(outdated) = self.take_outdated(None) {
+            tokio::spawn(async move { outdated.close().await });
+        }
+        let connection = self.connection().await?;
+        lock(&self.inner).used = true;
+        Ok(connection)
+    }
+
+    /// Detaches a connection that does not declare what clients have now, unless a client has used it: the server may keep
+    /// state for it. With `idle`, only that connection, and only if nothing runs on it.
+    pub(super) fn take_outdated(
+        &self,
+        idle: Option<&Arc<dyn ServerConnection>>,
+    ) -> Option<Arc<dyn ServerConnection>> {
+        let mut inner = lock(&self.inner);
+        let current = inner.connection.as_ref()?;
+        let is_meant = idle.is_none_or(|idle| Arc::ptr_eq(idle, current) && inner.in_flight == 0);
+        let is_outdated = !inner.used && self.shared.client_features.declared().exceed(inner.declared);
+        if is_meant && is_outdated { inner.connection.take() } else { None }
+    }
+
+    /// Returns what to declare to the server. One that has listed interfaces is always offered them: its tools must not
+    /// change with the client that connects it.
+    pub(super) async fn features_to_declare(&self) -> DeclaredFeatures {
+        let mut features = self.shared.client_features.declared();
+        if !features.apps
+            && let Ok(Some(known)) = self.known().await
+        {
+            let app_family = self.uris.app_family();
+            features.apps = known.listing.templates.contains(&app_family);
+        }
+        features
+    }
+
     async fn connect(self: Arc<Self>) -> Result<Arc<dyn ServerConnection>, Fault> {
         if let Some(connection) = self.connected() {
             return Ok(connection);
@@ -194,7 +233,16 @@ impl DownstreamServer {
             }
         });
         let limit = self.connection_timeout();
-        let context = ConnectionContext { login: self.login.clone(), changed, limits: self.limits.clone() };
+        let declared = self.features_to_declare().await;
+        let is_legacy = {
+            let mut inner = lock(&self.inner);
+            inner.declared = declared;
+            std::mem::take(&mut inner.is_legacy)
+        };
+        let (login, limits) = (self.login.clone(), self.limits.clone());
+        let clients = Arc::clone(&self.shared.client_features);
+        let context =
+            ConnectionContext { login, changed: Some(changed), limits, clients, declared, is_legacy };
         let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
             let connection = connecting.await?;

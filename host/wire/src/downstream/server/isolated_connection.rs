@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatehouse_core::Fault;
+use gatehouse_core::{Fault, lock};
 use tokio::sync::SemaphorePermit;
 
 use super::{DownstreamServer, ListFailure, connecting::ConnectAttempt, shutdown_fault};
@@ -28,14 +28,18 @@ impl DownstreamServer {
         // Only the shared connection follows changed lists.
         let context = ConnectionContext {
             login: self.login.clone(),
-            changed: Arc::new(|| {}),
+            changed: None,
             limits: self.limits.clone(),
+            clients: Arc::clone(&self.shared.client_features),
+            declared: self.features_to_declare().await,
+            is_legacy: lock(&self.inner).is_legacy,
         };
         let limit = self.connection_timeout();
         let connected = self.shared.connector.connect(&self.definition, context, limit).await;
         match connected {
             Ok(connection) => {
                 attempt.succeeded_isolated();
+                lock(&self.inner).is_legacy = connection.is_legacy();
                 Ok(IsolatedConnection { connection, ended: false, _slot: slot })
             }
             Err(failure) => {

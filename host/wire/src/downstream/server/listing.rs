@@ -163,7 +163,7 @@ impl DownstreamServer {
                 .iter()
                 .filter_map(|tool| Some((tool.name.to_string(), tool.quarantine_reason.clone()?)));
             let quarantined = Arc::new(quarantined.collect());
-            let listing = self.described.listing(&self.id, &self.definition.tools, known.listing);
+            let listing = self.described.listing(&self.id, &self.uris, &self.definition.tools, known.listing);
             ServerListing { source: source as _, quarantined, listing }
         }))
     }
@@ -199,7 +199,7 @@ impl DownstreamServer {
         let templates = std::mem::take(&mut listing.templates);
         if listing.resources {
             let all = templates.into_iter().map(|template| self.uris.template(template));
-            listing.templates = vec![self.uris.family(&self.definition.name)];
+            listing.templates = vec![self.uris.family()];
             listing
                 .templates
                 .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));

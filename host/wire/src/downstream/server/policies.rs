@@ -1,4 +1,5 @@
-//! Tool policies of presets.toml, applied to the listing of a server.
+//! The listing of a server as clients see it: with the tool policies of presets.toml, and readable addresses of
+//! interfaces.
 
 use std::{
     collections::BTreeMap,
@@ -6,52 +7,78 @@ use std::{
 };
 
 use gatehouse_core::{
-    SourceId, ToolSpec, lock, names::did_you_mean, source::Listing, tool_policy::ToolPolicy,
+    SourceId, ToolSpec, lock, names::did_you_mean, outcome::ResourceLink, source::Listing,
+    tool_policy::ToolPolicy,
 };
 
 use super::DownstreamServer;
+use crate::downstream::uri_mapper::UriMapper;
 
-/// Last listing, without and with policies. Catalogs identify a tool by its `Arc`, so the same listing must yield the
+/// Last listing, as stored and as clients see it. Catalogs identify a tool by its `Arc`, so the same listing must yield the
 /// same tools.
 #[derive(Default)]
 pub(super) struct DescribedListing(Mutex<Option<(Arc<Listing>, Arc<Listing>)>>);
 
 impl DescribedListing {
-    /// Applies the policies to a listing. Policies that do not apply are logged once per listing.
+    /// Applies the policies to a listing and maps the addresses of interfaces. Policies that do not apply are logged once
+    /// per listing.
     pub(super) fn listing(
         &self,
         source: &SourceId,
+        uris: &UriMapper,
         policies: &BTreeMap<String, ToolPolicy>,
         listed: Arc<Listing>,
     ) -> Arc<Listing> {
-        if policies.is_empty() {
-            return listed;
-        }
         let mut last = lock(&self.0);
         if let Some((_, described)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, &listed)) {
             return Arc::clone(described);
         }
-        let mut problems = unlisted(policies, &listed);
-        let mut described = Listing::clone(&listed);
-        for tool in &mut described.tools {
-            if let Some(policy) = policies.get(&*tool.name) {
-                *tool = Arc::new(policy.apply(tool, &mut problems));
-            }
-        }
-        for problem in problems {
-            tracing::warn!(%source, "[servers.{}.tools]: {problem}", source.name());
-        }
-        let described = Arc::new(described);
+        let described = match apply(source, uris, policies, &listed) {
+            Some(described) => Arc::new(described),
+            None => Arc::clone(&listed),
+        };
         *last = Some((listed, Arc::clone(&described)));
         described
     }
 }
 
+/// Returns the listing with changes. `None` if there are none to make.
+fn apply(
+    source: &SourceId,
+    uris: &UriMapper,
+    policies: &BTreeMap<String, ToolPolicy>,
+    listed: &Listing,
+) -> Option<Listing> {
+    let app_family = uris.app_family();
+    let is_app = |link: &ResourceLink| app_family.matches(&link.uri);
+    let has_apps = listed.known_resources.iter().any(is_app)
+        || listed.tools.iter().any(|tool| !Arc::ptr_eq(tool, &uris.map_tool(tool)));
+    if policies.is_empty() && !has_apps {
+        return None;
+    }
+    let mut problems = unlisted(policies, listed);
+    let mut described = listed.clone();
+    for tool in &mut described.tools {
+        if let Some(policy) = policies.get(&*tool.name) {
+            *tool = Arc::new(policy.apply(tool, &mut problems));
+        }
+        *tool = uris.map_tool(tool);
+    }
+    if described.resources && has_apps {
+        described.templates.push(app_family);
+    }
+    for problem in problems {
+        tracing::warn!(%source, "[servers.{}.tools]: {problem}", source.name());
+    }
+    Some(described)
+}
+
 impl DownstreamServer {
     pub(in crate::downstream) fn described_tool(&self, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+        let spec = self.uris.map_tool(spec);
         match self.definition.tools.get(&*spec.name) {
-            Some(policy) => Arc::new(policy.apply(spec, &mut Vec::new())),
-            None => Arc::clone(spec),
+            Some(policy) => Arc::new(policy.apply(&spec, &mut Vec::new())),
+            None => spec,
         }
     }
 }
@@ -88,13 +115,14 @@ mod tests {
     fn the_same_listing_gives_the_same_tools() {
         let policy = ToolPolicy { effect: Some(Effect::ReadOnly), ..ToolPolicy::default() };
         let policies = BTreeMap::from([("find".to_owned(), policy)]);
-        let (source, listed) = (SourceId::Server("s".into()), listing());
+        let (source, uris, listed) = (SourceId::Server("s".into()), UriMapper::new("s"), listing());
         let described = DescribedListing::default();
-        let one = described.listing(&source, &policies, Arc::clone(&listed));
-        let other = described.listing(&source, &policies, Arc::clone(&listed));
+        let one = described.listing(&source, &uris, &policies, Arc::clone(&listed));
+        let other = described.listing(&source, &uris, &policies, Arc::clone(&listed));
         assert!(Arc::ptr_eq(&one.tools[0], &other.tools[0]));
         assert_eq!((one.tools[0].effect, listed.tools[0].effect), (Effect::ReadOnly, Effect::ExternalExec));
-        let untouched = described.listing(&source, &BTreeMap::new(), Arc::clone(&listed));
+        let untouched = DescribedListing::default();
+        let untouched = untouched.listing(&source, &uris, &BTreeMap::new(), Arc::clone(&listed));
         assert!(Arc::ptr_eq(&untouched, &listed));
     }
 

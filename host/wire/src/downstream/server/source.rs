@@ -27,6 +27,8 @@ use crate::downstream::connection::{CallFailure, ServerConnection};
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
+const INVALID_PARAMS: i32 = -32602;
+
 #[async_trait]
 impl Source for DownstreamServer {
     fn id(&self) -> &SourceId {
@@ -98,8 +100,12 @@ impl Source for DownstreamServer {
         Ok(ResourcePage { resources, next: None })
     }
 
-    fn resource_family(&self) -> Option<UriTemplate> {
-        Some(self.uris.family(&self.definition.name))
+    fn resource_families(&self) -> Vec<UriTemplate> {
+        vec![self.uris.family(), self.uris.app_family()]
+    }
+
+    fn exposed_uri(&self, uri: &str) -> Option<String> {
+        self.uris.to_exposed(uri)
     }
 
     async fn read_resource(
@@ -111,9 +117,9 @@ impl Source for DownstreamServer {
         let upstream = self.upstream_uri(uri)?;
         let own = self.signed_in_for(&call.context).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection().await?;
+        let connection = own.connection_for_request().await?;
         let read = connection.read_resource(&upstream, &call.context).await;
-        let mut read = read.map_err(|failure| own.call_failed(&connection, failure))?;
+        let mut read = read.map_err(|failure| own.resource_failed(&connection, failure))?;
         for part in &mut read {
             // Parts of a directory have URIs of their own.
             if let Some(exposed) = self.uris.to_exposed(&part.uri) {
@@ -137,9 +143,9 @@ impl Source for DownstreamServer {
         let upstream = self.upstream_uri(uri)?;
         let own = self.signed_in(&call.context.caller.principal).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection().await?;
+        let connection = own.connection_for_request().await?;
         let followed = connection.follow_resource(&upstream).await;
-        followed.map_err(|failure| own.call_failed(&connection, failure))
+        followed.map_err(|failure| own.resource_failed(&connection, failure))
     }
 
     async fn get_prompt(
@@ -151,7 +157,7 @@ impl Source for DownstreamServer {
     ) -> Result<Vec<PromptMessage>, Fault> {
         let own = self.signed_in_for(&call.context).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection().await?;
+        let connection = own.connection_for_request().await?;
         let made = connection.get_prompt(name, arguments.clone(), &call.context).await;
         let mut made = made.map_err(|failure| own.call_failed(&connection, failure))?;
         made.iter_mut().for_each(|message| self.uris.map(&mut message.content));
@@ -166,14 +172,14 @@ impl Source for DownstreamServer {
     ) -> Result<Completions, Fault> {
         let mut typed = typed.clone();
         if let CompletionTarget::Template(template) = &mut typed.target {
-            if *template == self.uris.family(&self.definition.name).uri_template {
+            if self.resource_families().iter().any(|family| *template == family.uri_template) {
                 return Ok(Completions::default());
             }
             *template = self.uris.to_upstream(template).unwrap_or_default();
         }
         let own = self.signed_in(&call.context.caller.principal).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection().await?;
+        let connection = own.connection_for_request().await?;
         connection.complete(typed).await.map_err(|failure| own.call_failed(&connection, failure))
     }
 }
@@ -200,7 +206,7 @@ impl DownstreamServer {
             }
             self.connect_isolated().await.map(|isolated| (Arc::clone(&isolated.connection), Some(isolated)))
         } else {
-            self.connection().await.map(|connection| (connection, None))
+            self.connection_for_request().await.map(|connection| (connection, None))
         };
         let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
@@ -226,9 +232,17 @@ impl DownstreamServer {
         outcome
     }
 
+    /// Like [`Self::call_failed`], for the request of a resource. Since 2026-07-28, one that does not exist has the code of
+    /// invalid parameters.
+    fn resource_failed(&self, connection: &Arc<dyn ServerConnection>, failure: CallFailure) -> Fault {
+        let is_missing = !connection.is_legacy()
+            && matches!(failure, CallFailure::Refused { code, .. } if code == INVALID_PARAMS);
+        let fault = self.call_failed(connection, failure);
+        if is_missing { Fault { kind: FaultKind::NotFound, ..fault } } else { fault }
+    }
+
     /// Converts the failure, and updates the breaker and the connection.
     pub(super) fn call_failed(&self, connection: &Arc<dyn ServerConnection>, failure: CallFailure) -> Fault {
-        const INVALID_PARAMS: i32 = -32602;
         const METHOD_NOT_FOUND: i32 = -32601;
         const RESOURCE_NOT_FOUND: i32 = -32002;
         let name = &self.definition.name;

@@ -76,6 +76,7 @@ fn server_with(login: ServerLogin, logins: Arc<Logins>) -> (Arc<DownstreamServer
         connection_timeout: None,
         retries: 3,
         changes: watch::Sender::new(0),
+        client_features: Arc::default(),
         shown_generation: Mutex::default(),
     };
     let definition = ServerDefinition {

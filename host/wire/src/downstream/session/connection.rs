@@ -80,6 +80,10 @@ impl ServerConnection for ServerSession {
         self.subscriptions.has_followers()
     }
 
+    fn is_legacy(&self) -> bool {
+        !self.since_2026
+    }
+
     async fn read_resource(
         &self,
         uri: &str,
@@ -92,7 +96,7 @@ impl ServerConnection for ServerSession {
         };
         match self.request_with_input(context, make).await? {
             ServerResult::ReadResourceResult(read) => {
-                let parts = read.contents.iter().map(convert::resource);
+                let parts = read.contents.into_iter().map(convert::resource);
                 parts.collect::<Option<_>>().map_or_else(|| Err(unexpected_response("resources/read")), Ok)
             }
             _ => Err(unexpected_response("resources/read")),

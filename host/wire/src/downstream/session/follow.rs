@@ -5,9 +5,7 @@
 #[allow(deprecated)]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
 use rmcp::{
-    model::{
-        ErrorCode, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
-    },
+    model::{ErrorCode, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams},
     service::Subscription,
 };
 use tokio::sync::watch;
@@ -30,12 +28,10 @@ impl ServerSession {
             FollowOutcome::First(first) => first,
         };
         let receiver = first.receiver();
-        let since_2026 =
-            self.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
         let subscribed =
-            if since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
+            if self.since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
         match subscribed {
-            Ok(()) => Ok(Some(receiver)),
+            Ok(is_followed) => Ok(is_followed.then_some(receiver)),
             // The server declares the capability but does not implement it.
             Err(CallFailure::Refused { code, .. }) if code == ErrorCode::METHOD_NOT_FOUND.0 => Ok(None),
             Err(failure) => Err(failure),
@@ -43,7 +39,7 @@ impl ServerSession {
     }
 
     #[allow(deprecated)]
-    async fn subscribe(&self, first: FirstFollower, uri: &str) -> Result<(), CallFailure> {
+    async fn subscribe(&self, first: FirstFollower, uri: &str) -> Result<bool, CallFailure> {
         let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
         self.request(request.into(), None).await?;
         let (peer, uri, mut end) = (self.peer.clone(), uri.to_owned(), self.end.clone());
@@ -58,15 +54,21 @@ impl ServerSession {
                 let _ = peer.send_request(request.into()).await;
             }
         });
-        Ok(())
+        Ok(true)
     }
 
-    async fn listen(&self, first: FirstFollower, uri: &str) -> Result<(), CallFailure> {
+    /// Returns false if the server does not accept the subscription, such as for an unknown resource.
+    async fn listen(&self, first: FirstFollower, uri: &str) -> Result<bool, CallFailure> {
         let filter = SubscriptionFilter::builder().resource_subscriptions([uri]).build();
         let mut subscription = match self.peer.listen(filter).await {
             Ok(subscription) => subscription,
             Err(error) => return Err(self.failure(error).await),
         };
+        let accepted = subscription.acknowledged().resource_subscriptions.as_deref().unwrap_or_default();
+        if !accepted.iter().any(|accepted| accepted == uri) {
+            let _ = subscription.cancel().await;
+            return Ok(false);
+        }
         tokio::spawn(async move {
             tokio::select! {
                 () = first.wait_until_unfollowed() => {}
@@ -74,7 +76,7 @@ impl ServerSession {
             }
             let _ = subscription.cancel().await;
         });
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The transport against a socket server that speaks MCP 2024-11-05.
 
+use crate::downstream::connection::ConnectionContext;
 use std::sync::{Arc, Mutex};
 
 use gatehouse_core::{CallContext, Catalog, CompiledPreset, ContentPart, Pipeline, lock};
@@ -15,8 +16,8 @@ use tokio::{
 
 use super::{
     super::{
-        active_calls::HostClient,
         connection::{CallFailure, ServerConnection},
+        host_client::HostClient,
         inbound::{InboundLimits, InboundReader},
         session::ServerSession,
     },
@@ -60,8 +61,9 @@ impl Server {
 
     async fn connect(&self) -> ServerSession {
         let (stream, inbound) = self.open().await.expect("a stream");
-        let client = HostClient::new(&"old".into(), inbound);
-        let running = client.serve(stream, &(Arc::new(|| {}) as _), ClientLifecycleMode::Initialize).await;
+        let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
+        let client = HostClient::new(&"old".into(), inbound, &context);
+        let running = client.serve(stream, ClientLifecycleMode::Initialize).await;
         ServerSession::new(running.expect("a handshake"), None)
     }
 

@@ -16,7 +16,7 @@ use gatehouse_core::{
     lock,
     names::quoted,
     outcome::FaultKind,
-    ports::client::{CallingClient, ClientProfile, MessageLevel},
+    ports::client::{CallingClient, ClientProfile, ClientRoot, MAX_ROOTS, MessageLevel},
     question::{ClientQuestion, QuestionKind},
 };
 use rmcp::{
@@ -38,9 +38,6 @@ const MAX_OPEN_QUESTIONS: usize = 48;
 const MAX_OPEN_QUESTIONS_PER_PRINCIPAL: usize = 16;
 
 const ROOTS_METHOD: &str = "roots/list";
-
-/// Maximum roots to read. Callers only use a single root.
-const MAX_ROOTS: usize = 2;
 
 #[derive(Default)]
 pub(crate) struct OpenQuestions(Mutex<HashMap<Principal, usize>>);
@@ -144,7 +141,7 @@ impl CallingClient for ClientContext {
         }
     }
 
-    async fn roots(&self) -> Result<Vec<String>, Fault> {
+    async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
         let _open = self.open.begin(&self.principal)?;
         match &self.channel {
             QuestionChannel::Session(session) => {
@@ -245,7 +242,7 @@ impl RetryChannel {
         self.send(requests).await
     }
 
-    async fn roots(&self) -> Result<Vec<String>, Fault> {
+    async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
         let request: InputRequest = serde_json::from_value(json!({"method": ROOTS_METHOD}))
             .map_err(|error| Fault::internal(format!("cannot ask the client for its roots: {error}")))?;
         let mut requests = InputRequests::new();
@@ -268,9 +265,11 @@ const fn method(kind: QuestionKind) -> &'static str {
     }
 }
 
-fn parse_roots(answer: &Map<String, Value>) -> Vec<String> {
+fn parse_roots(answer: &Map<String, Value>) -> Vec<ClientRoot> {
     let roots = answer.get("roots").and_then(Value::as_array).into_iter().flatten();
-    roots.filter_map(|root| root.get("uri")?.as_str().map(str::to_owned)).take(MAX_ROOTS).collect()
+    let text = |root: &Value, key: &str| Some(root.get(key)?.as_str()?.to_owned());
+    let root = |root| Some(ClientRoot { uri: text(root, "uri")?, name: text(root, "name") });
+    roots.filter_map(root).take(MAX_ROOTS).collect()
 }
 
 #[cfg(test)]

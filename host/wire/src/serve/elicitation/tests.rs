@@ -78,7 +78,7 @@ impl Source for Asker {
         let mut text = String::new();
         for _ in 0..call.arguments["times"].as_u64().unwrap_or(1) {
             let answer = call.context.ask_client(std::slice::from_ref(&question)).await?;
-            call.context.notify_client(MessageLevel::Info, &self.id, json!("answered"));
+            call.context.notify_client(MessageLevel::Info, self.id.name(), json!("answered"));
             text += &json!(answer[0]).to_string();
         }
         Ok(Reply { content: vec![ContentPart::Text(text)], ..Reply::default() })

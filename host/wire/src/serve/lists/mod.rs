@@ -103,17 +103,19 @@ impl ListKind {
         is_offered || catalog.awaits_listings()
     }
 
-    /// Serializes the list to detect changes. Resources can change at any time, so this covers their sources and
-    /// templates.
+    /// Serializes the list to detect changes. Gates list their resources on each request, so this covers their templates;
+    /// servers report changes, and are listed again.
     pub(crate) fn bytes(self, catalog: &Catalog) -> Vec<u8> {
         let listed = match self {
             Self::Tools => {
-                serde_json::to_vec(&reply::tools_with(catalog, StructuredMode::for_programs(catalog)))
+                serde_json::to_vec(&reply::tools_with(catalog, StructuredMode::for_programs(catalog), true))
             }
             Self::Prompts => serde_json::to_vec(&prompt_list(catalog)),
             Self::Resources => {
                 let sources = catalog.resources_and_prompts.resource_sources().iter();
-                let sources: Vec<_> = sources.map(|known| (known.source.id(), &known.params)).collect();
+                let known =
+                    sources.map(|known| (known.source.id(), &known.params, &known.listing.known_resources));
+                let sources: Vec<_> = known.collect();
                 serde_json::to_vec(&(sources, resource_templates(catalog)))
             }
         };

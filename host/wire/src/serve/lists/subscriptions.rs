@@ -30,7 +30,7 @@ pub(crate) struct ResourceSubscriptions(Mutex<HashMap<String, AbortHandle>>);
 
 impl ResourceSubscriptions {
     /// Subscribes until the client unsubscribes or disconnects.
-    pub(crate) async fn subscribe(
+    pub(in crate::serve) async fn subscribe(
         &self,
         handler: &Handler,
         caller: Arc<Caller>,

@@ -23,8 +23,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     notifications::{NotificationRoute, NotificationSender},
     paused_calls::{self, ResumableCall, ResumeKey},
-    reply::{self, StructuredMode},
+    reply::{self, StructuredMode, fault_to_error},
 };
+use crate::client_features::has_apps;
 use crate::serve::{
     elicitation::{
         ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile,
@@ -56,10 +57,15 @@ impl Handler {
     /// Runs a tool.
     pub(crate) async fn run(
         &self,
-        params: InteractiveParams,
+        mut params: InteractiveParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let catalog = self.served.catalog_with(&self.caller_of(&context.extensions), &params.name).await;
+        if catalog.get(&params.name).is_none() && has_apps(&context.client_capabilities().unwrap_or_default())
+        {
+            let exposed = catalog.app_tool(&params.name).map_err(|fault| fault_to_error(&fault, None))?;
+            params.name = exposed.map_or(params.name, ToString::to_string);
+        }
         let data = StructuredMode::for_request(&catalog, context);
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
         let work = |request: InteractiveRequest| async move {

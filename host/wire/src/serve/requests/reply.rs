@@ -82,12 +82,14 @@ impl StructuredMode {
 
 /// Returns the `tools/list` result for clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
-    tools_with(catalog, StructuredMode::for_client(catalog, None, true))
+    tools_with(catalog, StructuredMode::for_client(catalog, None, true), false)
 }
 
-/// Like [`tools`], with output schemas according to `data`.
-pub(crate) fn tools_with(catalog: &Catalog, data: StructuredMode) -> Vec<Tool> {
-    catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
+/// Like [`tools`], with output schemas according to `data`, and with tools that only interfaces call if the client has
+/// them.
+pub(crate) fn tools_with(catalog: &Catalog, data: StructuredMode, has_apps: bool) -> Vec<Tool> {
+    let is_listed = |entry: &&Arc<ToolEntry>| entry.listed && (has_apps || entry.spec.is_for_models());
+    catalog.entries().iter().filter(is_listed).map(|entry| tool(entry, data)).collect()
 }
 
 fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
@@ -146,7 +148,7 @@ fn success(reply: Reply, wanted: StructuredMode) -> Result<CallToolResult, Fault
 }
 
 /// Removes keys reserved for the host.
-fn without_own_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
+pub(crate) fn without_own_meta(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
     meta.retain(|key, _| !key.starts_with(OWN_PREFIX));
     (!meta.is_empty()).then_some(meta)
 }
@@ -212,6 +214,7 @@ pub(crate) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
                 ("uri", Some(resource.uri.into())),
                 ("mimeType", resource.mime_type.map(Into::into)),
                 body,
+                ("_meta", resource.meta.and_then(without_own_meta).map(Value::Object)),
             ]);
             json!({ "type": "resource", "resource": inner })
         }

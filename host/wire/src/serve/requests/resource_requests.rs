@@ -28,6 +28,7 @@ use super::{
         ListPage, prompt_list, prompt_result, resource_result, resource_templates, unknown_resource,
     },
 };
+use crate::client_features::has_apps;
 use crate::serve::{
     handler::{Handler, LIST_TTL_MS},
     lists::{ListKind, may_complete},
@@ -124,14 +125,25 @@ impl Handler {
 
     pub(crate) async fn resource(
         &self,
-        request: ReadResourceRequestParams,
+        mut request: ReadResourceRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         const METHOD: &str = "resources/read";
         let caller = self.caller_of(&context.extensions);
         let catalog =
             self.catalog_with_list::<ReadResourceRequestMethod>(&caller, ListKind::Resources).await?;
-        let Some(known) = catalog.resources_and_prompts.resource_source(&request.uri).cloned() else {
+        let all = &catalog.resources_and_prompts;
+        let known = match all.resource_source(&request.uri) {
+            None if has_apps(&context.client_capabilities().unwrap_or_default()) => {
+                let found = all.app_resource(&request.uri);
+                found.map(|(known, exposed)| {
+                    request.uri = exposed;
+                    known
+                })
+            }
+            known => known,
+        };
+        let Some(known) = known.cloned() else {
             return Err(fault_to_error(&unknown_resource(&request.uri), Some(&request.uri)));
         };
         let call = self.request_context(METHOD, &catalog, &*known.source);

@@ -14,12 +14,14 @@ use gatehouse_core::{
 use rmcp::{
     ErrorData,
     model::{
-        self, GetPromptResult, ListResourcesResult, Prompt, PromptArgument, ReadResourceResult, Resource,
-        ResourceContents, ResourceTemplate,
+        self, GetPromptResult, ListResourcesResult, MetaObject, Prompt, PromptArgument, ReadResourceResult,
+        Resource, ResourceContents, ResourceTemplate,
     },
 };
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
-use super::reply::{BASE64 as STANDARD, block, fault_to_error, icons_to_mcp};
+use super::reply::{BASE64 as STANDARD, block, fault_to_error, icons_to_mcp, without_own_meta};
 
 /// After this many resources, the next source starts on a new page. Clients that read only the first page then see all
 /// sources if they are small.
@@ -188,13 +190,22 @@ fn validate(
     Ok(page)
 }
 
-fn resource(link: ResourceLink) -> Resource {
+fn resource(mut link: ResourceLink) -> Resource {
     let mut resource = Resource::new(link.uri, link.name);
+    resource.annotations = extra_member(&mut link.extra, "annotations");
+    resource.icons = extra_member(&mut link.extra, "icons");
+    let meta = extra_member::<Map<String, Value>>(&mut link.extra, "_meta");
+    resource.meta = meta.and_then(without_own_meta).map(MetaObject);
     resource.title = link.title;
     resource.description = link.description;
     resource.mime_type = link.mime_type;
     resource.size = link.size;
     resource
+}
+
+/// Takes a member that the server's listing had in the same form.
+fn extra_member<T: DeserializeOwned>(extra: &mut Map<String, Value>, name: &str) -> Option<T> {
+    extra.remove(name).and_then(|value| serde_json::from_value(value).ok())
 }
 
 pub(crate) fn resource_result(
@@ -206,14 +217,13 @@ pub(crate) fn resource_result(
 }
 
 fn contents(resource: EmbeddedResource) -> ResourceContents {
-    let EmbeddedResource { uri, mime_type, body } = resource;
+    let EmbeddedResource { uri, mime_type, body, meta } = resource;
+    let meta = meta.and_then(without_own_meta).map(MetaObject);
     match body {
-        ResourceBody::Text(text) => {
-            ResourceContents::TextResourceContents { uri, mime_type, text, meta: None }
-        }
+        ResourceBody::Text(text) => ResourceContents::TextResourceContents { uri, mime_type, text, meta },
         ResourceBody::Blob(data) => {
             let blob = STANDARD.encode(data);
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, meta: None }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, meta }
         }
     }
 }

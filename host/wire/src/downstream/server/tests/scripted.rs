@@ -28,6 +28,10 @@ impl Connector for ScriptedConnector {
 
 #[async_trait]
 impl ServerConnection for ScriptedConnection {
+    fn is_legacy(&self) -> bool {
+        true
+    }
+
     async fn list(&self) -> Result<Listing, CallFailure> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {

@@ -1,8 +1,9 @@
 //! Subscriptions to servers of both lifecycles.
 
+use crate::downstream::connection::ConnectionContext;
 use std::sync::Arc;
 
-use rmcp::service::ClientLifecycleMode;
+use rmcp::{model::ProtocolVersion, service::ClientLifecycleMode};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex},
@@ -11,7 +12,7 @@ use tokio::{
 
 use super::*;
 use crate::downstream::{
-    active_calls::HostClient,
+    host_client::HostClient,
     inbound::{InboundLimits, InboundReader},
     pipe_transport::PipeTransport,
 };
@@ -71,10 +72,11 @@ async fn session(
             let _ = sender.send(request["method"].as_str().unwrap_or_default().to_owned());
         }
     });
-    let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
-    let client = HostClient::new(&"far".into(), inbound.clone());
+    let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
+    let inbound = InboundReader::new(&context.limits);
+    let client = HostClient::new(&"far".into(), inbound.clone(), &context);
     let transport = PipeTransport::new(output, input, &inbound);
-    let running = client.serve(transport, &(Arc::new(|| {}) as _), mode).await.expect("a session");
+    let running = client.serve(transport, mode).await.expect("a session");
     (ServerSession::new(running, None), methods)
 }
 

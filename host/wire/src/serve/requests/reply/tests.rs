@@ -69,11 +69,13 @@ fn content_blocks_are_sent_unchanged() {
                 description: None,
                 mime_type: Some("text/plain".into()),
                 size: Some(12),
+                extra: Map::new(),
             }),
             ContentPart::Embedded(EmbeddedResource {
                 uri: "test://e".into(),
                 mime_type: None,
                 body: ResourceBody::Blob(vec![255]),
+                meta: json!({"ui": {"csp": {}}, FAULT_KEY: "no fault"}).as_object().cloned(),
             }),
             ContentPart::Other(other.as_object().cloned().unwrap_or_default()),
         ],
@@ -86,7 +88,10 @@ fn content_blocks_are_sent_unchanged() {
     assert_eq!(blocks[1], json!({"type": "image", "data": "AQID", "mimeType": "image/png"}));
     assert_eq!(blocks[2]["data"], "BA==");
     assert_eq!(blocks[3]["size"], 12);
-    assert_eq!(blocks[4]["resource"], json!({"uri": "test://e", "blob": "/w=="}));
+    assert_eq!(
+        blocks[4]["resource"],
+        json!({"uri": "test://e", "blob": "/w==", "_meta": {"ui": {"csp": {}}}})
+    );
     assert_eq!(blocks[5], other);
     assert_eq!(value["_meta"], json!({"example.com/n": [1]}), "keys reserved for the host are removed");
 }

@@ -107,6 +107,7 @@ impl Source for Shelf {
             description: Some("hid\u{e0041}den".into()),
             mime_type: None,
             size: Some(1),
+            extra: Map::new(),
         };
         let mut resources: Vec<_> = (from..until).map(|id| link(self.uri(&id.to_string()))).collect();
         if from == 0 {
@@ -135,7 +136,12 @@ impl Source for Shelf {
             }
             _ => return Err(Fault::not_found(format!("Book not found: '{uri}'"))),
         };
-        Ok(vec![EmbeddedResource { uri: uri.into(), mime_type: Some("text/x-book".into()), body }])
+        Ok(vec![EmbeddedResource {
+            uri: uri.into(),
+            mime_type: Some("text/x-book".into()),
+            body,
+            meta: None,
+        }])
     }
 
     async fn watch_resource(
@@ -159,7 +165,7 @@ impl Source for Shelf {
         }
         let text = ContentPart::Text(format!("Read {}.", arguments["book"]));
         let bytes = ResourceBody::Blob(vec![1]);
-        let resource = EmbeddedResource { uri: self.uri("1"), mime_type: None, body: bytes };
+        let resource = EmbeddedResource { uri: self.uri("1"), mime_type: None, body: bytes, meta: None };
         Ok(vec![
             PromptMessage { role: PromptRole::User, content: text },
             PromptMessage { role: PromptRole::Assistant, content: ContentPart::Embedded(resource) },

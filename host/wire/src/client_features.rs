@@ -1,0 +1,166 @@
+//! Clients of this host, as far as servers may know about them: the features that some client has, and the only client
+//! if there is a single one.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use gatehouse_core::{
+    Principal, lock,
+    ports::client::{ClientRoot, MAX_ROOTS, MessageLevel},
+    question::message_data,
+};
+use rmcp::{
+    RoleServer,
+    model::{
+        ClientCapabilities, CustomNotification, ExtensionCapabilities, JsonObject, RootsCapabilities,
+        ServerNotification,
+    },
+    service::Peer,
+};
+use serde_json::{Value, json};
+use tokio::{sync::watch, time::timeout};
+
+use crate::serve::ClientState;
+
+/// Extension of MCP for interfaces (MCP Apps).
+const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
+
+const APPS_MIME_TYPE: &str = "text/html;profile=mcp-app";
+
+/// Maximum wait for the roots of a client, outside of calls.
+const MAX_ROOTS_WAIT: Duration = Duration::from_secs(5);
+
+/// The clients of a host. Servers outside of calls see a client only if it is the only one and belongs to the local user:
+/// no user may answer for another.
+#[derive(Default)]
+pub struct ClientFeatures {
+    declared: watch::Sender<DeclaredFeatures>,
+    sessions: Mutex<Vec<ClientSession>>,
+    roots_changes: watch::Sender<u64>,
+}
+
+struct ClientSession {
+    peer: Peer<RoleServer>,
+    client: Arc<ClientState>,
+    is_local: bool,
+    has_roots: bool,
+}
+
+/// Features that depend on clients, and are declared to a server when it is connected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DeclaredFeatures {
+    pub(crate) apps: bool,
+    pub(crate) roots: bool,
+}
+
+impl ClientFeatures {
+    /// Adds the features of a client to those that are declared to servers from now on.
+    pub(crate) fn add(&self, client: &ClientCapabilities) {
+        self.declared.send_if_modified(|all| {
+            let before = *all;
+            all.apps |= has_apps(client);
+            all.roots |= client.roots.is_some();
+            *all != before
+        });
+    }
+
+    pub(crate) fn declared(&self) -> DeclaredFeatures {
+        *self.declared.borrow()
+    }
+
+    pub(crate) fn declarations(&self) -> watch::Receiver<DeclaredFeatures> {
+        self.declared.subscribe()
+    }
+
+    /// Adds a client with a session.
+    pub(crate) fn join(&self, principal: &Principal, client: &Arc<ClientState>, peer: &Peer<RoleServer>) {
+        let has_roots = peer.peer_info().is_some_and(|info| info.capabilities.roots.is_some());
+        let session = ClientSession {
+            peer: peer.clone(),
+            client: Arc::clone(client),
+            is_local: *principal == Principal::Local,
+            has_roots,
+        };
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|known| !known.peer.is_transport_closed());
+        sessions.push(session);
+    }
+
+    /// Records that the roots of a client changed.
+    pub(crate) fn roots_changed(&self) {
+        self.roots_changes.send_modify(|changes| *changes += 1);
+    }
+
+    pub(crate) fn roots_changes(&self) -> watch::Receiver<u64> {
+        self.roots_changes.subscribe()
+    }
+
+    fn with_only_client<T>(&self, get: impl FnOnce(&ClientSession) -> Option<T>) -> Option<T> {
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|known| !known.peer.is_transport_closed());
+        match &sessions[..] {
+            [only] if only.is_local => get(only),
+            _ => None,
+        }
+    }
+
+    /// Returns the roots of the only client. Empty if there are several, or if it does not answer in time.
+    // rmcp deprecates roots, but servers of all versions ask for them.
+    #[allow(deprecated)]
+    pub(crate) async fn only_roots(&self) -> Vec<ClientRoot> {
+        let Some(peer) = self.with_only_client(|only| only.has_roots.then(|| only.peer.clone())) else {
+            return Vec::new();
+        };
+        match timeout(MAX_ROOTS_WAIT, peer.list_roots()).await {
+            Ok(Ok(listed)) => {
+                let root = |root: rmcp::model::Root| ClientRoot { uri: root.uri, name: root.name };
+                listed.roots.into_iter().take(MAX_ROOTS).map(root).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Sends a log message to the only client if it wants this level.
+    pub(crate) fn log_to_only(&self, level: MessageLevel, logger: &str, data: Value) {
+        let wants = |only: &ClientSession| {
+            let is_wanted = lock(&only.client.messages).is_some_and(|least| level >= least);
+            is_wanted.then(|| only.peer.clone())
+        };
+        if let (Some(peer), Some(data)) = (self.with_only_client(wants), message_data(data)) {
+            let params = json!({"level": level, "logger": logger, "data": data});
+            let message = CustomNotification::new("notifications/message", Some(params));
+            tokio::spawn(async move {
+                let sending = peer.send_notification(ServerNotification::CustomNotification(message));
+                // A client that reads nothing misses it.
+                let _ = timeout(MAX_ROOTS_WAIT, sending).await;
+            });
+        }
+    }
+}
+
+pub(crate) fn has_apps(client: &ClientCapabilities) -> bool {
+    client.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(APPS_EXTENSION))
+}
+
+impl DeclaredFeatures {
+    /// True if `self` has a feature that `other` lacks.
+    pub(crate) fn exceed(self, other: Self) -> bool {
+        (self.apps && !other.apps) || (self.roots && !other.roots)
+    }
+
+    #[allow(deprecated)]
+    pub(crate) fn declare(self, capabilities: &mut ClientCapabilities) {
+        if self.apps {
+            let settings = JsonObject::from_iter([("mimeTypes".to_owned(), json!([APPS_MIME_TYPE]))]);
+            let extensions = capabilities.extensions.get_or_insert_with(ExtensionCapabilities::new);
+            extensions.insert(APPS_EXTENSION.to_owned(), settings);
+        }
+        if self.roots {
+            let mut roots = RootsCapabilities::default();
+            roots.list_changed = Some(true);
+            capabilities.roots = Some(roots);
+        }
+    }
+}

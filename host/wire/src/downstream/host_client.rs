@@ -1,0 +1,215 @@
+//! The host as the MCP client of a server: what it declares, the requests that it answers, and what follows from
+//! notifications.
+
+use std::{sync::Arc, time::Duration};
+
+use gatehouse_core::{SourceId, names::quoted, ports::client::MessageLevel, question::QuestionKind};
+use gatehouse_net::Backoff;
+use rmcp::{
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+        ErrorCode, FormElicitationCapability, Implementation, ProtocolVersion, SamplingCapability,
+        SubscriptionFilter, UrlElicitationCapability,
+    },
+    service::{
+        ClientInitializeError, ClientLifecycleMode, InboundStreamOrigin, Peer, RequestContext,
+        RunningService, ServiceError, serve_client_with_lifecycle,
+    },
+    transport::Transport,
+};
+
+use super::{
+    active_calls::{ActiveCalls, CallerOfMessage, to_mcp_root},
+    connection::{ConnectionContext, ListChanged},
+    inbound::{GuardedTransport, InboundReader, ProgressWatchers},
+    upstream_subscriptions::UpstreamSubscriptions,
+};
+use crate::{ClientFeatures, client_features::DeclaredFeatures};
+
+/// Handler of a server's requests, which the client of a call answers.
+#[derive(Clone)]
+pub(super) struct HostClient {
+    pub(super) server: SourceId,
+    pub(super) calls: ActiveCalls,
+    pub(super) inbound: InboundReader,
+    pub(super) watchers: ProgressWatchers,
+    pub(super) subscriptions: UpstreamSubscriptions,
+    pub(super) changed: Option<ListChanged>,
+    clients: Arc<ClientFeatures>,
+    declared: DeclaredFeatures,
+}
+
+impl HostClient {
+    pub(super) fn new(server: &Arc<str>, inbound: InboundReader, context: &ConnectionContext) -> Self {
+        Self {
+            server: SourceId::Server(Arc::clone(server)),
+            calls: ActiveCalls::default(),
+            inbound,
+            watchers: ProgressWatchers::default(),
+            subscriptions: UpstreamSubscriptions::default(),
+            changed: context.changed.clone(),
+            clients: Arc::clone(&context.clients),
+            declared: context.declared,
+        }
+    }
+
+    /// Starts the protocol on a transport.
+    pub(super) async fn serve<T: Transport<RoleClient> + 'static>(
+        self,
+        transport: T,
+        lifecycle: ClientLifecycleMode,
+    ) -> Result<RunningService<RoleClient, Self>, ClientInitializeError> {
+        let transport = GuardedTransport::new(transport, &self);
+        let (changed, clients, declared) = (self.changed.clone(), Arc::clone(&self.clients), self.declared);
+        let running = serve_client_with_lifecycle(self, transport, lifecycle).await?;
+        let peer = running.peer();
+        match (is_since_2026(peer), changed) {
+            (true, Some(changed)) => follow_lists(peer.clone(), changed),
+            (true, None) => {}
+            (false, _) if declared.roots => forward_roots_changes(peer.clone(), &clients),
+            (false, _) => {}
+        }
+        Ok(running)
+    }
+
+    // rmcp deprecates log messages, but servers of all versions send them.
+    #[allow(deprecated)]
+    /// Passes a log message to the client of its call, or to the only client if no call is running.
+    pub(super) fn log(
+        &self,
+        origin: Option<InboundStreamOrigin>,
+        message: rmcp::model::LoggingMessageNotificationParam,
+    ) {
+        let level = serde_json::to_value(message.level).and_then(serde_json::from_value::<MessageLevel>);
+        let Ok(level) = level else { return };
+        let logger = match &message.logger {
+            Some(logger) => format!("{}/{}", self.server.name(), quoted(logger, MAX_LOGGER)),
+            None => self.server.name().to_string(),
+        };
+        match self.calls.find_now(origin.as_ref()) {
+            CallerOfMessage::Call(context) => context.notify_client(level, &logger, message.data),
+            CallerOfMessage::NoCall => self.clients.log_to_only(level, &logger, message.data),
+            CallerOfMessage::Unknown => {}
+            CallerOfMessage::Starting => {
+                let calls = self.calls.clone();
+                tokio::spawn(async move {
+                    if let Ok(caller) = calls.find_caller(origin.as_ref()).await {
+                        caller.context.notify_client(level, &logger, message.data);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Maximum characters of the name that a server gives to a logger.
+const MAX_LOGGER: usize = 64;
+
+/// Pauses before a subscription that ended is opened again.
+const LISTEN_AGAIN: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) };
+
+pub(super) fn is_since_2026(peer: &Peer<RoleClient>) -> bool {
+    peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
+}
+
+/// Subscribes to changes of lists, which servers send only to subscribers since 2026-07-28.
+fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
+    let Some(info) = peer.peer_info() else { return };
+    let is_reported = |list: Option<bool>| list.filter(|reported| *reported);
+    let mut filter = SubscriptionFilter::new();
+    filter.tools_list_changed =
+        info.capabilities.tools.as_ref().and_then(|list| is_reported(list.list_changed));
+    filter.prompts_list_changed =
+        info.capabilities.prompts.as_ref().and_then(|list| is_reported(list.list_changed));
+    filter.resources_list_changed =
+        info.capabilities.resources.as_ref().and_then(|list| is_reported(list.list_changed));
+    if filter == SubscriptionFilter::new() {
+        return;
+    }
+    tokio::spawn(async move {
+        for attempt in 1.. {
+            match peer.listen(filter.clone()).await {
+                Ok(mut subscription) => {
+                    if attempt > 1 {
+                        // A change may have been missed.
+                        changed();
+                    }
+                    while let Ok(Some(_)) = subscription.next().await {
+                        changed();
+                    }
+                }
+                // The server declares changes but has no subscriptions.
+                Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => return,
+                Err(_) => {}
+            }
+            if peer.is_transport_closed() {
+                return;
+            }
+            tokio::time::sleep(LISTEN_AGAIN.pause(attempt)).await;
+        }
+    });
+}
+
+/// Notifies the server of changed roots of clients, as long as it is connected.
+// rmcp deprecates roots, but servers of all versions ask for them.
+#[allow(deprecated)]
+fn forward_roots_changes(peer: Peer<RoleClient>, clients: &ClientFeatures) {
+    let mut changes = clients.roots_changes();
+    tokio::spawn(async move {
+        while changes.changed().await.is_ok() && peer.notify_roots_list_changed().await.is_ok() {}
+    });
+}
+
+impl ClientHandler for HostClient {
+    fn get_info(&self) -> ClientConfig {
+        let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities(self.declared), client)
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.calls.ask(&self.server, QuestionKind::Form, &request, &context).await
+    }
+
+    #[allow(deprecated)]
+    async fn list_roots(
+        &self,
+        context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        let origin = context.extensions.get::<InboundStreamOrigin>();
+        let roots = match self.calls.find_now(origin) {
+            CallerOfMessage::NoCall => self.clients.only_roots().await,
+            _ => {
+                let caller = self.calls.find_caller(origin).await?;
+                caller.answer(&context, caller.context.client_roots()).await?
+            }
+        };
+        Ok(rmcp::model::ListRootsResult::new(roots.into_iter().map(to_mcp_root).collect()))
+    }
+
+    // rmcp deprecates this method, but servers of earlier versions call it.
+    #[allow(deprecated)]
+    async fn create_message(
+        &self,
+        request: rmcp::model::CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+        self.calls.ask(&self.server, QuestionKind::Sampling, &request, &context).await
+    }
+}
+
+/// Returns the capabilities that the host declares to servers, although a client may lack some.
+fn capabilities(declared: DeclaredFeatures) -> ClientCapabilities {
+    let elicitation = ElicitationCapability::new()
+        .with_form(FormElicitationCapability::new())
+        .with_url(UrlElicitationCapability::new());
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = Some(elicitation);
+    capabilities.sampling = Some(SamplingCapability::default());
+    declared.declare(&mut capabilities);
+    capabilities
+}
