@@ -1,5 +1,6 @@
-//! The official conformance suites, run against the built gateway over HTTP. `tests/conformance` lists the expected
-//! failures with reasons. Any other failure is an error, and so is a listed check that passes.
+//! The official conformance suites, run against the built gateway over HTTP, and with the gateway as the client of the
+//! suite's own servers. `tests/conformance` lists the expected failures with reasons. Any other failure is an error, and
+//! so is a listed check that passes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -19,31 +20,70 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest run of a suite; about 10 s is usual.
 const SUITE_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// What the suites take the gateway for.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Server,
+    Client,
+}
+
 struct SuiteRun {
+    role: Role,
     about: &'static str,
     suite: fn() -> Result<PathBuf>,
     arguments: &'static [&'static str],
     expected: &'static str,
 }
 
-const RUNS: [SuiteRun; 3] = [
+const RUNS: [SuiteRun; 7] = [
     SuiteRun {
+        role: Role::Server,
         about: "suite 0.1, all versions up to 2025-11-25",
         suite: first_suite,
         arguments: &["--suite", "all"],
         expected: "expected-failures-2025.yml",
     },
     SuiteRun {
+        role: Role::Server,
         about: "suite 0.2, requirements of 2025-11-25",
         suite: second_suite,
         arguments: &["--requirements", "2025-11-25"],
         expected: "expected-failures-2025.yml",
     },
     SuiteRun {
+        role: Role::Server,
         about: "suite 0.2, requirements of 2026-07-28",
         suite: second_suite,
         arguments: &["--requirements", "2026-07-28"],
         expected: "expected-failures-2026.yml",
+    },
+    SuiteRun {
+        role: Role::Client,
+        about: "suite 0.2, clients of 2025-11-25",
+        suite: second_suite,
+        arguments: &["--requirements", "2025-11-25"],
+        expected: "expected-failures-client.yml",
+    },
+    SuiteRun {
+        role: Role::Client,
+        about: "suite 0.2, clients of 2026-07-28",
+        suite: second_suite,
+        arguments: &["--requirements", "2026-07-28"],
+        expected: "expected-failures-client.yml",
+    },
+    SuiteRun {
+        role: Role::Client,
+        about: "suite 0.2, logins of 2025-03-26",
+        suite: second_suite,
+        arguments: &["--suite", "backcompat"],
+        expected: "expected-failures-client.yml",
+    },
+    SuiteRun {
+        role: Role::Client,
+        about: "suite 0.2, extensions of clients",
+        suite: second_suite,
+        arguments: &["--suite", "extensions"],
+        expected: "expected-failures-client.yml",
     },
 ];
 
@@ -65,11 +105,18 @@ pub(super) fn run(context: &mut Context) -> Result<StepEnd> {
         }
     };
     let root = &context.workspace.root;
-    let (host, url) = start(root, &context.workspace.binary("debug", "gatehouse"))?;
+    let binary = context.workspace.binary("debug", "gatehouse");
+    let (host, url) = start(root, &binary)?;
     let results = root.join("target/conformance");
     let mut failed = Vec::new();
+    let expected = root.join("tests/conformance");
+    let client = format!("{} {} {}", node.display(), expected.join("client.mjs").display(), binary.display());
     for run in &RUNS {
-        if !run.passes(&node, &root.join("tests/conformance"), &results, &url)? {
+        let target = match run.role {
+            Role::Server => ["server", "--url", url.as_str()],
+            Role::Client => ["client", "--command", client.as_str()],
+        };
+        if !run.passes(&node, &expected, &results, target)? {
             failed.push(run.about);
         }
     }
@@ -81,7 +128,8 @@ pub(super) fn run(context: &mut Context) -> Result<StepEnd> {
 }
 
 impl SuiteRun {
-    fn passes(&self, node: &Path, expected: &Path, results: &Path, url: &str) -> Result<bool> {
+    /// Runs the suite with the first arguments `target`.
+    fn passes(&self, node: &Path, expected: &Path, results: &Path, target: [&str; 3]) -> Result<bool> {
         let results = results.join(self.about.replace([' ', ','], "-"));
         // Results of earlier runs would be counted too.
         let _ = fs::remove_dir_all(&results);
@@ -89,7 +137,7 @@ impl SuiteRun {
         let log = results.join("output");
         let output = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = process::command(node);
-        command.arg((self.suite)()?).args(["server", "--url", url]).args(self.arguments);
+        command.arg((self.suite)()?).args(target).args(self.arguments);
         command.arg("--expected-failures").arg(expected.join(self.expected)).arg("-o").arg(&results);
         // Colors would end up in the log.
         command.env("NO_COLOR", "1").stdout(output.try_clone()?).stderr(output);

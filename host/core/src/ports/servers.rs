@@ -163,6 +163,19 @@ pub struct RefreshReport {
     pub omitted: Vec<(String, OmittedItems)>,
 }
 
+impl RefreshReport {
+    /// Adds the report of another server.
+    pub fn add(&mut self, other: Self) {
+        self.added += other.added;
+        self.updated += other.updated;
+        self.removed += other.removed;
+        self.unchanged += other.unchanged;
+        self.embeddings += other.embeddings;
+        self.failed.extend(other.failed);
+        self.omitted.extend(other.omitted);
+    }
+}
+
 #[async_trait]
 pub trait ServerRegistry: Send + Sync {
     /// Returns the status of all enabled servers, by name. Neither starts a server nor waits.

@@ -21,7 +21,9 @@ pub(crate) use super::{
     ledger::RawLedger,
     quotas::RawQuota,
     raw_presets::RawPreset,
-    raw_servers::{LoginKind, OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind},
+    raw_servers::{
+        GrantKind, LoginKind, OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind,
+    },
 };
 
 /// Configuration of a Gatehouse host: gates, their grants, and the presets that agents use.

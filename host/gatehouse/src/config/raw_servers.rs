@@ -108,6 +108,17 @@ pub(crate) struct RawOAuth {
     /// Port of the browser redirect, if the registration names one. Default: a free one.
     #[schemars(with = "Option<u16>")]
     pub(crate) redirect_port: Option<Spanned<i64>>,
+    /// `client-credentials` if the client logs in with its own secret, without a user. Default: `authorization-code`.
+    #[schemars(with = "Option<GrantKind>")]
+    pub(crate) grant: Option<Spanned<GrantKind>>,
+}
+
+/// How a login is granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GrantKind {
+    AuthorizationCode,
+    ClientCredentials,
 }
 
 /// Values to redact in everything a server sends.

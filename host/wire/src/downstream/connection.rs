@@ -96,7 +96,7 @@ pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
 pub(super) struct ConnectionContext {
     /// The login to use, if the server requires one.
     pub(super) login: LoginId,
-    /// `None` if nobody follows the lists over this connection.
+    /// `None` if changes of the lists do not matter on this connection.
     pub(super) changed: Option<ListChanged>,
     pub(super) limits: InboundLimits,
     pub(super) clients: Arc<ClientFeatures>,

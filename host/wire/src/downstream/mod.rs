@@ -263,14 +263,7 @@ impl ServerRegistry for DownstreamServers {
         let mut all = RefreshReport::default();
         for (name, report) in asked.await {
             match report {
-                Ok(report) => {
-                    all.added += report.added;
-                    all.updated += report.updated;
-                    all.removed += report.removed;
-                    all.unchanged += report.unchanged;
-                    all.embeddings += report.embeddings;
-                    all.omitted.extend(report.omitted);
-                }
+                Ok(report) => all.add(report),
                 Err(fault) => all.failed.push((name, fault.in_one_line())),
             }
         }

@@ -4,6 +4,7 @@
 mod background_listing;
 mod caller_servers;
 mod connecting;
+mod connection_watch;
 mod faults;
 mod in_flight;
 mod isolated_connection;
@@ -36,7 +37,7 @@ use tokio::{
 
 use super::{
     breaker::ServerBreaker,
-    connection::{ConnectionEnd, Connector, ServerConnection},
+    connection::{Connector, ServerConnection},
     inbound::InboundLimits,
     uri_mapper::UriMapper,
 };
@@ -192,66 +193,6 @@ impl DownstreamServer {
 
     fn connected(&self) -> Option<Arc<dyn ServerConnection>> {
         lock(&self.inner).connection.clone()
-    }
-
-    /// Closes the connection when it ends or idles too long.
-    fn watch_connection(&self, connection: &Arc<dyn ServerConnection>) {
-        let (weak, connection) = (Weak::clone(&self.this), Arc::clone(connection));
-        let idle = self.definition.idle_timeout;
-        let mut declarations = self.shared.client_features.declarations();
-        tokio::spawn(async move {
-            loop {
-                let Some(server) = weak.upgrade() else { break };
-                if server.take_outdated(Some(&connection)).is_some() {
-                    // Its tools may depend on what is declared.
-                    tokio::spawn(async move { server.connection().await });
-                    break;
-                }
-                let rest = server.remaining_idle_time(idle);
-                drop(server);
-                let idle_time_over = async {
-                    match rest {
-                        Some(rest) => tokio::time::sleep(rest).await,
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    end = connection.ended() => {
-                        if let Some(server) = weak.upgrade() {
-                            server.record_connection_end(&connection, end);
-                        }
-                        break;
-                    }
-                    () = idle_time_over => {}
-                    Ok(()) = declarations.changed() => continue,
-                }
-                let Some(server) = weak.upgrade() else { break };
-                let is_current = server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
-                let is_idle = server.remaining_idle_time(idle) == Some(Duration::ZERO);
-                if !is_current
-                    || (is_idle && server.detach_connection(&connection, ServerState::Dormant, None))
-                {
-                    break;
-                }
-            }
-            connection.close().await;
-        });
-    }
-
-    /// Returns the time until the connection counts as idle. `None` if it never does.
-    fn remaining_idle_time(&self, idle: Option<Duration>) -> Option<Duration> {
-        let inner = lock(&self.inner);
-        let idle = idle?;
-        let used = inner.in_flight > 0 || inner.connection.as_ref().is_some_and(|c| c.is_followed());
-        Some(if used { idle } else { idle.saturating_sub(inner.last_used.elapsed()) })
-    }
-
-    fn record_connection_end(&self, connection: &Arc<dyn ServerConnection>, end: ConnectionEnd) {
-        if end.is_abuse {
-            tracing::warn!(source = %self.id, "disconnecting the server: {}", self.redactor.redact_text(end.why.clone()));
-            lock(&self.inner).breaker.open(Instant::now());
-        }
-        self.detach_connection(connection, ServerState::Failed, Some(end.why));
     }
 
     /// Detaches the connection. Returns `false` if another connection is current, or if a call runs on one that is only

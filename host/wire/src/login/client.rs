@@ -38,7 +38,7 @@ struct RegistrationResponse {
 }
 
 impl OAuthClient {
-    /// Returns the client of a login that is a token from elsewhere, which nobody renews.
+    /// Returns the client of a login that is a token from elsewhere, which cannot be renewed.
     pub(super) fn unused() -> Self {
         Self { id: String::new(), secret: None, auth_method: AuthMethod::None }
     }

@@ -9,7 +9,7 @@ use gatehouse_net::{Method, StatusCode, Url, random_bytes};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    LoginDialog, LoginId, LoginSettings, LoginState, Logins,
+    LoginDialog, LoginGrant, LoginId, LoginSettings, LoginState, Logins,
     address::{ConfiguredHosts, LoginTarget, resource},
     callback::{CallbackListener, ExpectedAnswer},
     challenge::BearerChallenge,
@@ -68,11 +68,15 @@ impl Logins {
         settings: &LoginSettings,
         dialog: &dyn LoginDialog,
     ) -> Result<LoginState, Fault> {
+        if settings.grant == LoginGrant::ClientCredentials {
+            let started = self.start_login(id, url, settings, dialog, String::new()).await?;
+            return self.finish_login(started, None).await;
+        }
         let callback = CallbackListener::open(settings.redirect_port).await?;
         let started = self.start_login(id, url, settings, dialog, callback.redirect.clone()).await?;
         dialog.show(&parsed(started.issuer())?, &started.address());
         let code = callback.code(&started.expected_answer()).await?;
-        self.finish_login(started, &code).await
+        self.finish_login(started, Some(&code)).await
     }
 
     /// Finds the authorization server, and a client there that it sends back to `redirect`.
@@ -91,7 +95,7 @@ impl Logins {
             _ => Ok(None),
         })?;
         let url = parsed(url)?;
-        // What the operator confirmed at a terminal holds for everybody.
+        // What the operator confirmed at a terminal holds for all principals.
         let earlier = match earlier {
             None if id.owner().is_some() => {
                 shared.store.read(&LoginId::shared(server)).await.unwrap_or_default()
@@ -104,7 +108,8 @@ impl Logins {
         let hosts = ConfiguredHosts::new([&url].into_iter().chain(&named_issuer));
         let target = hosts.check(url.as_str(), &format!("server '{server}'"))?;
         let (challenge, status) = self.probe(&target).await?;
-        let discovery = Discovery { http: &shared.http, hosts: &hosts, server: &url, issuer };
+        let is_challenged = status == StatusCode::UNAUTHORIZED;
+        let discovery = Discovery { http: &shared.http, hosts: &hosts, server: &url, issuer, is_challenged };
         let authority = discovery.run(&challenge).await.map_err(|fault| match status {
             StatusCode::UNAUTHORIZED => fault,
             _ => {
@@ -135,17 +140,20 @@ impl Logins {
         })
     }
 
-    /// Exchanges the code for tokens, and stores the login.
+    /// Exchanges the code for tokens, and stores the login. Without a code, the client logs in as itself.
     pub(super) async fn finish_login(
         &self,
         started: StartedLogin,
-        code: &Secret,
+        code: Option<&Secret>,
     ) -> Result<LoginState, Fault> {
         let shared = &self.shared;
         let StartedLogin { id, server, named_issuer, authority, confirmed_origins, client, .. } = started;
         let (http, target) = (&shared.http, &authority.token);
         let endpoint = TokenEndpoint { http, target, client: &client, resource: &authority.resource };
-        let issued = endpoint.exchange(code, &started.verifier, &started.redirect).await;
+        let issued = match code {
+            Some(code) => endpoint.exchange(code, &started.verifier, &started.redirect).await,
+            None => endpoint.issue_to_client(&started.scopes).await,
+        };
         let issued = issued.map_err(|refused| match refused {
             TokenError::Grant(why) | TokenError::Client(why) => {
                 Fault::denied(format!("the login was refused: {why}"))
@@ -165,6 +173,7 @@ impl Logins {
             scopes: started.scopes,
             access_token: Secret::new(""),
             refresh_token: None,
+            client_credentials: code.is_none(),
             issued_at: 0,
             expires_at: None,
         };
@@ -209,6 +218,7 @@ impl Logins {
             scopes: Vec::new(),
             access_token: token.clone(),
             refresh_token: None,
+            client_credentials: false,
             issued_at: shared.clock.now_ms(),
             expires_at: None,
         };

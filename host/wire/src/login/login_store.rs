@@ -49,6 +49,9 @@ pub(super) struct StoredLogin {
     pub(super) access_token: Secret,
     #[serde(with = "optional_secret")]
     pub(super) refresh_token: Option<Secret>,
+    /// True if the client logged in with its own secret, and does so again instead of refreshing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) client_credentials: bool,
     pub(super) issued_at: u64,
     /// `None` if the server did not set one.
     pub(super) expires_at: Option<u64>,

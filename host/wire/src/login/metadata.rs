@@ -52,11 +52,32 @@ struct AuthorizationServerDocument {
     client_id_metadata_document_supported: bool,
 }
 
+impl AuthorizationServerDocument {
+    /// Returns the endpoints at the paths that MCP 2025-03-26 gives to servers without metadata. That version requires
+    /// S256 of every server.
+    fn at_default_paths(issuer: &str) -> Self {
+        let base = issuer.trim_end_matches('/');
+        Self {
+            issuer: issuer.to_owned(),
+            authorization_endpoint: format!("{base}/authorize"),
+            token_endpoint: format!("{base}/token"),
+            registration_endpoint: Some(format!("{base}/register")),
+            revocation_endpoint: None,
+            code_challenge_methods_supported: vec!["S256".to_owned()],
+            token_endpoint_auth_methods_supported: Vec::new(),
+            authorization_response_iss_parameter_supported: false,
+            client_id_metadata_document_supported: false,
+        }
+    }
+}
+
 pub(super) struct Discovery<'a> {
     pub(super) http: &'a LoginHttp,
     pub(super) hosts: &'a ConfiguredHosts,
     pub(super) server: &'a Url,
     pub(super) issuer: Option<&'a str>,
+    /// True if the server asked for a login.
+    pub(super) is_challenged: bool,
 }
 
 impl Discovery<'_> {
@@ -66,14 +87,24 @@ impl Discovery<'_> {
     /// `denied` if a document breaks a rule, `unavailable` if there is none.
     pub(super) async fn run(&self, challenge: &BearerChallenge) -> Result<AuthorizationServer, Fault> {
         let found = self.resource(challenge).await?;
-        // Servers older than RFC 9728 are their own authorization server.
+        // Servers older than RFC 9728 are their own authorization server, and some have no metadata of it either.
+        let is_older = found.is_none() && self.is_challenged;
         let document = found.unwrap_or_else(|| ResourceDocument {
             resource: super::address::resource(self.server),
             authorization_servers: vec![self.server.origin().ascii_serialization()],
             scopes_supported: Vec::new(),
         });
         let issuer = self.choose(&document)?;
-        let about = self.authority(&issuer).await?;
+        let about = match self.authority(&issuer).await? {
+            Some(about) => about,
+            None if is_older => AuthorizationServerDocument::at_default_paths(&issuer),
+            None => {
+                let shown = quoted(&issuer, 200);
+                return Err(Fault::unavailable(format!(
+                    "{shown} publishes no authorization server metadata"
+                )));
+            }
+        };
         let endpoint = |text: &str, what: &str| {
             self.hosts.check(text, &format!("the {what} endpoint of {}", quoted(&issuer, 200)))
         };
@@ -142,7 +173,8 @@ impl Discovery<'_> {
         })
     }
 
-    async fn authority(&self, issuer: &str) -> Result<AuthorizationServerDocument, Fault> {
+    /// Returns the metadata of an issuer. `None` if it publishes none.
+    async fn authority(&self, issuer: &str) -> Result<Option<AuthorizationServerDocument>, Fault> {
         let shown = quoted(issuer, 200);
         let base = self.hosts.check(issuer, "the authorization server")?.url;
         let mut candidates = well_known(&base, "oauth-authorization-server");
@@ -167,9 +199,9 @@ impl Discovery<'_> {
                     "the metadata of {shown} is for another issuer: '{other}'"
                 )));
             }
-            return Ok(document);
+            return Ok(Some(document));
         }
-        Err(Fault::unavailable(format!("{shown} publishes no authorization server metadata")))
+        Ok(None)
     }
 }
 

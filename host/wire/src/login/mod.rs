@@ -56,6 +56,17 @@ pub struct LoginSettings {
     pub scopes: Vec<String>,
     /// Port of the redirect URI, if the client registration requires a certain one.
     pub redirect_port: Option<u16>,
+    pub grant: LoginGrant,
+}
+
+/// How a login is granted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LoginGrant {
+    /// A user agrees in a browser.
+    #[default]
+    AuthorizationCode,
+    /// The client logs in with its own secret (extension `io.modelcontextprotocol/oauth-client-credentials`).
+    ClientCredentials,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,14 +197,18 @@ impl Logins {
     }
 
     /// Returns the fault for a 403 that demands more scopes. `None` for other challenges.
-    pub fn lacks_scope(id: &LoginId, challenge: &BearerChallenge) -> Option<Fault> {
+    pub(crate) async fn lacks_scope(&self, id: &LoginId, challenge: &BearerChallenge) -> Option<Fault> {
         if challenge.error.as_deref() != Some("insufficient_scope") {
             return None;
         }
-        let scopes = quoted(&challenge.scopes().join(" "), 200);
-        let server = id.server();
-        let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {scopes}"));
-        Some(fault.hint(id.command(&format!(" --scope \"{scopes}\""))))
+        let (server, required) = (id.server(), challenge.scopes());
+        // A login replaces the earlier one, so it has to ask for those scopes too.
+        let stored = self.shared.store.read(id).await.ok().flatten();
+        let mut all = stored.map(|login| login.scopes).unwrap_or_default();
+        all.extend(required.iter().filter(|scope| !all.contains(scope)).cloned().collect::<Vec<_>>());
+        let (required, all) = (quoted(&required.join(" "), 200), quoted(&all.join(" "), 500));
+        let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {required}"));
+        Some(fault.hint(id.command(&format!(" --scope \"{all}\""))))
     }
 
     /// Returns the state of the login to the server at `url`, without network access.

@@ -45,9 +45,10 @@ impl StoredLogin {
     }
 
     pub(super) fn state(&self, now: u64) -> LoginState {
-        match &self.refresh_token {
-            None if self.has_expired(now) => LoginState::Ended,
-            refresh => LoginState::Valid { until: self.expires_at, renewable: refresh.is_some() },
+        let renewable = self.refresh_token.is_some() || self.client_credentials;
+        match renewable {
+            false if self.has_expired(now) => LoginState::Ended,
+            renewable => LoginState::Valid { until: self.expires_at, renewable },
         }
     }
 
@@ -116,18 +117,24 @@ impl LoginContext {
         if login.access_token != *used && !login.is_due(self.clock.now_ms()) {
             return Ok(login.access_token);
         }
-        let Some(refresh) = login.refresh_token.clone() else {
+        let refresh = login.refresh_token.clone();
+        if refresh.is_none() && !login.client_credentials {
             // A token that is only due is still valid. One that is not due was refused.
             if !login.is_due(self.clock.now_ms()) {
                 self.end(id, login).await?;
             }
             return Err(id.ended_fault());
-        };
+        }
         breaker.check().map_err(|(fault, _)| fault)?;
         let target = login.configured_hosts()?.check(&login.token_endpoint, "the token endpoint")?;
         // Write first, so that a full disk is detected before the refresh token is used up.
         self.store.write(id, &login).await?;
-        match login.endpoint(&self.http, &target).refresh(&refresh).await {
+        let endpoint = login.endpoint(&self.http, &target);
+        let issued = match &refresh {
+            Some(refresh) => endpoint.refresh(refresh).await,
+            None => endpoint.issue_to_client(&login.scopes).await,
+        };
+        match issued {
             Ok(issued) => {
                 breaker.record_success();
                 login.replace_tokens(issued, self.clock.now_ms());
@@ -141,6 +148,7 @@ impl LoginContext {
                     self.end(id, login).await?;
                 } else {
                     login.refresh_token = None;
+                    login.client_credentials = false;
                     self.store.write(id, &login).await?;
                 }
                 Err(id.ended_fault())

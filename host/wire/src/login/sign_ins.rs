@@ -215,7 +215,7 @@ impl Logins {
         if host.is_none() || caller.ended.is_cancelled() {
             return Err(gone());
         }
-        self.finish_login(*started, &code).await?;
+        self.finish_login(*started, Some(&code)).await?;
         tracing::info!(server = login.server(), owner = login.owner().map(Principal::as_str), "signed in");
         ended.send_replace(true);
         Ok(login)

@@ -79,6 +79,15 @@ impl TokenEndpoint<'_> {
         self.request_tokens(pairs, [code.clone(), verifier.clone()]).await
     }
 
+    /// Returns a token for the client itself (RFC 6749, section 4.4).
+    pub(super) async fn issue_to_client(&self, scopes: &[String]) -> Result<TokenResponse, TokenError> {
+        let mut pairs = vec![("grant_type", "client_credentials".to_owned())];
+        if !scopes.is_empty() {
+            pairs.push(("scope", scopes.join(" ")));
+        }
+        self.request_tokens(pairs, []).await
+    }
+
     /// Refreshes the tokens. A server with rotation invalidates the old refresh token.
     pub(super) async fn refresh(&self, refresh: &Secret) -> Result<TokenResponse, TokenError> {
         let pairs =

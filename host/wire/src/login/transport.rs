@@ -102,23 +102,28 @@ impl AuthenticatedClient {
         let reveal = |token: &Secret| token.reveal().to_owned();
         match request(token.as_ref().map(reveal)).await {
             Err(error) if is_refusal(&error) => {}
-            other => return other.map_err(|error| self.redact_token(error, token.as_ref())),
+            Err(error) => return Err(self.explained(error, token.as_ref()).await),
+            answered => return answered,
         }
         let renewed = logins.renew_refused_token(&self.login, uri, token.as_ref()).await.map_err(as_error)?;
         match request(Some(reveal(&renewed))).await {
             Err(error) if is_refusal(&error) => {
                 Err(as_error(logins.refused_again(&self.login, &renewed).await))
             }
-            other => other.map_err(|error| self.redact_token(error, Some(&renewed))),
+            Err(error) => Err(self.explained(error, Some(&renewed)).await),
+            answered => answered,
         }
     }
 
-    /// Removes the token from an error.
-    fn redact_token(&self, error: TransportError, token: Option<&Secret>) -> TransportError {
+    /// Adds the command for a login with more scopes to an error, and removes the token.
+    async fn explained(&self, error: TransportError, token: Option<&Secret>) -> TransportError {
         match (error, token) {
             (StreamableHttpError::InsufficientScope(error), _) => {
                 let challenge = BearerChallenge::from_headers([error.www_authenticate_header.as_str()]);
-                let fault = Logins::lacks_scope(&self.login, &challenge);
+                let fault = match &self.logins {
+                    Some(logins) => logins.lacks_scope(&self.login, &challenge).await,
+                    None => None,
+                };
                 fault.map_or(StreamableHttpError::InsufficientScope(error), as_error)
             }
             (StreamableHttpError::UnexpectedServerResponse(text), Some(token)) => {

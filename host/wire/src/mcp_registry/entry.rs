@@ -63,7 +63,7 @@ pub struct RegistryTransport {
     pub kind: String,
 }
 
-/// An address at which somebody runs the server.
+/// An address at which the server runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RegistryRemote {

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream::FuturesUnordered};
 use gatehouse_core::{Caller, Catalog, lock};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -22,11 +21,7 @@ use serde_json::Value;
 use crate::client_features::has_apps;
 use crate::serve::{
     ServedPreset, ServedPresets,
-    lists::{
-        ListKind,
-        clients::ClientState,
-        subscriptions::{self, ResourceWatch},
-    },
+    lists::{ListKind, clients::ClientState, subscriptions},
     requests::{
         interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
         reply::{self, StructuredMode},
@@ -137,39 +132,7 @@ impl ServerHandler for Handler {
 
     /// Serves a subscription, which replaces sessions since 2026-07-28.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.served.changes();
-        changes.borrow_and_update();
-        let caller = self.caller_of(&context.request_context().extensions);
-        let mut seen = self.served.view(&caller);
-        let mut watched = FuturesUnordered::new();
-        for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            watched.push(ResourceWatch::new(uri.clone()).next_change(self, &caller));
-        }
-        loop {
-            tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                Some(changed) = watched.next() => {
-                    if let Some(watch) = changed {
-                        if context.sink().notify_resource_updated(watch.uri()).await.is_err() {
-                            return Ok(());
-                        }
-                        watched.push(watch.next_change(self, &caller));
-                    }
-                }
-                changed = changes.changed() => {
-                    let now = self.served.view(&caller);
-                    for list in seen.changed_lists(&now) {
-                        if !list.notify_subscriber(context.sink()).await {
-                            return Ok(());
-                        }
-                    }
-                    if changed.is_err() {
-                        return Ok(());
-                    }
-                    seen = now;
-                }
-            }
-        }
+        subscriptions::serve_subscription(self, &context).await
     }
 
     // Methods below reply "method not found" if the capability is not declared; rmcp would return an empty list.

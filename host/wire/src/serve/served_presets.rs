@@ -154,7 +154,6 @@ fn empty(preset: &str) -> Result<Catalog, CatalogError> {
 }
 
 pub(super) type ClientsChanged = watch::Sender<()>;
-
 /// A preset, or the reason why it cannot be served.
 type PresetResult = Result<Arc<ServedPreset>, String>;
 
@@ -210,24 +209,19 @@ impl ServedPresets {
         }
     }
 
-    /// Records what clients declare in `features`, which decides what servers are offered.
-    #[must_use]
-    pub fn with_client_features(self, features: Arc<ClientFeatures>) -> Self {
-        Self { client_features: features, ..self }
-    }
-
-    /// Creates presets that are still being composed. Clients can connect and receive `instructions`; their other
-    /// requests wait for [`ServedPresets::begin`].
+    /// Creates presets that are still being composed. Clients can connect, receive `instructions`, and are recorded in
+    /// `client_features`; their other requests wait for [`ServedPresets::begin`].
     pub fn starting(
         pipeline: Pipeline,
         preset: &str,
         instructions: Option<String>,
+        client_features: Arc<ClientFeatures>,
     ) -> Result<Self, CatalogError> {
         let instructions =
             instructions.map(|text| -> InstructionsWriter { Arc::new(move |_| Some(text.clone())) });
         let view = PresetView { catalog: empty(preset)?, instructions };
-        let composed = CancellationToken::new();
-        Ok(Self { composed, ..Self::new(pipeline, view, BTreeMap::new()) })
+        let (composed, ready) = (CancellationToken::new(), Self::new(pipeline, view, BTreeMap::new()));
+        Ok(Self { composed, client_features, ..ready })
     }
 
     /// Sets the first presets after [`ServedPresets::starting`], and the access rules of their callers.

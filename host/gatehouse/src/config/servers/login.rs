@@ -1,6 +1,8 @@
-//! `login` of `[servers.NAME]`: whose login to the server a call uses.
+//! `login` and `oauth.grant` of `[servers.NAME]`: whose login to the server a call uses, and how it is granted.
 
 use gatehouse_core::ports::servers::ServerLogin;
+use gatehouse_wire::login::LoginGrant;
+use toml::Spanned;
 
 use super::super::{ConfigError, error::ConfigText, raw};
 
@@ -24,5 +26,26 @@ pub(super) fn validate(text: &ConfigText, server: &raw::RawServer) -> Result<Ser
         let why = "login = \"caller\" and preconnect exclude each other: a caller's connection starts with its call";
         return Err(text.error_at(login.span(), why));
     }
+    if let Some(grant) = server.oauth.as_ref().and_then(|oauth| oauth.get_ref().grant.as_ref())
+        && *grant.get_ref() == raw::GrantKind::ClientCredentials
+    {
+        let why = "with login = \"caller\", users log in; remove grant = \"client-credentials\"";
+        return Err(text.error_at(grant.span(), why));
+    }
     Ok(ServerLogin::Caller)
+}
+
+/// Validates `grant`. A client that logs in as itself needs a secret.
+pub(super) fn grant(
+    text: &ConfigText,
+    given: Option<&Spanned<raw::GrantKind>>,
+    has_secret: bool,
+) -> Result<LoginGrant, ConfigError> {
+    match given {
+        Some(grant) if *grant.get_ref() == raw::GrantKind::ClientCredentials => {
+            let why = "grant = \"client-credentials\" needs client_id, client_secret and issuer";
+            if has_secret { Ok(LoginGrant::ClientCredentials) } else { Err(text.error_at(grant.span(), why)) }
+        }
+        _ => Ok(LoginGrant::AuthorizationCode),
+    }
 }

@@ -5,7 +5,7 @@ use gatehouse_core::{
     http::Secret,
     ports::servers::{ServerLogin, ServerTransport},
 };
-use gatehouse_wire::login::{NamedClient, NamedIssuer};
+use gatehouse_wire::login::{LoginGrant, NamedClient, NamedIssuer};
 
 use super::*;
 use crate::config::tests;
@@ -89,6 +89,7 @@ fn a_login_is_described_beside_an_address() {
         }),
         scopes: vec!["a:read".into()],
         redirect_port: Some(8765),
+        grant: LoginGrant::AuthorizationCode,
     };
     assert_eq!(login, wanted);
 }

@@ -273,11 +273,13 @@ impl TemplateFiller<'_> {
             let why = || format!("redirect_port must be 1 to 65535, not {}", port.get_ref());
             text.at(port, fits.ok_or_else(why))
         };
+        let grant = super::login::grant(text, given.grant.as_ref(), client_secret.is_some())?;
         let client = client_id.map(|id| NamedClient { id, secret: client_secret });
         Ok(LoginSettings {
             issuer: issuer.map(|url| NamedIssuer { url, client }),
             scopes: given.scopes.iter().map(|scope| scope.get_ref().clone()).collect(),
             redirect_port: given.redirect_port.as_ref().map(port).transpose()?,
+            grant,
         })
     }
 

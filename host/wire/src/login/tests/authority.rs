@@ -278,7 +278,12 @@ impl State {
             () => {}
         }
         let form = |name: &str| seen.form.get(name).map_or("", String::as_str);
-        if form("grant_type") == "refresh_token" {
+        let to_client = form("grant_type") == "client_credentials";
+        if to_client {
+            if !seen.authorization.starts_with("Basic ") {
+                return refused("invalid_client");
+            }
+        } else if form("grant_type") == "refresh_token" {
             if self.has(Misbehavior::RefreshRefused) || form("refresh_token") != self.refresh {
                 return refused("invalid_grant");
             }
@@ -300,7 +305,7 @@ impl State {
             () => json!(3600),
         };
         let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": life});
-        if !keeps && !self.has(Misbehavior::NoRefresh) {
+        if !keeps && !to_client && !self.has(Misbehavior::NoRefresh) {
             self.refresh = format!("refresh-secret-{number}");
             issued["refresh_token"] = self.refresh.as_str().into();
         }

@@ -3,7 +3,7 @@
 use gatehouse_core::http::{Redactor, Secret};
 
 use super::*;
-use crate::login::{LogoutOutcome, NamedClient, NamedIssuer};
+use crate::login::{LoginGrant, LogoutOutcome, NamedClient, NamedIssuer};
 
 #[tokio::test]
 async fn a_login_is_stored_and_sent_only_to_its_server() {
@@ -96,9 +96,20 @@ async fn servers_without_resource_metadata_are_supported() {
 }
 
 #[tokio::test]
+async fn servers_without_any_metadata_have_the_paths_of_2025_03_26() {
+    let fixture = Fixture::with(&[Misbehavior::NoMetadata]);
+    fixture.log_in().await.expect("a login");
+    assert!(
+        !fixture.authority.seen("/register").is_empty() && !fixture.authority.seen("/authorize").is_empty()
+    );
+    let fixture = Fixture::with(&[Misbehavior::NoMetadata, Misbehavior::RegistrationRefused]);
+    let fault = fixture.log_in().await.expect_err("no registration");
+    assert!(fault.message.contains("refused to register Gatehouse"), "{fault}");
+}
+
+#[tokio::test]
 async fn documents_that_break_a_rule_end_the_login() {
     for (misbehavior, why) in [
-        (Misbehavior::NoMetadata, "publishes no authorization server metadata"),
         (Misbehavior::OtherResource, "is for another resource: 'https://bank.example/mcp'"),
         (Misbehavior::MetadataIsHtml, "cannot parse"),
         (Misbehavior::MetadataRedirects, "was not found at the advertised URL"),
@@ -214,4 +225,29 @@ async fn logging_out_removes_and_revokes_the_login() {
         "{forgotten:?}"
     );
     assert_eq!(fixture.files(), ["git.lock"]);
+}
+
+#[tokio::test]
+async fn a_client_logs_in_with_its_secret_and_again_when_that_ends() {
+    let fixture = Fixture::with(&[]);
+    let client = NamedClient { id: "reports".into(), secret: Some(Secret::new("s3cret-value")) };
+    let issuer = NamedIssuer { url: fixture.authority.url(""), client: Some(client) };
+    let settings = LoginSettings {
+        issuer: Some(issuer),
+        scopes: vec!["read".into()],
+        grant: LoginGrant::ClientCredentials,
+        ..LoginSettings::default()
+    };
+    let host = fixture.host();
+    let browse = TestDialog::default();
+    let state = host.log_in(&git(), &fixture.url(), &settings, &browse).await.expect("a login");
+    assert!(matches!(state, LoginState::Valid { renewable: true, .. }), "{state:?}");
+    assert!(fixture.authority.seen("/authorize").is_empty(), "no user is asked");
+    let asked = fixture.authority.seen("/token").remove(0);
+    assert_eq!((&*asked.form["grant_type"], &*asked.form["scope"]), ("client_credentials", "read"));
+    assert_eq!(fixture.token(&host).await, Ok(Some(fixture.authority.tokens().0)));
+    fixture.advance(3600);
+    let renewed = fixture.token(&host).await.expect("renewed");
+    assert_eq!(renewed, Some(fixture.authority.tokens().0), "with the secret");
+    assert_eq!(fixture.authority.seen("/token").len(), 2);
 }

@@ -100,7 +100,7 @@ async fn required_logins_and_scopes_are_reported() {
     fixture.authority.start_to(Misbehavior::RequiresScope);
     let fault = ping(&fixture, &host).await.expect_err("no scope");
     let wanted = "the login to 'git' lacks the required scopes: admin. Run: gatehouse servers login git --scope \
-    \"admin\"";
+    \"read admin\"";
     assert_eq!(fault.in_one_line(), wanted);
 }
 

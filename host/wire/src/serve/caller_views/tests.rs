@@ -92,7 +92,8 @@ fn rules() -> Arc<AccessRules> {
 
 /// Returns a host with the presets `dev` and `secret`, a broken preset, and `full` by default.
 fn host(rules: &Arc<AccessRules>) -> Arc<ServedPresets> {
-    let starting = ServedPresets::starting(Pipeline::new(Vec::new()), "full", None).expect("a host");
+    let starting =
+        ServedPresets::starting(Pipeline::new(Vec::new()), "full", None, Arc::default()).expect("a host");
     let presets = BTreeMap::from([
         ("dev".to_owned(), Ok(view("dev", &["get", "push"]))),
         ("secret".to_owned(), Ok(view("secret", &["get"]))),

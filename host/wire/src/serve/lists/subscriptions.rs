@@ -8,8 +8,13 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use gatehouse_core::{Caller, Fault, FaultKind, lock, names::quoted};
-use rmcp::{ErrorData, RoleServer, model::ResourceUpdatedNotificationParam, service::Peer};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::ResourceUpdatedNotificationParam,
+    service::{Peer, SubscriptionContext},
+};
 use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
 use crate::serve::{handler::Handler, requests::reply::fault_to_error};
@@ -158,6 +163,46 @@ impl ResourceWatch {
                 reported = reports.changed() => reported.is_ok(),
                 () = by_itself => true,
             },
+        }
+    }
+}
+
+/// Notifies a client of its subscription, which replaces sessions since 2026-07-28, until the client ends it.
+pub(crate) async fn serve_subscription(
+    handler: &Handler,
+    context: &SubscriptionContext,
+) -> Result<(), ErrorData> {
+    let mut changes = handler.served.changes();
+    changes.borrow_and_update();
+    let caller = handler.caller_of(&context.request_context().extensions);
+    let mut seen = handler.served.view(&caller);
+    let mut watched = FuturesUnordered::new();
+    for uri in context.accepted().resource_subscriptions.iter().flatten() {
+        watched.push(ResourceWatch::new(uri.clone()).next_change(handler, &caller));
+    }
+    loop {
+        tokio::select! {
+            () = context.cancelled() => return Ok(()),
+            Some(changed) = watched.next() => {
+                if let Some(watch) = changed {
+                    if context.sink().notify_resource_updated(watch.uri()).await.is_err() {
+                        return Ok(());
+                    }
+                    watched.push(watch.next_change(handler, &caller));
+                }
+            }
+            changed = changes.changed() => {
+                let now = handler.served.view(&caller);
+                for list in seen.changed_lists(&now) {
+                    if !list.notify_subscriber(context.sink()).await {
+                        return Ok(());
+                    }
+                }
+                if changed.is_err() {
+                    return Ok(());
+                }
+                seen = now;
+            }
         }
     }
 }

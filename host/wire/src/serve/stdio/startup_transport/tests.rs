@@ -124,7 +124,8 @@ async fn a_client_that_asks_for_much_is_not_read_further() {
 
 #[tokio::test(start_paused = true)]
 async fn lists_that_were_promised_are_empty_rather_than_unknown() {
-    let presets = ServedPresets::starting(Pipeline::new(Vec::new()), "p", Some("For tests.".into()));
+    let about = Some("For tests.".into());
+    let presets = ServedPresets::starting(Pipeline::new(Vec::new()), "p", about, Arc::default());
     let presets = Arc::new(presets.expect("presets"));
     let ((mut input, reader), (writer, output)) = (duplex(1 << 16), duplex(1 << 16));
     let workers = Workers::default();

@@ -1,0 +1,159 @@
+// The client that the conformance suites check: a gateway, driven by a small client of its own. The suite passes the
+// address of its server, and the name of the scenario in the environment.
+//
+// node client.mjs GATEWAY URL
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const [gateway, url] = process.argv.slice(2);
+const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
+const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
+
+const folder = mkdtempSync(join(tmpdir(), "gatehouse-conformance-client-"));
+const presets = join(folder, "presets.toml");
+const text = (value) => JSON.stringify(value);
+
+/// Returns the keys of the login that a scenario prescribes.
+async function login() {
+    const settings = { client_id: context.client_id, client_secret: context.client_secret, issuer: context.issuer };
+    if (scenario.startsWith("auth/client-credentials")) {
+        const { origin, pathname } = new URL(url);
+        const about = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+        settings.issuer = (await about.json()).authorization_servers[0];
+        settings.grant = "client-credentials";
+    }
+    const keys = Object.entries(settings).filter(([, value]) => value);
+    return keys.length ? `oauth = { ${keys.map(([key, value]) => `${key} = ${text(value)}`).join(", ")} }\n` : "";
+}
+
+writeFileSync(presets, `[servers.s]\nurl = ${text(url)}\n${await login()}[presets.all]\nservers = ["s"]\nstructured = true\n`);
+
+function start(args) {
+    const env = { PATH: process.env.PATH, HOME: folder, GATEHOUSE_STATE: join(folder, "state") };
+    return spawn(gateway, [...args, "--config", presets], { env, stdio: ["pipe", "pipe", "pipe"] });
+}
+
+/// Logs in as a user would: opens the address that the command prints.
+async function logIn(scope) {
+    const child = start(["servers", "login", "s", "--no-browser", ...(scope ? ["--scope", scope] : [])]);
+    const visit = (line) => {
+        console.error(line);
+        const address = line.match(/https?:\/\/\S+/)?.[0];
+        if (address?.includes("response_type=")) fetch(address).catch((error) => console.error(String(error)));
+    };
+    createInterface({ input: child.stdout }).on("line", visit);
+    createInterface({ input: child.stderr }).on("line", visit);
+    return new Promise((resolve) => child.on("exit", (code) => resolve(code === 0)));
+}
+
+class Client {
+    constructor() {
+        this.child = start(["serve", "--preset", "all"]);
+        this.pending = new Map();
+        this.next = 1;
+        this.changed = [];
+        createInterface({ input: this.child.stderr }).on("line", (line) => console.error(line));
+        createInterface({ input: this.child.stdout }).on("line", (line) => this.take(JSON.parse(line)));
+    }
+
+    take(message) {
+        if (message.method && message.id !== undefined) return this.answer(message);
+        if (message.method === "notifications/tools/list_changed") this.changed.splice(0).forEach((wake) => wake());
+        this.pending.get(message.id)?.(message);
+        this.pending.delete(message.id);
+    }
+
+    /// Accepts what a server asks, with the defaults of its form.
+    answer({ id, method, params }) {
+        const fields = Object.entries(params?.requestedSchema?.properties ?? {});
+        const given = fields.filter(([, field]) => field.default !== undefined);
+        const content = Object.fromEntries(given.map(([name, field]) => [name, field.default]));
+        const answers = {
+            "elicitation/create": { action: "accept", content },
+            "roots/list": { roots: [] },
+            "sampling/createMessage": { role: "assistant", model: "m", content: { type: "text", text: "yes" } },
+        };
+        this.send({ jsonrpc: "2.0", id, result: answers[method] ?? {} });
+    }
+
+    send(message) {
+        this.child.stdin.write(`${JSON.stringify(message)}\n`);
+    }
+
+    request(method, params = {}) {
+        const id = this.next++;
+        this.send({ jsonrpc: "2.0", id, method, params });
+        return new Promise((resolve) => this.pending.set(id, resolve));
+    }
+
+    async initialize() {
+        const clientInfo = { name: "conformance-client", version: "1" };
+        const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+        await this.request("initialize", { protocolVersion: "2025-11-25", capabilities, clientInfo });
+        this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    }
+
+    async close() {
+        this.child.stdin.end();
+        await new Promise((resolve) => this.child.on("exit", resolve));
+    }
+}
+
+/// Returns arguments that match a schema.
+function example(schema = {}) {
+    if (schema.default !== undefined) return schema.default;
+    if (schema.enum) return schema.enum[0];
+    const properties = Object.entries(schema.properties ?? {});
+    switch ([schema.type].flat()[0]) {
+        case "object":
+            return Object.fromEntries(properties.map(([name, property]) => [name, example(property)]));
+        case "array":
+            return [];
+        case "integer":
+        case "number":
+            return 5;
+        case "boolean":
+            return true;
+        default:
+            return "x";
+    }
+}
+
+/// Lists everything and uses it once. Returns the faults.
+async function useEverything() {
+    const client = new Client();
+    await client.initialize();
+    const faults = [];
+    const tools = (await client.request("tools/list")).result?.tools ?? [];
+    // One tool wants the schema of another, as the client got it.
+    const schema = tools.find((tool) => tool.inputSchema.$schema)?.inputSchema;
+    const given = (tool) => ({ ...example(tool.inputSchema), ...(tool.inputSchema.properties?.schema && { schema }) });
+    const calls = context.toolCalls?.map((call) => [`s__${call.name}`, call.arguments]);
+    for (const [name, args] of calls ?? tools.map((tool) => [tool.name, given(tool)])) {
+        const { result, error } = await client.request("tools/call", { name, arguments: args });
+        const fault = result?._meta?.["gatehouse/error"] ?? error;
+        console.error(name, JSON.stringify(result ?? error).slice(0, 400));
+        if (fault) faults.push(fault);
+    }
+    if (!tools.length) faults.push({ message: "no tools" });
+    await client.close();
+    return faults;
+}
+
+try {
+    // Some scenarios only check that a request is not sent.
+    let faults = await useEverything();
+    for (let round = 0; round < 3 && faults.length && scenario.startsWith("auth/"); round++) {
+        const scope = faults.map((fault) => fault.suggestion?.match(/--scope "([^"]*)"/)?.[1]).find(Boolean);
+        if (!(await logIn(scope))) break;
+        faults = await useEverything();
+    }
+    console.error(`faults: ${JSON.stringify(faults)}`);
+    process.exitCode = faults.length && scenario.startsWith("auth/") ? 1 : 0;
+} finally {
+    rmSync(folder, { recursive: true, force: true });
+}
