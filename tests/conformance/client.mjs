@@ -4,7 +4,7 @@
 // node client.mjs GATEWAY URL
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -144,6 +144,26 @@ async function useEverything() {
     return faults;
 }
 
+/// Waits until the other clients of the suite have started and ended. It starts all together, and one of its scenarios
+/// compares times.
+async function waitForOthers() {
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
+    const runs = (id) => {
+        try {
+            return process.kill(Number(id), 0);
+        } catch {
+            return false;
+        }
+    };
+    const others = () => readdirSync(running).some((id) => id !== String(process.pid) && runs(id));
+    for (let round = 0; round < 250 && !others(); round++) await pause();
+    while (others()) await pause();
+}
+
+const running = process.env.GATEHOUSE_CONFORMANCE_RUNNING ?? join(folder, "running");
+mkdirSync(running, { recursive: true });
+writeFileSync(join(running, String(process.pid)), "");
+if (scenario === "sse-retry") await waitForOthers();
 try {
     // Some scenarios only check that a request is not sent.
     let faults = await useEverything();

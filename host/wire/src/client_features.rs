@@ -84,7 +84,8 @@ impl ClientFeatures {
             has_roots,
         };
         let mut sessions = lock(&self.sessions);
-        sessions.retain(|known| !known.peer.is_transport_closed());
+        // A client may send `initialized` again.
+        sessions.retain(|known| !known.peer.is_transport_closed() && !Arc::ptr_eq(&known.client, client));
         sessions.push(session);
     }
 

@@ -120,7 +120,7 @@ fn servers_get_the_roots_of_the_client() {
     let record = place.path("record").display().to_string();
     let old = child("old", &["features=yes", &format!("record={record}")], "");
     place.write("presets.toml", old + &block("new", "new") + "[presets.all]\nservers = [\"old\", \"new\"]\n");
-    let roots = json!([{"uri": "file:///work/one", "name": "One"}, {"uri": "file:///work/two"}]);
+    let roots = json!([{"uri": "file:///projects/one", "name": "One"}, {"uri": "file:///projects/two"}]);
     let mut client = client(&place, json!({"roots": {"listChanged": true}, "elicitation": {}}));
     for server in ["old", "new"] {
         let call = client.ask("tools/call", json!({"name": format!("{server}__roots"), "arguments": {}}));

@@ -20,6 +20,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest run of a suite; about 10 s is usual.
 const SUITE_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// Longest run of a client in milliseconds. One of them waits for all others.
+const CLIENT_TIMEOUT: &str = "120000";
+
 /// What the suites take the gateway for.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
@@ -139,6 +142,10 @@ impl SuiteRun {
         let mut command = process::command(node);
         command.arg((self.suite)()?).args(target).args(self.arguments);
         command.arg("--expected-failures").arg(expected.join(self.expected)).arg("-o").arg(&results);
+        if self.role == Role::Client {
+            let running = results.join("running");
+            command.args(["--timeout", CLIENT_TIMEOUT]).env("GATEHOUSE_CONFORMANCE_RUNNING", running);
+        }
         // Colors would end up in the log.
         command.env("NO_COLOR", "1").stdout(output.try_clone()?).stderr(output);
         let passed = ends_well(command.spawn().context("cannot start Node")?, self.about)?;

@@ -3,7 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatehouse_core::{SourceId, names::quoted, ports::client::MessageLevel, question::QuestionKind};
+use gatehouse_core::{
+    CallContext, Principal, SourceId, names::quoted, ports::client::MessageLevel, question::QuestionKind,
+};
 use gatehouse_net::Backoff;
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
@@ -18,6 +20,8 @@ use rmcp::{
     },
     transport::Transport,
 };
+
+use tokio::time::{Instant, timeout};
 
 use super::{
     active_calls::{ActiveCalls, CallerOfMessage, to_mcp_root},
@@ -38,6 +42,8 @@ pub(super) struct HostClient {
     pub(super) changed: Option<ListChanged>,
     clients: Arc<ClientFeatures>,
     declared: DeclaredFeatures,
+    /// Principal whose login the connection has. `None` if all callers share the connection.
+    owner: Option<Principal>,
 }
 
 impl HostClient {
@@ -51,6 +57,7 @@ impl HostClient {
             changed: context.changed.clone(),
             clients: Arc::clone(&context.clients),
             declared: context.declared,
+            owner: context.login.owner().cloned(),
         }
     }
 
@@ -67,10 +74,17 @@ impl HostClient {
         match (is_since_2026(peer), changed) {
             (true, Some(changed)) => follow_lists(peer.clone(), changed),
             (true, None) => {}
-            (false, _) if declared.roots => forward_roots_changes(peer.clone(), &clients),
+            (false, Some(_)) if declared.roots => forward_roots_changes(peer.clone(), &clients),
             (false, _) => {}
         }
         Ok(running)
+    }
+
+    /// True if what the server sends outside of a call's stream, and keeps for later calls, may concern this caller: the
+    /// local user, or the principal that the connection belongs to.
+    fn belongs_to(&self, context: &CallContext) -> bool {
+        let principal = &context.caller.principal;
+        *principal == Principal::Local || self.owner.as_ref() == Some(principal)
     }
 
     // rmcp deprecates log messages, but servers of all versions send them.
@@ -88,13 +102,22 @@ impl HostClient {
             None => self.server.name().to_string(),
         };
         match self.calls.find_now(origin.as_ref()) {
-            CallerOfMessage::Call(context) => context.notify_client(level, &logger, message.data),
+            CallerOfMessage::Call(context) => {
+                let of_call = matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_)));
+                if of_call || self.belongs_to(&context) {
+                    context.notify_client(level, &logger, message.data);
+                }
+            }
             CallerOfMessage::NoCall => self.clients.log_to_only(level, &logger, message.data),
             CallerOfMessage::Unknown => {}
             CallerOfMessage::Starting => {
                 let calls = self.calls.clone();
+                let (host, of_call) =
+                    (self.clone(), matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_))));
                 tokio::spawn(async move {
-                    if let Ok(caller) = calls.find_caller(origin.as_ref()).await {
+                    if let Ok(caller) = calls.find_caller(origin.as_ref()).await
+                        && (of_call || host.belongs_to(&caller.context))
+                    {
                         caller.context.notify_client(level, &logger, message.data);
                     }
                 });
@@ -108,6 +131,12 @@ const MAX_LOGGER: usize = 64;
 
 /// Pauses before a subscription that ended is opened again.
 const LISTEN_AGAIN: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(300) };
+
+/// Lifetime after which the end of a subscription is not a failure: some proxies close streams after a minute.
+const STABLE_SUBSCRIPTION: Duration = Duration::from_secs(30);
+
+/// Interval at which a task that waits for clients looks if its connection still exists.
+const CONNECTION_CHECK: Duration = Duration::from_secs(60);
 
 pub(super) fn is_since_2026(peer: &Peer<RoleClient>) -> bool {
     peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
@@ -128,10 +157,12 @@ fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
         return;
     }
     tokio::spawn(async move {
-        for attempt in 1.. {
+        let (mut is_first, mut failures) = (true, 0);
+        loop {
+            let began = Instant::now();
             match peer.listen(filter.clone()).await {
                 Ok(mut subscription) => {
-                    if attempt > 1 {
+                    if !std::mem::take(&mut is_first) {
                         // A change may have been missed.
                         changed();
                     }
@@ -146,7 +177,8 @@ fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
             if peer.is_transport_closed() {
                 return;
             }
-            tokio::time::sleep(LISTEN_AGAIN.pause(attempt)).await;
+            failures = if began.elapsed() >= STABLE_SUBSCRIPTION { 1 } else { failures + 1 };
+            tokio::time::sleep(LISTEN_AGAIN.pause(failures)).await;
         }
     });
 }
@@ -157,7 +189,13 @@ fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
 fn forward_roots_changes(peer: Peer<RoleClient>, clients: &ClientFeatures) {
     let mut changes = clients.roots_changes();
     tokio::spawn(async move {
-        while changes.changed().await.is_ok() && peer.notify_roots_list_changed().await.is_ok() {}
+        while !peer.is_transport_closed() {
+            match timeout(CONNECTION_CHECK, changes.changed()).await {
+                Ok(Ok(())) if peer.notify_roots_list_changed().await.is_ok() => {}
+                Ok(_) => return,
+                Err(_) => {}
+            }
+        }
     });
 }
 
@@ -185,7 +223,11 @@ impl ClientHandler for HostClient {
             CallerOfMessage::NoCall => self.clients.only_roots().await,
             _ => {
                 let caller = self.calls.find_caller(origin).await?;
-                caller.answer(&context, caller.context.client_roots()).await?
+                // The server keeps them for the calls of others too.
+                match self.belongs_to(&caller.context) {
+                    true => caller.answer(&context, caller.context.client_roots()).await?,
+                    false => Vec::new(),
+                }
             }
         };
         Ok(rmcp::model::ListRootsResult::new(roots.into_iter().map(to_mcp_root).collect()))

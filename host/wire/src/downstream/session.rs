@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{CallContext, Fault, SourceId, lock, names::quoted, ports::client::MessageLevel};
+use gatehouse_core::{CallContext, Fault, SourceId, names::quoted, ports::client::MessageLevel};
 use rmcp::{
     RoleClient,
     model::{
@@ -19,7 +19,7 @@ use rmcp::{
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
 use serde_json::{Map, json};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 
 use super::{
     active_calls::{self, ActiveCalls},
@@ -52,8 +52,11 @@ pub(super) struct ServerSession {
     /// True if the server sends log messages.
     logs: bool,
     /// The lowest level of log messages that was requested.
-    log_level: Mutex<Option<MessageLevel>>,
+    log_level: tokio::sync::Mutex<Option<MessageLevel>>,
 }
+
+/// Maximum wait for a server to set its log level.
+const MAX_LEVEL_WAIT: Duration = Duration::from_secs(2);
 
 /// Key of a request's `_meta` for the minimum level of log messages, since 2026-07-28.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -92,7 +95,7 @@ impl ServerSession {
         });
         let since_2026 = is_since_2026(&peer);
         let logs = peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some());
-        let log_level = Mutex::default();
+        let log_level = tokio::sync::Mutex::default();
         Self {
             server,
             calls,
@@ -185,17 +188,22 @@ impl ServerSession {
     #[allow(deprecated)]
     async fn lower_log_level(&self, level: MessageLevel) {
         let is_enough = |current: Option<MessageLevel>| current.is_some_and(|current| current <= level);
-        {
-            let mut current = lock(&self.log_level);
-            if !self.logs || is_enough(*current) {
-                return;
-            }
-            *current = Some(level);
+        if !self.logs {
+            return;
         }
-        let Ok(level) = serde_json::from_value(json!(level)) else { return };
-        let request = rmcp::model::SetLevelRequest::new(rmcp::model::SetLevelRequestParams::new(level));
-        if let Err(failure) = self.request(request.into(), None).await {
-            tracing::debug!(server = %self.server, "it did not set its log level: {failure:?}");
+        // Requests that overtake each other would leave a higher level.
+        let mut current = self.log_level.lock().await;
+        if is_enough(*current) {
+            return;
+        }
+        let Ok(lowest) = serde_json::from_value(json!(level)) else { return };
+        let request = rmcp::model::SetLevelRequest::new(rmcp::model::SetLevelRequestParams::new(lowest));
+        match timeout(MAX_LEVEL_WAIT, self.request(request.into(), None)).await {
+            Ok(Ok(_)) => *current = Some(level),
+            Ok(Err(failure)) => {
+                tracing::debug!(server = %self.server, "it did not set its log level: {failure:?}");
+            }
+            Err(_) => tracing::debug!(server = %self.server, "it did not answer logging/setLevel in time"),
         }
     }
 

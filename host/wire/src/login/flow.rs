@@ -109,7 +109,9 @@ impl Logins {
         let target = hosts.check(url.as_str(), &format!("server '{server}'"))?;
         let (challenge, status) = self.probe(&target).await?;
         let is_challenged = status == StatusCode::UNAUTHORIZED;
-        let discovery = Discovery { http: &shared.http, hosts: &hosts, server: &url, issuer, is_challenged };
+        let needs_user = settings.grant == LoginGrant::AuthorizationCode;
+        let http = &shared.http;
+        let discovery = Discovery { http, hosts: &hosts, server: &url, issuer, needs_user, is_challenged };
         let authority = discovery.run(&challenge).await.map_err(|fault| match status {
             StatusCode::UNAUTHORIZED => fault,
             _ => {

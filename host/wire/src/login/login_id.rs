@@ -87,7 +87,7 @@ impl LoginId {
     }
 }
 
-fn is_safe_in_shell(c: char) -> bool {
+pub(super) fn is_safe_in_shell(c: char) -> bool {
     c.is_ascii_alphanumeric() || ":._@-".contains(c)
 }
 

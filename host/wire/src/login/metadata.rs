@@ -38,7 +38,7 @@ struct ResourceDocument {
 #[derive(Deserialize)]
 struct AuthorizationServerDocument {
     issuer: String,
-    authorization_endpoint: String,
+    authorization_endpoint: Option<String>,
     token_endpoint: String,
     registration_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
@@ -59,7 +59,7 @@ impl AuthorizationServerDocument {
         let base = issuer.trim_end_matches('/');
         Self {
             issuer: issuer.to_owned(),
-            authorization_endpoint: format!("{base}/authorize"),
+            authorization_endpoint: Some(format!("{base}/authorize")),
             token_endpoint: format!("{base}/token"),
             registration_endpoint: Some(format!("{base}/register")),
             revocation_endpoint: None,
@@ -76,6 +76,8 @@ pub(super) struct Discovery<'a> {
     pub(super) hosts: &'a ConfiguredHosts,
     pub(super) server: &'a Url,
     pub(super) issuer: Option<&'a str>,
+    /// True if a user agrees in a browser.
+    pub(super) needs_user: bool,
     /// True if the server asked for a login.
     pub(super) is_challenged: bool,
 }
@@ -108,7 +110,8 @@ impl Discovery<'_> {
         let endpoint = |text: &str, what: &str| {
             self.hosts.check(text, &format!("the {what} endpoint of {}", quoted(&issuer, 200)))
         };
-        if !about.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+        let checks_codes = about.code_challenge_methods_supported.iter().any(|method| method == "S256");
+        if self.needs_user && !checks_codes {
             let message =
                 format!("{} does not declare support for S256 code challenges", quoted(&issuer, 200));
             return Err(Fault::denied(message).hint("Without them, another program could steal the login."));
@@ -116,7 +119,15 @@ impl Discovery<'_> {
         let optional =
             |text: &Option<String>, what: &str| text.as_ref().map(|text| endpoint(text, what)).transpose();
         Ok(AuthorizationServer {
-            authorization: endpoint(&about.authorization_endpoint, "authorization")?,
+            authorization: match &about.authorization_endpoint {
+                Some(authorization) => endpoint(authorization, "authorization")?,
+                None if self.needs_user => {
+                    let why = format!("{} has no authorization endpoint", quoted(&about.issuer, 200));
+                    return Err(Fault::denied(why));
+                }
+                // No user is sent there.
+                None => endpoint(&about.token_endpoint, "token")?,
+            },
             token: endpoint(&about.token_endpoint, "token")?,
             registration: optional(&about.registration_endpoint, "registration")?,
             revocation: optional(&about.revocation_endpoint, "revocation")?,
@@ -187,9 +198,11 @@ impl Discovery<'_> {
             appended.set_path(&format!("{path}/.well-known/openid-configuration"));
             candidates.push(appended.into());
         }
+        let mut failed = None;
         for candidate in candidates {
             let answer = self.http.get(&self.hosts.check(&candidate, "the authorization server")?).await?;
             if !answer.status.is_success() {
+                failed = failed.or(answer.status.is_server_error().then_some(answer.status));
                 continue;
             }
             let document: AuthorizationServerDocument = answer.json(&format!("the metadata of {shown}"))?;
@@ -201,7 +214,10 @@ impl Discovery<'_> {
             }
             return Ok(Some(document));
         }
-        Ok(None)
+        match failed {
+            Some(status) => Err(Fault::unavailable(format!("{shown} answered {status} for its metadata"))),
+            None => Ok(None),
+        }
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) use challenge::auth_challenges;
 pub use endpoints::{LoginDialog, LoginEndpoints};
 pub use gatehouse_net::Url;
 pub use login_id::LoginId;
+use login_id::is_safe_in_shell;
 pub(crate) use sign_ins::{CALLBACK_PATH, SIGN_IN_PATH};
 pub use sign_ins::{LoginTargets, SignIns};
 pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of};
@@ -46,6 +47,9 @@ use self::{
     login_store::{LoginStore, StoredLogin},
     renew::TokenRenewals,
 };
+
+/// Maximum bytes of the scopes in a command that a message names.
+const MAX_SCOPES: usize = 500;
 
 /// Login settings of one server, `[servers.NAME.oauth]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -206,9 +210,12 @@ impl Logins {
         let stored = self.shared.store.read(id).await.ok().flatten();
         let mut all = stored.map(|login| login.scopes).unwrap_or_default();
         all.extend(required.iter().filter(|scope| !all.contains(scope)).cloned().collect::<Vec<_>>());
-        let (required, all) = (quoted(&required.join(" "), 200), quoted(&all.join(" "), 500));
-        let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {required}"));
-        Some(fault.hint(id.command(&format!(" --scope \"{all}\""))))
+        let (shown, all) = (quoted(&required.join(" "), 200), all.join(" "));
+        let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {shown}"));
+        // Operators paste the command into a shell, and the server chose the scopes.
+        let is_safe =
+            all.len() <= MAX_SCOPES && all.chars().all(|c| c == ' ' || c == '/' || is_safe_in_shell(c));
+        Some(fault.hint(id.command(&if is_safe { format!(" --scope \"{all}\"") } else { String::new() })))
     }
 
     /// Returns the state of the login to the server at `url`, without network access.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Caller, Catalog, lock};
+use gatehouse_core::{Caller, Catalog, Principal, lock};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -105,6 +105,7 @@ impl ServerHandler for Handler {
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        self.presets.client_features.add(&context.client_capabilities().unwrap_or_default());
         let versions = self.supported_protocol_versions().into_owned();
         Ok(DiscoverResult::from_server_info(versions, self.for_request(&context).get_info()))
     }
@@ -115,7 +116,10 @@ impl ServerHandler for Handler {
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
-        self.presets.client_features.roots_changed();
+        // Servers keep roots for the calls of others too.
+        if self.caller.principal == Principal::Local {
+            self.presets.client_features.roots_changed();
+        }
     }
 
     /// Accepts list changes, and resources that have a known source.
@@ -213,9 +217,9 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
         let caller = self.caller_of(&context.extensions);
-        let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let capabilities = context.client_capabilities().unwrap_or_default();
         self.presets.client_features.add(&capabilities);
+        let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let data = StructuredMode::for_request(&catalog, &context);
         let tools = reply::tools_with(&catalog, data, has_apps(&capabilities));
         self.record_listed(ListKind::Tools, &catalog);

@@ -11,8 +11,8 @@ use gatehouse_core::{call::ProgressSink, lock};
 use rmcp::{
     RoleClient,
     model::{
-        GetMeta as _, JsonRpcMessage, ProgressNotificationParam, ProgressToken, ServerNotification,
-        ServerResult,
+        ClientRequest, GetMeta as _, JsonRpcMessage, ProgressNotificationParam, ProgressToken, RequestId,
+        ServerNotification, ServerResult,
     },
     service::{InboundStreamOrigin, TxJsonRpcMessage},
     transport::Transport,
@@ -33,12 +33,24 @@ pub(in crate::downstream) struct GuardedTransport<T> {
     inbound: InboundReader,
     host: HostClient,
     unanswered: Arc<Semaphore>,
+    probe: DiscoveryProbe,
+}
+
+/// The request that shows whether a server has discovery. A slow server answers it after `initialize` was sent instead;
+/// rmcp would take that for the answer to `initialize`.
+#[derive(Default)]
+enum DiscoveryProbe {
+    #[default]
+    NotSent,
+    Sent(RequestId),
+    Abandoned(RequestId),
 }
 
 impl<T> GuardedTransport<T> {
     pub(in crate::downstream) fn new(inner: T, host: &HostClient) -> Self {
         let unanswered = Arc::new(Semaphore::new(MAX_UNANSWERED));
-        Self { inner, inbound: host.inbound.clone(), host: host.clone(), unanswered }
+        let probe = DiscoveryProbe::default();
+        Self { inner, inbound: host.inbound.clone(), host: host.clone(), unanswered, probe }
     }
 
     /// Handles a notification. Returns it if rmcp has to handle it, as part of a subscription or the lifecycle.
@@ -69,6 +81,15 @@ impl<T> GuardedTransport<T> {
     }
 }
 
+/// Returns the request that a message answers.
+fn answered_request(message: &ServerMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
+    }
+}
+
 /// True if rmcp itself sent the request, so that no session takes the recorded response.
 fn is_negotiation(result: &ServerResult) -> bool {
     matches!(result, ServerResult::InitializeResult(_) | ServerResult::DiscoverResult(_))
@@ -87,6 +108,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let JsonRpcMessage::Request(request) = &item {
             self.inbound.register_request(&request.id);
+            self.probe = match (&request.request, std::mem::take(&mut self.probe)) {
+                (ClientRequest::DiscoverRequest(_), _) => DiscoveryProbe::Sent(request.id.clone()),
+                (ClientRequest::InitializeRequest(_), DiscoveryProbe::Sent(id)) => {
+                    DiscoveryProbe::Abandoned(id)
+                }
+                (_, probe) => probe,
+            };
         } else if let Some(id) = cancelled_request(&item) {
             self.inbound.pending.forget(id);
         }
@@ -110,6 +138,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                 () = self.inbound.ending.cancelled() => return None,
                 message = self.inner.receive() => message?,
             };
+            if let DiscoveryProbe::Abandoned(probe) = &self.probe
+                && answered_request(&message) == Some(probe)
+            {
+                self.inbound.pending.forget(probe);
+                continue;
+            }
             match &message {
                 JsonRpcMessage::Request(_) => {
                     if let Ok(place) = self.unanswered.try_acquire() {

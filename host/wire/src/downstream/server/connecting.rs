@@ -160,7 +160,8 @@ impl DownstreamServer {
     /// Returns a connection for the request of a client, which declares what clients have now unless it was used before.
     pub(super) async fn connection_for_request(&self) -> Result<Arc<dyn ServerConnection>, Fault> {
         if let Some(outdated) = self.take_outdated(None) {
-            tokio::spawn(async move { outdated.close().await });
+            // Two processes of one server may exclude each other.
+            outdated.close().await;
         }
         let connection = self.connection().await?;
         lock(&self.inner).used = true;
@@ -175,7 +176,11 @@ impl DownstreamServer {
     ) -> Option<Arc<dyn ServerConnection>> {
         let mut inner = lock(&self.inner);
         let current = inner.connection.as_ref()?;
-        let is_meant = idle.is_none_or(|idle| Arc::ptr_eq(idle, current) && inner.in_flight == 0);
+        let is_meant = match idle {
+            Some(idle) => Arc::ptr_eq(idle, current) && inner.in_flight == 0,
+            // The caller itself counts.
+            None => inner.in_flight <= 1,
+        };
         let is_outdated = !inner.used && self.shared.client_features.declared().exceed(inner.declared);
         if is_meant && is_outdated { inner.connection.take() } else { None }
     }

@@ -18,11 +18,11 @@ impl DownstreamServer {
         let idle = self.definition.idle_timeout;
         let mut declarations = self.shared.client_features.declarations();
         tokio::spawn(async move {
+            let mut outdated = None;
             loop {
                 let Some(server) = weak.upgrade() else { break };
                 if server.take_outdated(Some(&connection)).is_some() {
-                    // Its tools may depend on what is declared.
-                    tokio::spawn(async move { server.connection().await });
+                    outdated = Some(server);
                     break;
                 }
                 let rest = server.remaining_idle_time(idle);
@@ -53,6 +53,10 @@ impl DownstreamServer {
                 }
             }
             connection.close().await;
+            if let Some(server) = outdated {
+                // Its tools may depend on what is declared. A failure is part of its status.
+                let _ = server.connection().await;
+            }
         });
     }
 
