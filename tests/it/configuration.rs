@@ -12,12 +12,20 @@ mod parameters;
 mod strictness;
 mod trust;
 
+use std::process::Stdio;
+
 use crate::support::{Client, Place, place::SHIPPED};
 
 /// Starts a host that must fail, and returns its one-line error.
 fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let mut command = place.command(&[&["serve"], arguments].concat());
-    let output = command.envs(environment.iter().copied()).output().expect("run gatehouse");
+    command.envs(environment.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut host = command.spawn().expect("run gatehouse");
+    // An input that ends would stop the host before a slow machine has compiled the gates.
+    let input = host.stdin.take();
+    let output = host.wait_with_output().expect("run gatehouse");
+    drop(input);
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "standard output is the protocol's");

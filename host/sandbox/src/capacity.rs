@@ -18,6 +18,9 @@ const OWN_MEMORY: u64 = 64 << 20;
 /// Bytes that a light instance uses.
 const INSTANCE_MEMORY: u64 = 4 << 20;
 
+/// Address space for an instance whose memory is allocated on demand: the memory, its stack, and the guard pages around both.
+const UNPOOLED_ADDRESS_SPACE: u64 = 16 << 20;
+
 /// Maximum memories that stay resident without an instance.
 const MAX_WARM: u64 = 100;
 
@@ -63,7 +66,11 @@ impl InstanceCapacity {
         let halves = std::iter::successors(Some(instances), |instances| Some(instances / 2));
         let pool = halves.take_while(|half| *half == instances || *half >= MIN_POOL).find(fits);
         let pooled = pool.is_some();
-        let instances = pool.unwrap_or(instances);
+        let instances = pool.unwrap_or_else(|| {
+            // The program, its threads and their allocators use most of a small address space.
+            let space = limits.address_space.map_or(u64::MAX, |space| space / 4);
+            instances.min(space / UNPOOLED_ADDRESS_SPACE).max(MIN_INSTANCES)
+        });
         // Calls at the deepest level wait for no other call, so each nested call eventually gets a slot.
         let nested = (instances / 16).max(1);
         let mut places = [nested as usize; MAX_DEPTH + 1];
@@ -123,7 +130,8 @@ mod tests {
         assert_eq!(sized(None, Some(1000 * GIB)), ([192, 16, 16, 16, 16], 64, true, 100));
         assert_eq!(sized(None, Some(200 * GIB)), ([48, 4, 4, 4, 4], 16, true, 100));
         assert_eq!(sized(None, Some(60 * GIB)), ([12, 1, 1, 1, 1], 4, true, 100));
-        assert_eq!(sized(None, Some(4 * GIB)), ([192, 16, 16, 16, 16], 64, false, 100));
-        assert_eq!(sized(None, Some(GIB / 2)), ([84, 7, 7, 7, 7], 28, false, 28));
+        assert_eq!(sized(None, Some(4 * GIB)), ([48, 4, 4, 4, 4], 16, false, 100));
+        assert_eq!(sized(None, Some(GIB)), ([12, 1, 1, 1, 1], 4, false, 60));
+        assert_eq!(sized(None, Some(GIB / 2)), ([4, 1, 1, 1, 1], 2, false, 28));
     }
 }
