@@ -30,6 +30,9 @@ pub struct Call<P> {
 /// Key in `_meta` that marks a tool that only calls others. Clients do not see it.
 const FORWARDS: &str = "gatehouse/forwards";
 
+/// `_meta` key of tools that run only as tasks.
+const TASK: &str = "gatehouse/task";
+
 type DescribeFn<P> = Box<dyn Fn(&P) -> String>;
 type ShapeFn<P> = Box<dyn Fn(&P, &mut Value)>;
 type MetaFn<P> = Box<dyn Fn(&P) -> Option<Value>>;
@@ -52,6 +55,7 @@ struct ToolRow<P> {
     output: Option<fn() -> Value>,
     effect_from: Option<EffectFn<P>>,
     forwards: Option<Value>,
+    task_only: bool,
     meta: Option<MetaFn<P>>,
     offered: Option<OfferedFn<P>>,
 }
@@ -76,6 +80,7 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
         output: None,
         effect_from: None,
         forwards: None,
+        task_only: false,
         meta: None,
         offered: None,
     };
@@ -184,6 +189,15 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
+    /// Makes every call a task that the client follows in the background. Clients without tasks cannot call the tool.
+    ///
+    /// Other tools of a gate become tasks by themselves: if `limits.time` is over a minute, the client supports tasks, and
+    /// the call takes more than half a second.
+    pub fn only_as_task(mut self) -> Self {
+        self.row.task_only = true;
+        self
+    }
+
     /// Sets `_meta`: an object with hints that some clients read.
     pub fn meta(mut self, meta: impl Fn(&P) -> Option<Value> + 'static) -> Self {
         self.row.meta = Some(Box::new(meta));
@@ -240,6 +254,9 @@ impl<P: Params> Tool<P> {
     pub(crate) fn declare(&self, params: &P) -> types::Tool {
         let row = &self.row;
         let mut meta = row.meta.as_ref().and_then(|meta| meta(params));
+        if row.task_only {
+            meta.get_or_insert_with(|| Value::Object(Map::new()))[TASK] = "required".into();
+        }
         if let Some(forwards) = &row.forwards {
             meta.get_or_insert_with(|| Value::Object(Map::new()))[FORWARDS] = forwards.clone();
         }

@@ -38,7 +38,7 @@ struct SuiteRun {
     expected: &'static str,
 }
 
-const RUNS: [SuiteRun; 7] = [
+const RUNS: [SuiteRun; 8] = [
     SuiteRun {
         role: Role::Server,
         about: "suite 0.1, all versions up to 2025-11-25",
@@ -58,6 +58,13 @@ const RUNS: [SuiteRun; 7] = [
         about: "suite 0.2, requirements of 2026-07-28",
         suite: second_suite,
         arguments: &["--requirements", "2026-07-28"],
+        expected: "expected-failures-2026.yml",
+    },
+    SuiteRun {
+        role: Role::Server,
+        about: "suite 0.2, extensions of servers",
+        suite: second_suite,
+        arguments: &["--suite", "pending"],
         expected: "expected-failures-2026.yml",
     },
     SuiteRun {

@@ -1,4 +1,5 @@
-//! The clock of a call, which pauses while the user is asked something. Nested calls share it.
+//! The clock of a call, which pauses while the user is asked something and while the task of a server runs. Nested
+//! calls share it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -9,7 +10,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::lock;
 
-/// Maximum pause of a client's call, over all questions. A user who has not answered in ten minutes has left, and the
+/// Maximum pause of a client's call for questions, over all of them. A user who has not answered in ten minutes has left, and the
 /// call occupies a gate instance.
 pub const MAX_PAUSE: Duration = Duration::from_secs(600);
 
@@ -24,6 +25,13 @@ pub(crate) struct CallClock {
 
 #[derive(Debug, Default)]
 struct PauseTotals {
+    all: PauseTotal,
+    /// Those that [`MAX_PAUSE`] limits.
+    questions: PauseTotal,
+}
+
+#[derive(Debug, Default)]
+struct PauseTotal {
     /// Total of finished pauses; overlapping ones count once.
     finished: Duration,
     /// Number of open pauses.
@@ -32,44 +40,65 @@ struct PauseTotals {
     open_since: Option<Instant>,
 }
 
-impl PauseTotals {
-    fn total(&self) -> Duration {
+impl PauseTotal {
+    fn time(&self) -> Duration {
         self.finished + self.open_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn begin(&mut self) {
+        self.open += 1;
+        self.open_since.get_or_insert_with(Instant::now);
+    }
+
+    fn end(&mut self) {
+        self.open -= 1;
+        if self.open == 0 {
+            self.finished = self.time();
+            self.open_since = None;
+        }
     }
 }
 
 impl CallClock {
     pub(crate) fn paused(&self) -> Duration {
-        lock(&self.pauses).total()
+        lock(&self.pauses).all.time()
     }
 
     fn is_paused(&self) -> bool {
-        lock(&self.pauses).open > 0
+        lock(&self.pauses).all.open > 0
     }
 
     /// Pauses the clock until the guard is dropped. `None` if [`MAX_PAUSE`] is used up.
     pub(crate) fn pause(self: &Arc<Self>) -> Option<PauseGuard> {
         let mut pauses = lock(&self.pauses);
-        let left = MAX_PAUSE.checked_sub(pauses.total()).filter(|left| !left.is_zero())?;
-        pauses.open += 1;
-        pauses.open_since.get_or_insert_with(Instant::now);
-        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left })
+        let left = MAX_PAUSE.checked_sub(pauses.questions.time()).filter(|left| !left.is_zero())?;
+        pauses.questions.begin();
+        pauses.all.begin();
+        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left, is_question: true })
+    }
+
+    /// Pauses the clock for the task of a server, at most for `limit`.
+    pub(crate) fn pause_for_task(self: &Arc<Self>, limit: Duration) -> PauseGuard {
+        lock(&self.pauses).all.begin();
+        PauseGuard { time: Arc::clone(self), until: Instant::now() + limit, is_question: false }
     }
 }
 
 pub(crate) struct PauseGuard {
     time: Arc<CallClock>,
-    /// When [`MAX_PAUSE`] will be used up.
+    /// When the maximum pause will be used up.
     pub(crate) until: Instant,
+    is_question: bool,
 }
 
 impl Drop for PauseGuard {
     fn drop(&mut self) {
         let mut pauses = lock(&self.time.pauses);
-        pauses.open -= 1;
-        if pauses.open == 0 {
-            pauses.finished = pauses.total();
-            pauses.open_since = None;
+        if self.is_question {
+            pauses.questions.end();
+        }
+        pauses.all.end();
+        if pauses.all.open == 0 {
             drop(pauses);
             self.time.resumed.notify_waiters();
         }
@@ -192,5 +221,18 @@ mod tests {
             drop(pause);
         }
         assert!(time.pause().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tasks_of_servers_use_up_none_of_the_time_for_questions() {
+        let time = Arc::new(CallClock::default());
+        let task = time.pause_for_task(6 * MAX_PAUSE);
+        tokio::time::advance(2 * MAX_PAUSE).await;
+        let question = time.pause().expect("time to wait");
+        assert_eq!(question.until, Instant::now() + MAX_PAUSE);
+        drop(task);
+        assert!(time.is_paused());
+        drop(question);
+        assert_eq!((time.is_paused(), time.paused()), (false, 2 * MAX_PAUSE));
     }
 }

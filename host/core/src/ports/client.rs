@@ -82,6 +82,12 @@ pub trait CallingClient: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Replies to the client with a task that goes on in the background. Returns false if the client cannot follow a
+    /// task, or has too many.
+    fn begin_task(&self) -> bool {
+        false
+    }
+
     /// Records that a call needed a question that the client does not support.
     fn record_missing_capability(&self, _: QuestionKind) {}
 

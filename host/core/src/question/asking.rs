@@ -108,6 +108,23 @@ impl CallContext {
         timeout_at(pause.until, done).await.map_err(|_| unanswered_fault(&self.name))
     }
 
+    /// Waits for the task of a server. The deadline pauses for at most `limit` if the client follows this call as a task;
+    /// otherwise the call keeps its deadline.
+    ///
+    /// # Errors
+    ///
+    /// `timed-out` after `limit`.
+    pub async fn wait_for_task<T>(&self, limit: Duration, done: impl Future<Output = T>) -> Result<T, Fault> {
+        if !self.client.begin_task() {
+            return Ok(done.await);
+        }
+        let pause = self.time.pause_for_task(limit);
+        timeout_at(pause.until, done).await.map_err(|_| {
+            let (tool, minutes) = (names::quoted(&self.name, 64), limit.as_secs().div_ceil(60));
+            Fault::new(FaultKind::TimedOut, format!("the task of '{tool}' did not end within {minutes} min"))
+        })
+    }
+
     /// Checks the limits of a server's questions. `None` for questions to the model only.
     ///
     /// Questions to the user wait for the returned lock, so a declined question prevents the next one.

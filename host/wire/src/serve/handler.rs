@@ -7,12 +7,13 @@ use gatehouse_core::{Caller, Catalog, Principal, lock};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, DiscoverResult, Extensions, GetPromptRequestParams, GetPromptResponse,
-        Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestMethod,
-        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+        CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+        CompleteResult, CustomRequest, CustomResult, DiscoverResult, Extensions, GetPromptRequestParams,
+        GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -80,7 +81,10 @@ impl Handler {
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = if self.presets.composed.is_cancelled() {
-            ListKind::capabilities(&self.served.catalog(&self.caller))
+            let catalog = self.served.catalog(&self.caller);
+            let mut capabilities = ListKind::capabilities(&catalog);
+            capabilities.extensions = capabilities.extensions.filter(|_| self.has_tasks(&catalog));
+            capabilities
         } else {
             self.served.promise_all();
             ListKind::all_capabilities()
@@ -99,9 +103,11 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         self.presets.client_features.add(&request.capabilities);
-        let result = self.for_request(&context).negotiate_initialize(&request);
+        let mut result = self.for_request(&context).negotiate_initialize(&request)?;
+        // Tasks need 2026-07-28, which has no `initialize`.
+        result.capabilities.extensions = None;
         context.peer.set_peer_info(request);
-        result
+        Ok(result)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
@@ -248,6 +254,30 @@ impl ServerHandler for Handler {
             answers: request.input_responses,
         };
         self.answer(self.run(params, &context)).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.task(&request, &context)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.answer_task(request, &context)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.stop_task(&request, &context)
     }
 
     // rmcp deprecates this method because requests carry the level since 2026-07-28.

@@ -22,7 +22,7 @@ use crate::{
             ListKind,
             clients::{ClientInfo, PresetClients},
         },
-        requests::paused_calls::PausedCalls,
+        requests::{paused_calls::PausedCalls, tasks::TaskStore},
         shutdown::Shutdown,
     },
 };
@@ -172,6 +172,7 @@ pub struct ServedPresets {
     /// Calls of all presets that wait for answers.
     pub(super) open_questions: Arc<OpenQuestions>,
     pub(super) paused_calls: Arc<PausedCalls>,
+    pub(super) tasks: Arc<TaskStore>,
     pub(super) shutdown: Arc<Shutdown>,
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
@@ -200,6 +201,7 @@ impl ServedPresets {
             pipeline: Arc::new(pipeline),
             open_questions: Arc::default(),
             paused_calls: Arc::default(),
+            tasks: Arc::default(),
             shutdown: Arc::default(),
             default,
             presets: ArcSwap::from_pointee(presets),

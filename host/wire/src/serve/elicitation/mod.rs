@@ -30,7 +30,10 @@ use tokio::sync::{mpsc, oneshot};
 use self::missing_capability::MissingCapability;
 use crate::{
     peer_requests::await_answer,
-    serve::{lists::clients::ClientState, requests::notifications::NotificationSender},
+    serve::{
+        lists::clients::ClientState,
+        requests::{notifications::NotificationSender, tasks::TaskSwitch},
+    },
 };
 
 /// Maximum calls that wait for answers. Each holds one of the 64 instances that a gate has by default.
@@ -108,6 +111,8 @@ pub(crate) struct ClientContext {
     /// Kept alive because its address is the client's identity.
     pub(crate) client: Arc<ClientState>,
     pub(crate) channel: QuestionChannel,
+    /// `None` if the call cannot become a task.
+    pub(crate) task_switch: Option<Arc<TaskSwitch>>,
 }
 
 /// Way to ask the client.
@@ -150,6 +155,10 @@ impl CallingClient for ClientContext {
             }
             QuestionChannel::Retry(retry) => retry.roots().await,
         }
+    }
+
+    fn begin_task(&self) -> bool {
+        self.task_switch.as_ref().is_some_and(|switch| switch.begin())
     }
 
     fn record_missing_capability(&self, kind: QuestionKind) {

@@ -17,7 +17,7 @@ use crate::serve::requests::{
 
 /// Known methods that rmcp passes on as custom requests if their parameters are invalid, each with the list that the
 /// preset must have, and true if clients since 2026-07-28 no longer have the method.
-const METHODS: [(&str, ListKind, bool); 14] = [
+const METHODS: [(&str, ListKind, bool); 17] = [
     ("initialize", ListKind::Tools, true),
     ("logging/setLevel", ListKind::Tools, true),
     ("ping", ListKind::Tools, true),
@@ -30,6 +30,9 @@ const METHODS: [(&str, ListKind, bool); 14] = [
     ("resources/unsubscribe", ListKind::Resources, true),
     ("server/discover", ListKind::Tools, false),
     ("subscriptions/listen", ListKind::Tools, false),
+    ("tasks/cancel", ListKind::Tools, false),
+    ("tasks/get", ListKind::Tools, false),
+    ("tasks/update", ListKind::Tools, false),
     ("tools/call", ListKind::Tools, false),
     ("tools/list", ListKind::Tools, false),
 ];
@@ -72,6 +75,7 @@ impl ListKind {
             .enable_resources_subscribe()
             .enable_logging()
             .enable_completions()
+            .enable_tasks()
             .build()
     }
 

@@ -22,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     notifications::{NotificationRoute, NotificationSender},
-    paused_calls::{self, ResumableCall, ResumeKey},
+    paused_calls::{self, CallOwner, ResumableCall, ResumeKey, has_tasks},
     reply::{self, StructuredMode, fault_to_error},
+    tasks::{TaskTerms, requires_task, tasks_required},
 };
 use crate::client_features::has_apps;
 use crate::serve::{
@@ -67,6 +68,13 @@ impl Handler {
             params.name = exposed.map_or(params.name, ToString::to_string);
         }
         let data = StructuredMode::for_request(&catalog, context);
+        let task_terms = match catalog.get(&params.name) {
+            Some(entry) if requires_task(entry) && is_since_2026(context) && !has_tasks(context) => {
+                return Err(tasks_required(&params.name));
+            }
+            Some(entry) if has_tasks(context) => Some(TaskTerms::new(entry, self.presets.shutdown.running())),
+            _ => None,
+        };
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
         let work = |request: InteractiveRequest| async move {
             let InteractiveRequest { call, name, arguments, missing_capability } = request;
@@ -75,17 +83,27 @@ impl Handler {
             missing_capability.check(&outcome)?;
             reply::result(outcome, data).map(ServerResult::CallToolResult)
         };
-        match self.interactive(params, context, call, work).await? {
+        match self.interactive(params, task_terms, context, call, work).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
+            ServerResult::CreateTaskResult(task) => Ok(CallToolResponse::Task(task)),
             _ => Err(wrong_request_kind()),
         }
     }
 
-    /// Runs `work` in the context `call`, or resumes a paused request.
+    /// Returns the owner of calls that outlive their request.
+    pub(crate) fn owner(&self, caller: &Arc<Caller>, preset: Arc<str>) -> CallOwner {
+        let access = self.presets.access_rules().access_of(caller);
+        // Callers without limits keep their calls when the configuration changes.
+        let access = if access.is_full() { 0 } else { access.number() };
+        CallOwner { principal: caller.principal.clone(), access, preset }
+    }
+
+    /// Runs `work` in the context `call`, or resumes a paused request. With `task_terms`, the call may become a task.
     pub(crate) async fn interactive<W>(
         &self,
         params: InteractiveParams,
+        task_terms: Option<TaskTerms>,
         context: &RequestContext<RoleServer>,
         mut call: CallContext,
         work: impl FnOnce(InteractiveRequest) -> W,
@@ -100,16 +118,13 @@ impl Handler {
         let profile = client_profile(context, messages);
         // Clients since 2026-07-28 repeat their requests with answers.
         let mut resume_key = None;
-        if since_2026 && (profile.can_answer() || state.is_some()) {
+        if since_2026 && (profile.can_answer() || state.is_some() || task_terms.is_some()) {
             let digest = paused_calls::digest(&arguments).await?;
-            let preset = Arc::clone(&call.catalog.preset);
-            let access = self.presets.access_rules().access_of(&caller);
-            // Callers without limits keep their paused calls when the configuration changes.
-            let access = if access.is_full() { 0 } else { access.number() };
-            let principal = caller.principal.clone();
-            let key = ResumeKey { principal, access, preset, method, name: name.clone(), digest };
+            let owner = self.owner(&caller, Arc::clone(&call.catalog.preset));
+            let key = ResumeKey { owner, method, name: name.clone(), digest };
             if let Some(state) = state {
-                return self.presets.paused_calls.resume(&state, &key, answers, context).await;
+                let paused = &self.presets.paused_calls;
+                return paused.resume(&state, &key, answers, &self.presets, context).await;
             }
             resume_key = Some(key);
         }
@@ -118,7 +133,7 @@ impl Handler {
         call.origin = origin(&context.extensions);
         call.meta = forwarded_meta(&context.meta);
         call.working_directory = working_directory(&context.extensions);
-        if context.meta.get_progress_token().is_some() {
+        if context.meta.get_progress_token().is_some() || task_terms.is_some() {
             call.progress = Some(Arc::clone(&notifications) as _);
         }
         let missing_capability = MissingCapability::new(since_2026);
@@ -138,6 +153,7 @@ impl Handler {
             missing_capability: missing_capability.clone(),
             client: Arc::clone(&self.client),
             channel,
+            task_switch: task_terms.as_ref().map(|terms| Arc::clone(&terms.switch)),
         });
         let Some(resume_key) = resume_key else {
             call.cancel = context.ct.clone();
@@ -159,8 +175,9 @@ impl Handler {
             cancel: cancel.drop_guard(),
             messages: messages.is_some(),
             resume_key,
+            task_terms,
         };
-        resumable.resume(&self.presets.paused_calls, context).await
+        resumable.resume(&self.presets, context).await
     }
 }
 

@@ -1,5 +1,5 @@
 //! Requests of clients: tool calls, prompts and resources, their conversion to and from MCP, and calls that wait for
-//! input.
+//! input or go on as tasks.
 
 mod custom_requests;
 pub(crate) mod interactive_request;
@@ -8,3 +8,4 @@ pub(crate) mod paused_calls;
 pub(crate) mod reply;
 pub(crate) mod resource_requests;
 pub(crate) mod resources_and_prompts;
+pub(crate) mod tasks;

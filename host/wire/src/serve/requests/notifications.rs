@@ -33,9 +33,13 @@ enum QueuedNotification {
     Flush(oneshot::Sender<()>),
 }
 
-/// Sending side, held by the call. `None` while no request waits for the call.
+/// Sending side, held by the call.
 #[derive(Default)]
-pub(crate) struct NotificationSender(Mutex<Option<WaitingRequest>>);
+pub(crate) struct NotificationSender {
+    /// `None` while no request waits for the call.
+    request: Mutex<Option<WaitingRequest>>,
+    last_progress: Mutex<Option<String>>,
+}
 
 /// The request that waits for the call.
 struct WaitingRequest {
@@ -47,7 +51,7 @@ struct WaitingRequest {
 impl NotificationSender {
     /// Waits until queued messages have been written, so that a question does not overtake them.
     pub(crate) async fn flush(&self) {
-        let queue = lock(&self.0).as_ref().map(|request| request.queue.clone());
+        let queue = lock(&self.request).as_ref().map(|request| request.queue.clone());
         if let Some(queue) = queue {
             let (mark, written) = oneshot::channel();
             let _ = queue.send(QueuedNotification::Flush(mark)).await;
@@ -55,8 +59,13 @@ impl NotificationSender {
         }
     }
 
+    /// Returns the last progress of the call, for a client that polls.
+    pub(crate) fn last_progress(&self) -> Option<String> {
+        lock(&self.last_progress).clone()
+    }
+
     pub(crate) fn send_log(&self, level: MessageLevel, logger: &str, data: Value) {
-        if let Some(request) = &*lock(&self.0) {
+        if let Some(request) = &*lock(&self.request) {
             let params = json!({"level": level, "logger": logger, "data": data});
             let mut message = CustomNotification::new("notifications/message", Some(params));
             message.extensions.insert(OriginatingRequestId(request.id.clone()));
@@ -73,7 +82,9 @@ impl WaitingRequest {
 
 impl ProgressSink for NotificationSender {
     fn report(&self, done: u64, total: Option<u64>, message: Option<String>) {
-        let request = lock(&self.0);
+        let count = || total.map_or_else(|| done.to_string(), |total| format!("{done} of {total}"));
+        *lock(&self.last_progress) = Some(message.clone().unwrap_or_else(count));
+        let request = lock(&self.request);
         let Some((request, token)) = request.as_ref().and_then(|one| Some((one, one.token.clone()?))) else {
             return;
         };
@@ -103,13 +114,13 @@ impl NotificationRoute {
         let (queue, receiver) = mpsc::channel(MAX_QUEUED);
         let mut writer = JoinSet::new();
         writer.spawn(write(context.peer.clone(), receiver));
-        *lock(&notifications.0) = Some(WaitingRequest { id: context.id.clone(), token, queue });
+        *lock(&notifications.request) = Some(WaitingRequest { id: context.id.clone(), token, queue });
         Some(Self { notifications: Arc::clone(notifications), writer })
     }
 
     /// Waits until queued messages have been written, so that none follows the reply.
     pub(crate) async fn finish(mut self) {
-        drop(lock(&self.notifications.0).take());
+        drop(lock(&self.notifications.request).take());
         let _ = tokio::time::timeout(MAX_FLUSH_TIME, self.writer.join_next()).await;
     }
 }

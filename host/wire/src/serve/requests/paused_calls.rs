@@ -1,4 +1,5 @@
-//! Requests that wait for the client to answer a question (MCP 2026-07-28 and later).
+//! Calls that outlive their request: those that wait for the client to answer a question, and
+//! [tasks](super::tasks) (MCP 2026-07-28 and later).
 //!
 //! The first response carries the questions and a random state token. The client repeats its request with the token and
 //! the answers, which resumes the work. A token is valid only for the same principal, preset, method, name and
@@ -21,16 +22,29 @@ use serde_json::{Map, Value};
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::DropGuard;
 
-use super::notifications::{NotificationRoute, NotificationSender};
-use crate::{MIN_LARGE_MESSAGE, serve::elicitation::PendingInput};
+use super::{
+    interactive_request::is_since_2026,
+    notifications::{NotificationRoute, NotificationSender},
+    tasks::{TaskOffer, TaskTerms},
+};
+use crate::{
+    MIN_LARGE_MESSAGE,
+    serve::{ServedPresets, elicitation::PendingInput},
+};
+
+/// The client of a call that outlives its request.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct CallOwner {
+    pub(crate) principal: Principal,
+    /// Number of what the caller may use. A paused call or task does not survive a change of it.
+    pub(crate) access: u64,
+    pub(crate) preset: Arc<str>,
+}
 
 /// Values that a request must repeat to resume a call.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ResumeKey {
-    pub(crate) principal: Principal,
-    /// Number of what the caller may use. A paused call does not survive a change of it.
-    pub(crate) access: u64,
-    pub(crate) preset: Arc<str>,
+    pub(crate) owner: CallOwner,
     pub(crate) method: &'static str,
     /// Name of the tool or prompt, or URI of the resource.
     pub(crate) name: String,
@@ -46,7 +60,7 @@ pub(crate) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
     hashed.map_err(|_| ErrorData::internal_error("cannot hash the arguments", None))
 }
 
-type WorkFuture = Pin<Box<dyn Future<Output = Result<ServerResult, ErrorData>> + Send>>;
+pub(crate) type WorkFuture = Pin<Box<dyn Future<Output = Result<ServerResult, ErrorData>> + Send>>;
 
 /// A call that can continue in a later request.
 pub(crate) struct ResumableCall {
@@ -58,25 +72,37 @@ pub(crate) struct ResumableCall {
     pub(crate) cancel: DropGuard,
     pub(crate) messages: bool,
     pub(crate) resume_key: ResumeKey,
+    /// `None` if the call cannot become a task.
+    pub(crate) task_terms: Option<TaskTerms>,
 }
 
 enum ResumableStep {
     Finished(Box<Result<ServerResult, ErrorData>>),
+    BecomesTask(TaskTerms, TaskOffer),
     NeedsInput(PendingInput),
     Cancelled,
 }
 
 impl ResumableCall {
-    /// Waits until the call finishes or asks for input.
+    /// Waits until the call finishes, asks for input, or becomes a task.
     pub(crate) async fn resume(
         mut self,
-        paused: &Arc<PausedCalls>,
+        presets: &ServedPresets,
         context: &RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
         let route = NotificationRoute::open(&self.notifications, context, self.messages);
+        let terms = self.task_terms.as_ref().filter(|_| has_tasks(context));
+        let principal = &self.resume_key.owner.principal;
+        let mut offer = terms.and_then(|terms| presets.tasks.offer(principal, terms));
         let step = tokio::select! {
             biased;
             result = &mut self.work => ResumableStep::Finished(Box::new(result)),
+            () = task_is_due(self.task_terms.as_ref().filter(|_| offer.is_some())) => {
+                match (self.task_terms.take(), offer.take()) {
+                    (Some(terms), Some(offer)) => ResumableStep::BecomesTask(terms, offer),
+                    _ => ResumableStep::Cancelled,
+                }
+            }
             Some(input) = self.pending_input.recv() => ResumableStep::NeedsInput(input),
             () = context.ct.cancelled() => ResumableStep::Cancelled,
         };
@@ -90,11 +116,29 @@ impl ResumableCall {
                 self.work.await
             }
             ResumableStep::Finished(result) => *result,
+            ResumableStep::BecomesTask(terms, offer) => {
+                Ok(ServerResult::CreateTaskResult(presets.tasks.begin(self, terms, offer)))
+            }
             ResumableStep::NeedsInput(input) => {
-                Ok(ServerResult::InputRequiredResult(paused.pause(self, input)))
+                drop(offer);
+                Ok(ServerResult::InputRequiredResult(presets.paused_calls.pause(self, input)))
             }
         }
     }
+}
+
+/// Waits until a call on these terms becomes a task. Waits forever without any.
+async fn task_is_due(terms: Option<&TaskTerms>) {
+    let Some(terms) = terms else { return std::future::pending().await };
+    match terms.delay {
+        Some(delay) => drop(tokio::time::timeout(delay, terms.switch.requested()).await),
+        None => terms.switch.requested().await,
+    }
+}
+
+/// Whether the client of this request can follow a task.
+pub(crate) fn has_tasks(context: &RequestContext<RoleServer>) -> bool {
+    is_since_2026(context) && context.client_capabilities().is_some_and(|client| client.supports_tasks())
 }
 
 #[derive(Default)]
@@ -133,6 +177,7 @@ impl PausedCalls {
         state: &str,
         resume_key: &ResumeKey,
         answers: Option<InputResponses>,
+        presets: &ServedPresets,
         context: &RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
         let PausedCall { call, input, .. } = self.take(state, resume_key).ok_or_else(unknown_state)?;
@@ -150,7 +195,7 @@ impl PausedCalls {
             Some(given) => drop(input.answer.send(given)),
             None => return Ok(ServerResult::InputRequiredResult(self.pause(call, input))),
         }
-        call.resume(self, context).await
+        call.resume(presets, context).await
     }
 
     /// Removes and returns the call, if `resume_key` matches.

@@ -79,7 +79,7 @@ impl Handler {
             missing_capability.check(&messages)?;
             prompt_result(&entry, messages).map(ServerResult::GetPromptResult)
         };
-        match self.interactive(params, context, call, work).await? {
+        match self.interactive(params, None, context, call, work).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
             _ => Err(wrong_request_kind()),
@@ -162,7 +162,7 @@ impl Handler {
             missing_capability.check(&contents)?;
             resource_result(&uri, contents).map(ServerResult::ReadResourceResult)
         };
-        match self.interactive(params, context, call, work).await? {
+        match self.interactive(params, None, context, call, work).await? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
             _ => Err(wrong_request_kind()),
