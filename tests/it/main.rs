@@ -60,6 +60,7 @@ mod starting;
 mod storage;
 mod structured;
 mod summaries;
+mod tasks;
 mod team;
 mod tidy;
 mod tools;

@@ -252,6 +252,7 @@ fn capabilities(declared: DeclaredFeatures) -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
     capabilities.elicitation = Some(elicitation);
     capabilities.sampling = Some(SamplingCapability::default());
+    capabilities.extensions = ClientCapabilities::builder().enable_tasks().build().extensions;
     declared.declare(&mut capabilities);
     capabilities
 }

@@ -3,6 +3,7 @@
 mod connection;
 mod follow;
 mod listing;
+mod task;
 
 use std::{
     sync::{Arc, Mutex},

@@ -55,6 +55,9 @@ impl ServerConnection for ServerSession {
         };
         match self.request_with_input(context, make).await? {
             ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
+            ServerResult::CreateTaskResult(created) => {
+                self.task_result(created.task, context).await.map(convert::reply)
+            }
             _ => Err(unexpected_response("tools/call")),
         }
     }

@@ -106,11 +106,24 @@ impl ServerSession {
         if listed.len() > MAX_READ_TOOLS {
             omitted.add(1, format!("tools after number {MAX_READ_TOOLS} were not read"));
         }
-        let tools = listed
-            .into_iter()
-            .take(MAX_READ_TOOLS)
-            .filter_map(|tool| tool.and_then(callable).map_err(|why| omitted.add(1, why)).ok());
+        let tools = listed.into_iter().take(MAX_READ_TOOLS).filter_map(|tool| {
+            tool.and_then(|tool| self.callable(tool)).map_err(|why| omitted.add(1, why)).ok()
+        });
         Ok((tools.collect(), omitted))
+    }
+
+    /// Returns the tool, or why it cannot be called.
+    fn callable(&self, tool: Tool) -> Result<Tool, String> {
+        let is_task_only = is_task_only(tool.meta.as_ref().map(|meta| &meta.0));
+        let has_tasks = || self.peer.peer_info().is_some_and(|info| info.capabilities.supports_tasks());
+        if is_task_only && !(self.since_2026 && has_tasks()) {
+            let name = quoted(&tool.name, 64);
+            return Err(format!(
+                "tool '{name}' runs only as a task (taskSupport: required), and this server does not have the tasks of \
+                MCP 2026-07-28"
+            ));
+        }
+        Ok(tool)
     }
 
     /// Adds to a listing. Lists that fail or take too long are logged and left out.
@@ -189,16 +202,6 @@ async fn list_or_empty<T>(
         tracing::warn!("leaving out the {what} of server '{server}': {failure:?}");
         Vec::new()
     })
-}
-
-fn callable(tool: Tool) -> Result<Tool, String> {
-    if is_task_only(tool.meta.as_ref().map(|meta| &meta.0)) {
-        let name = quoted(&tool.name, 64);
-        return Err(format!(
-            "tool '{name}' runs only as a task (taskSupport: required), and tasks are not supported"
-        ));
-    }
-    Ok(tool)
 }
 
 type ToolResult = Result<Tool, String>;
