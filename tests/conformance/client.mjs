@@ -90,9 +90,9 @@ class Client {
         return new Promise((resolve) => this.pending.set(id, resolve));
     }
 
-    async initialize() {
+    async initialize(extensions = {}) {
         const clientInfo = { name: "conformance-client", version: "1" };
-        const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+        const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {}, extensions };
         await this.request("initialize", { protocolVersion: "2025-11-25", capabilities, clientInfo });
         this.send({ jsonrpc: "2.0", method: "notifications/initialized" });
     }
@@ -144,6 +144,24 @@ async function useEverything() {
     return faults;
 }
 
+/// Lists the skills, and reads their files until one is refused. One scenario checks that listing reads nothing.
+async function useSkills() {
+    const client = new Client();
+    await client.initialize({ "io.modelcontextprotocol/skills": {} });
+    const { result, error } = await client.request("skills/list");
+    console.error("skills/list", JSON.stringify(result ?? error).slice(0, 1000));
+    const skills = scenario.endsWith("no-prefetch") ? [] : (result?.skills ?? []);
+    reading: for (const skill of skills) {
+        for (const { uri } of [{ uri: skill.uri }, ...skill.resources.filter((file) => file.uri !== skill.uri)]) {
+            const { result, error } = await client.request("resources/read", { uri });
+            console.error(uri, JSON.stringify(result ?? error).slice(0, 400));
+            if (error) break reading;
+        }
+    }
+    await client.close();
+    return result?.skills?.length ? [] : [{ message: "no skills" }];
+}
+
 /// Waits until the other clients of the suite have started and ended. It starts all together, and one of its scenarios
 /// compares times.
 async function waitForOthers() {
@@ -166,7 +184,7 @@ writeFileSync(join(running, String(process.pid)), "");
 if (scenario === "sse-retry") await waitForOthers();
 try {
     // Some scenarios only check that a request is not sent.
-    let faults = await useEverything();
+    let faults = await (scenario.startsWith("sep-2640-client") ? useSkills() : useEverything());
     for (let round = 0; round < 3 && faults.length && scenario.startsWith("auth/"); round++) {
         const scope = faults.map((fault) => fault.suggestion?.match(/--scope "([^"]*)"/)?.[1]).find(Boolean);
         if (!(await logIn(scope))) break;

@@ -32,7 +32,7 @@ pub use catalog::{Catalog, CatalogGeneration, resources_and_prompts};
 pub use definitions::{
     completion, definition,
     effect::{self, Effect, Intent},
-    hidden_chars, icon, prompt, resource, signature,
+    hidden_chars, icon, prompt, resource, signature, skill,
     tool::{self, ExposedName, SourceId, ToolId, ToolSpec},
 };
 pub use pipeline::Pipeline;

@@ -23,6 +23,7 @@ use crate::{
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{Prompt, PromptMessage},
     resource::{ResourcePage, UriTemplate},
+    skill::Skill,
     tool::{SourceId, ToolSpec},
 };
 
@@ -48,6 +49,8 @@ pub struct Listing {
     pub known_resources: Vec<ResourceLink>,
     #[serde(default)]
     pub prompts: Vec<Prompt>,
+    #[serde(default)]
+    pub skills: Vec<Skill>,
     #[serde(default)]
     pub completes: bool,
     /// Removed hidden characters by tool; the source's own under "".

@@ -25,7 +25,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, file_params, trust::TrustedFiles},
+    config::{Config, Env, file_params, skill_folders, trust::TrustedFiles},
     plain_error::PlainError,
     watch::DirectoryWatcher,
 };
@@ -181,7 +181,10 @@ impl Reloader {
             }
         };
         let in_force = self.pending_config.as_ref().unwrap_or(&self.current.config);
-        if self.text.as_ref() == Some(&text) && !file_params::changed(&in_force.param_files) {
+        if self.text.as_ref() == Some(&text)
+            && !file_params::changed(&in_force.param_files)
+            && !skill_folders::changed(&in_force.skill_folders)
+        {
             return;
         }
         let trusts = |list: TrustedFiles| list.trusts(&file, text.as_bytes()) == Some(true);

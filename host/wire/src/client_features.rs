@@ -15,7 +15,7 @@ use rmcp::{
     RoleServer,
     model::{
         ClientCapabilities, CustomNotification, ExtensionCapabilities, JsonObject, RootsCapabilities,
-        ServerNotification,
+        SKILLS_EXTENSION_ID, ServerNotification,
     },
     service::Peer,
 };
@@ -53,6 +53,7 @@ struct ClientSession {
 pub(crate) struct DeclaredFeatures {
     pub(crate) apps: bool,
     pub(crate) roots: bool,
+    pub(crate) skills: bool,
 }
 
 impl ClientFeatures {
@@ -62,6 +63,7 @@ impl ClientFeatures {
             let before = *all;
             all.apps |= has_apps(client);
             all.roots |= client.roots.is_some();
+            all.skills |= has_skills(client);
             *all != before
         });
     }
@@ -145,10 +147,14 @@ pub(crate) fn has_apps(client: &ClientCapabilities) -> bool {
     client.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(APPS_EXTENSION))
 }
 
+pub(crate) fn has_skills(client: &ClientCapabilities) -> bool {
+    client.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(SKILLS_EXTENSION_ID))
+}
+
 impl DeclaredFeatures {
     /// True if `self` has a feature that `other` lacks.
     pub(crate) fn exceed(self, other: Self) -> bool {
-        (self.apps && !other.apps) || (self.roots && !other.roots)
+        (self.apps && !other.apps) || (self.roots && !other.roots) || (self.skills && !other.skills)
     }
 
     #[allow(deprecated)]
@@ -157,6 +163,10 @@ impl DeclaredFeatures {
             let settings = JsonObject::from_iter([("mimeTypes".to_owned(), json!([APPS_MIME_TYPE]))]);
             let extensions = capabilities.extensions.get_or_insert_with(ExtensionCapabilities::new);
             extensions.insert(APPS_EXTENSION.to_owned(), settings);
+        }
+        if self.skills {
+            let extensions = capabilities.extensions.get_or_insert_with(ExtensionCapabilities::new);
+            extensions.insert(SKILLS_EXTENSION_ID.to_owned(), JsonObject::new());
         }
         if self.roots {
             let mut roots = RootsCapabilities::default();

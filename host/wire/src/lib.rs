@@ -14,6 +14,8 @@ pub mod outbound;
 mod peer_requests;
 pub mod registry;
 pub mod serve;
+pub mod skill_folders;
+mod skills;
 
 pub use client_features::ClientFeatures;
 

@@ -38,7 +38,7 @@ struct SuiteRun {
     expected: &'static str,
 }
 
-const RUNS: [SuiteRun; 8] = [
+const RUNS: [SuiteRun; 12] = [
     SuiteRun {
         role: Role::Server,
         about: "suite 0.1, all versions up to 2025-11-25",
@@ -95,7 +95,25 @@ const RUNS: [SuiteRun; 8] = [
         arguments: &["--suite", "extensions"],
         expected: "expected-failures-client.yml",
     },
+    client_skills("suite 0.2, skills that are only listed", &["--scenario", "sep-2640-client-no-prefetch"]),
+    client_skills("suite 0.2, skills with a wrong digest", &["--scenario", "sep-2640-client-verify-digest"]),
+    client_skills("suite 0.2, skills with a wrong size", &["--scenario", "sep-2640-client-verify-size"]),
+    client_skills(
+        "suite 0.2, skills with another frontmatter",
+        &["--scenario", "sep-2640-client-verify-frontmatter"],
+    ),
 ];
+
+/// Returns the run of a scenario that no suite contains.
+const fn client_skills(about: &'static str, arguments: &'static [&'static str]) -> SuiteRun {
+    SuiteRun {
+        role: Role::Client,
+        about,
+        suite: second_suite,
+        arguments,
+        expected: "expected-failures-client.yml",
+    }
+}
 
 fn first_suite() -> Result<PathBuf> {
     Ok(tools::NODE_CLIENTS.ensure()?.join(tools::CONFORMANCE))
@@ -147,6 +165,9 @@ impl SuiteRun {
         let log = results.join("output");
         let output = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = process::command(node);
+        if self.role == Role::Server && self.arguments.contains(&"pending") {
+            command.arg("--import").arg(expected.join("with-skills.mjs"));
+        }
         command.arg((self.suite)()?).args(target).args(self.arguments);
         command.arg("--expected-failures").arg(expected.join(self.expected)).arg("-o").arg(&results);
         if self.role == Role::Client {
@@ -160,7 +181,8 @@ impl SuiteRun {
         let summary = said.split_once("=== SUMMARY ===").map_or(said.as_str(), |(_, summary)| summary);
         if passed {
             let count = |mark: char| summary.lines().filter(|line| line.starts_with(mark)).count();
-            let (right, wrong) = (count('✓'), count('✗'));
+            // A single scenario has no summary.
+            let (right, wrong) = (count('✓').max(1), count('✗'));
             println!("{}: {right} scenarios passed, {wrong} failed as expected", self.about);
         } else {
             eprintln!("{}:\n{summary}", self.about);
@@ -192,9 +214,16 @@ fn start(root: &Path, binary: &Path) -> Result<(TestServer, String)> {
     }
     let folder = std::env::temp_dir().join(format!("gatehouse-conformance-{}", std::process::id()));
     let presets = folder.join("presets.toml");
+    let skill = "skills/field-notes";
     fs::create_dir_all(folder.join("gates"))
+        .and_then(|()| fs::create_dir_all(folder.join(skill).join("references")))
         .and_then(|()| fs::copy(&gate, folder.join("gates/conformance.wasm")))
         .and_then(|_| fs::copy(root.join("tests/conformance/presets.toml"), &presets))
+        .and_then(|_| {
+            let files = ["SKILL.md", "references/kinds.md"].map(|file| Path::new(skill).join(file));
+            let from = root.join("tests/conformance");
+            files.iter().try_for_each(|file| fs::copy(from.join(file), folder.join(file)).map(drop))
+        })
         .with_context(|| format!("cannot fill {}", folder.display()))?;
     let mut command = process::command(binary);
     command

@@ -8,6 +8,7 @@ use crate::{
     outcome::{Fault, FaultKind},
     prompt::Prompt,
     resource::UriTemplate,
+    skill::Skill,
     source::{Listing, Source},
     tool::{ExposedName, SourceId},
 };
@@ -158,6 +159,11 @@ impl ResourcesAndPrompts {
             (_, Some(one), None) | ([one], None, None) => Some(one.clone()),
             _ => None,
         }
+    }
+
+    /// Returns the skills of all sources, in preset order.
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.resources.iter().flat_map(|known| &known.listing.skills)
     }
 
     pub fn prompts(&self) -> &[PromptEntry] {

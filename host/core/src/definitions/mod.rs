@@ -8,4 +8,5 @@ pub mod icon;
 pub mod prompt;
 pub mod resource;
 pub mod signature;
+pub mod skill;
 pub mod tool;

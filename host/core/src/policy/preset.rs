@@ -74,6 +74,8 @@ pub struct Preset {
     pub workflow: Vec<WorkflowStep>,
     /// Directory of the project for workflow marks. `None` inherits.
     pub project: Option<PathBuf>,
+    /// Folders of skills, absolute. Adds to inherited ones.
+    pub skills: Vec<PathBuf>,
 }
 
 /// A preset with everything that it extends merged, and globs compiled.
@@ -97,6 +99,8 @@ pub struct CompiledPreset {
     pub(crate) approvals: Vec<CompiledApprovalRule>,
     pub workflow: Vec<WorkflowStep>,
     pub project: Option<PathBuf>,
+    /// Folders of skills, absolute, each once.
+    pub skills: Vec<PathBuf>,
     pub(crate) deny: PatternList,
 }
 
@@ -123,6 +127,7 @@ impl CompiledPreset {
             merged.approve.into_iter().map(|rule| compile_rule(name, rule)).collect::<Result<_, _>>()?;
         compiled.workflow = merged.workflow;
         compiled.project = merged.project;
+        compiled.skills = merged.skills;
         compiled.deny = PatternList::new(name, "deny", merged.deny)?;
         for (gate, entries) in merged.filters {
             if !compiled.gates().any(|known| **known == *gate) {
@@ -228,6 +233,11 @@ fn merge(
     merged.approve.extend(preset.approve.iter().cloned());
     merged.workflow.extend(preset.workflow.iter().cloned());
     merged.project = preset.project.clone().or_else(|| merged.project.take());
+    for folder in &preset.skills {
+        if !merged.skills.contains(folder) {
+            merged.skills.push(folder.clone());
+        }
+    }
     merged.proxied = preset.proxied.clone().or_else(|| merged.proxied.take());
     merged.listed = preset.listed.clone().or_else(|| merged.listed.take());
     Ok(())

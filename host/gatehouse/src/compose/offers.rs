@@ -11,6 +11,7 @@ use gatehouse_core::{
     ports::ServerRegistry as _,
     tool::SourceId,
 };
+use gatehouse_wire::skill_folders::{SKILLS_SOURCE, SkillFolders};
 use serde_json::{Map, Value};
 
 use super::{Composition, PlainError};
@@ -42,9 +43,22 @@ impl Composition {
                     self.stores.servers.live.source(name).ok_or_else(unknown)?
                 }
             };
+            if matches!(id, SourceId::Gate(name) if **name == *SKILLS_SOURCE && !compiled.skills.is_empty()) {
+                let why = "a gate named 'skills' and `skills` cannot be in one preset; rename the gate";
+                return Err(self.config.with_line(preset, &["skills"], refused(&why)).into());
+            }
             let mut params = params.clone();
             self.add_environment(&*source, &mut params).await;
             sources.push((source, params));
+        }
+        if !compiled.skills.is_empty() {
+            let folders = compiled.skills.clone();
+            let loaded = tokio::task::spawn_blocking(move || SkillFolders::load(&folders)).await;
+            let loaded = loaded.map_err(|_| refused(&"cannot read its skills"))?;
+            let skills = loaded.map_err(|why| {
+                self.config.with_line(preset, &["skills"], refused(&format!("skills: {why}")))
+            })?;
+            sources.push((Arc::new(skills), Map::new()));
         }
         gather(sources, &self.last_listings, wait).await.map_err(|error| {
             let path = ["gates", error.source_id.name(), error.parameter.as_deref().unwrap_or_default()];

@@ -22,6 +22,7 @@ use super::{
     models, presets, quotas, raw,
     servers::{self, ServersConfig},
     shipped,
+    skill_folders::{self, SkillFolders},
 };
 use crate::built_in;
 
@@ -72,6 +73,8 @@ pub(crate) struct Config {
     pub(super) sets_default_preset: bool,
     /// Files whose text is inserted into preset parameters.
     pub(crate) param_files: ParamFiles,
+    /// Folders of skills of all presets.
+    pub(crate) skill_folders: SkillFolders,
 }
 
 impl Config {
@@ -126,6 +129,8 @@ impl Config {
                 Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut param_files)?))
             })
             .collect::<Result<_, ConfigError>>()?;
+        let folders = presets.values().flat_map(|preset| &preset.skills);
+        let skill_folders = folders.map(|folder| (folder.clone(), skill_folders::digest(folder))).collect();
         let intelligence = SummarySettings::validate(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
@@ -166,6 +171,7 @@ impl Config {
             state_in_file,
             presets,
             param_files,
+            skill_folders,
         };
         if config.file.is_some() {
             shipped::merge_shipped(&mut config, env)?;

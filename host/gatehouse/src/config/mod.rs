@@ -32,6 +32,7 @@ mod raw_servers;
 pub(crate) mod schema;
 pub(crate) mod servers;
 mod shipped;
+pub(crate) mod skill_folders;
 pub(crate) mod trust;
 mod workflow;
 

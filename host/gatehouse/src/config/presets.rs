@@ -1,6 +1,9 @@
 //! Validation of declared presets, and the choice of the preset to serve.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use gatehouse_core::{
     CompiledPreset, Effect, ExposedName, Preset, SourceId,
@@ -98,11 +101,14 @@ pub(super) fn declared(
         None if project.get_ref().is_absolute() => Ok(project.get_ref().clone()),
         None => Err(text.error_at(project.span(), "project must be an absolute path")),
     });
+    let skills = preset.skills.into_iter().map(|folder| skill_folder(text, base, &folder));
+    let skills = skills.collect::<Result<Vec<_>, _>>()?;
     let approve = preset.approve.map(|approve| approval(text, approve)).transpose()?;
     Ok(Preset {
         approve: approve.into_iter().collect(),
         workflow,
         project: project.transpose()?,
+        skills,
         description: preset.description,
         extends: preset.extends,
         sources,
@@ -114,6 +120,26 @@ pub(super) fn declared(
         listed: preset.listed,
         tools: tools.map(|(name, tool)| changed(text, name, tool)).collect::<Result<_, _>>()?,
     })
+}
+
+/// Returns the absolute path of a folder of skills, which must exist.
+fn skill_folder(
+    text: &ConfigText,
+    base: Option<&Path>,
+    folder: &Spanned<PathBuf>,
+) -> Result<PathBuf, ConfigError> {
+    let path = base.map_or_else(|| folder.get_ref().clone(), |base| base.join(folder.get_ref()));
+    if !path.is_absolute() {
+        return Err(text.error_at(folder.span(), "a folder of skills must be an absolute path"));
+    }
+    match path.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => Err(text.error_at(folder.span(), format!("{} is not a folder", path.display()))),
+        Err(error) => Err(text.error_at(
+            folder.span(),
+            format!("cannot read the folder of skills {}: {error}", path.display()),
+        )),
+    }
 }
 
 fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {

@@ -50,6 +50,10 @@ pub(crate) struct RawPreset {
     /// only root, or the working directory of a stdio client.
     #[schemars(with = "Option<String>")]
     pub(crate) project: Option<Spanned<PathBuf>>,
+    /// Folders of agent skills, relative to this file: each skill is a folder with a SKILL.md. Adds to the folders of
+    /// extended presets.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) skills: Vec<Spanned<PathBuf>>,
     /// Changes to tools, by the name that clients would see otherwise.
     #[schemars(with = "BTreeMap<String, RawToolOverride>")]
     pub(crate) tools: BTreeMap<Spanned<String>, RawToolOverride>,

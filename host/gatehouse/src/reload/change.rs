@@ -14,7 +14,7 @@ use super::{REMOVAL_GRACE, Reloader};
 use crate::{
     built_in,
     compose::HostServers,
-    config::{Config, trust},
+    config::{Config, skill_folders, trust},
 };
 
 /// Changes to apply together.
@@ -73,6 +73,7 @@ impl Reloader {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
             let files = files.chain(config.param_files.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
+            folders.extend(skill_folders::watched(&config.skill_folders));
             // The default directory counts once it exists. The configuration's own directory, also watched, reports its
             // creation.
             let there = |folder: &&PathBuf| {

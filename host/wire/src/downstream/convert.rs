@@ -84,7 +84,7 @@ pub(super) fn resource_template(listed: model::ResourceTemplate) -> UriTemplate 
     }
 }
 
-pub(super) fn resource_link(listed: model::Resource) -> ResourceLink {
+pub(crate) fn resource_link(listed: model::Resource) -> ResourceLink {
     let icons: Vec<_> = icons_to_mcp(&icons(listed.icons)).into_iter().flatten().collect();
     let extra = [
         ("annotations", listed.annotations.map(|annotations| json!(annotations))),
@@ -135,7 +135,7 @@ pub(super) fn reply(result: CallToolResult) -> Reply {
 }
 
 /// Converts resource contents. `None` if the base64 is invalid.
-pub(super) fn resource(contents: ResourceContents) -> Option<EmbeddedResource> {
+pub(crate) fn resource(contents: ResourceContents) -> Option<EmbeddedResource> {
     let (uri, mime_type, body, meta) = match contents {
         ResourceContents::TextResourceContents { uri, mime_type, text, meta } => {
             (uri, mime_type, ResourceBody::Text(text), meta)

@@ -5,7 +5,7 @@ mod active_calls;
 mod breaker;
 mod connect;
 mod connection;
-mod convert;
+pub(crate) mod convert;
 mod host_client;
 pub(crate) mod inbound;
 mod pipe_transport;

@@ -30,10 +30,14 @@ const ESCAPE_PREFIX: char = '~';
 /// Scheme of interfaces (MCP Apps). Clients recognize an interface by it, so mapped URIs keep it.
 const APP_SCHEME: &str = "ui://";
 
+/// Scheme of agent skills, which mapped URIs keep: a client finds the files of a skill relative to its URI.
+const SKILL_SCHEME: &str = "skill://";
+
 pub(super) struct UriMapper {
     server: String,
     prefix: String,
     app_prefix: String,
+    skill_prefix: String,
 }
 
 impl UriMapper {
@@ -42,10 +46,11 @@ impl UriMapper {
             server: server.to_owned(),
             prefix: format!("gatehouse://server/{server}/"),
             app_prefix: format!("{APP_SCHEME}server/{server}/"),
+            skill_prefix: format!("{SKILL_SCHEME}server/{server}/"),
         }
     }
 
-    /// Returns the template of all URIs but those of interfaces.
+    /// Returns the template of all URIs but those of interfaces and skills.
     pub(super) fn family(&self) -> UriTemplate {
         let description = format!("Resources of server '{}', by their own URI.", self.server);
         self.template_of_all(&self.prefix, description)
@@ -54,6 +59,11 @@ impl UriMapper {
     /// Returns the template of the URIs of interfaces.
     pub(super) fn app_family(&self) -> UriTemplate {
         self.template_of_all(&self.app_prefix, format!("Interfaces of server '{}'.", self.server))
+    }
+
+    /// Returns the template of the URIs of skills.
+    pub(super) fn skill_family(&self) -> UriTemplate {
+        self.template_of_all(&self.skill_prefix, format!("Skills of server '{}'.", self.server))
     }
 
     fn template_of_all(&self, prefix: &str, description: String) -> UriTemplate {
@@ -68,10 +78,10 @@ impl UriMapper {
 
     /// Returns the prefix of a URI or template of the server when it is mapped, and the part that follows the prefix.
     fn split<'a>(&self, uri: &'a str) -> (&str, &'a str) {
-        match uri.strip_prefix(APP_SCHEME).filter(|rest| !rest.is_empty()) {
-            Some(rest) => (&self.app_prefix, rest),
-            None => (&self.prefix, uri),
-        }
+        let kept = [(APP_SCHEME, self.app_prefix.as_str()), (SKILL_SCHEME, self.skill_prefix.as_str())];
+        let mut kept =
+            kept.into_iter().filter_map(|(scheme, prefix)| Some((prefix, uri.strip_prefix(scheme)?)));
+        kept.next().filter(|(_, rest)| !rest.is_empty()).unwrap_or((&self.prefix, uri))
     }
 
     /// Maps a URI of the server to what clients see. `None` if it is empty or too long.
@@ -89,10 +99,11 @@ impl UriMapper {
 
     /// Returns the server's own URI. `None` for other URIs.
     pub(super) fn to_upstream(&self, uri: &str) -> Option<String> {
-        let (scheme, rest) = match uri.strip_prefix(&self.app_prefix) {
-            Some(rest) => (APP_SCHEME, rest),
-            None => ("", uri.strip_prefix(&self.prefix)?),
-        };
+        let kept = [(APP_SCHEME, &self.app_prefix), (SKILL_SCHEME, &self.skill_prefix), ("", &self.prefix)];
+        let mut kept = kept
+            .into_iter()
+            .filter_map(|(scheme, prefix)| Some((scheme, uri.strip_prefix(prefix.as_str())?)));
+        let (scheme, rest) = kept.next()?;
         match rest.strip_prefix(ESCAPE_PREFIX) {
             _ if rest.is_empty() => None,
             Some(written) => Some(format!("{scheme}{}", percent_decode_str(written).decode_utf8().ok()?)),

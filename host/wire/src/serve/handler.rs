@@ -9,17 +9,19 @@ use rmcp::{
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
         CompleteResult, CustomRequest, CustomResult, DiscoverResult, Extensions, GetPromptRequestParams,
-        GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
-        UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
+        GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult,
+        Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
+        ReadResourceRequestParams, ReadResourceResponse, SKILLS_EXTENSION_ID, ServerCapabilities,
+        ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID,
+        Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 
-use crate::client_features::has_apps;
+use crate::client_features::{self, has_apps};
 use crate::serve::{
     ServedPreset, ServedPresets,
     lists::{ListKind, clients::ClientState, subscriptions},
@@ -27,6 +29,7 @@ use crate::serve::{
         interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
+        skill_requests::has_skills,
     },
 };
 
@@ -78,12 +81,25 @@ impl Handler {
     }
 }
 
+/// Removes the other extensions. Clients that do not declare skills must not be offered them.
+fn keep_extensions(capabilities: &mut ServerCapabilities, keep: impl Fn(&str) -> bool) {
+    if let Some(extensions) = &mut capabilities.extensions {
+        extensions.retain(|name, _| keep(name));
+    }
+    capabilities.extensions = capabilities.extensions.take().filter(|extensions| !extensions.is_empty());
+}
+
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = if self.presets.composed.is_cancelled() {
             let catalog = self.served.catalog(&self.caller);
             let mut capabilities = ListKind::capabilities(&catalog);
-            capabilities.extensions = capabilities.extensions.filter(|_| self.has_tasks(&catalog));
+            if let Some(extensions) = &mut capabilities.extensions {
+                extensions.retain(|name, _| match name.as_str() {
+                    TASKS_EXTENSION_ID => self.has_tasks(&catalog),
+                    _ => has_skills(&catalog),
+                });
+            }
             capabilities
         } else {
             self.served.promise_all();
@@ -105,15 +121,22 @@ impl ServerHandler for Handler {
         self.presets.client_features.add(&request.capabilities);
         let mut result = self.for_request(&context).negotiate_initialize(&request)?;
         // Tasks need 2026-07-28, which has no `initialize`.
-        result.capabilities.extensions = None;
+        keep_extensions(&mut result.capabilities, |name| {
+            name == SKILLS_EXTENSION_ID && client_features::has_skills(&request.capabilities)
+        });
         context.peer.set_peer_info(request);
         Ok(result)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        self.presets.client_features.add(&context.client_capabilities().unwrap_or_default());
+        let client = context.client_capabilities().unwrap_or_default();
+        self.presets.client_features.add(&client);
         let versions = self.supported_protocol_versions().into_owned();
-        Ok(DiscoverResult::from_server_info(versions, self.for_request(&context).get_info()))
+        let mut result = DiscoverResult::from_server_info(versions, self.for_request(&context).get_info());
+        keep_extensions(&mut result.capabilities, |name| {
+            name != SKILLS_EXTENSION_ID || client_features::has_skills(&client)
+        });
+        Ok(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -254,6 +277,30 @@ impl ServerHandler for Handler {
             answers: request.input_responses,
         };
         self.answer(self.run(params, &context)).await
+    }
+
+    async fn list_skills(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        self.answer(self.skills(page, &context)).await
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        self.answer(self.skill(&request, &context)).await
+    }
+
+    async fn read_resource_directory(
+        &self,
+        request: ReadResourceDirectoryRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        self.answer(self.resource_directory(request, &context)).await
     }
 
     async fn get_task(

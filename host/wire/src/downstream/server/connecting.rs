@@ -185,15 +185,16 @@ impl DownstreamServer {
         if is_meant && is_outdated { inner.connection.take() } else { None }
     }
 
-    /// Returns what to declare to the server. One that has listed interfaces is always offered them: its tools must not
-    /// change with the client that connects it.
+    /// Returns what to declare to the server. One that has listed interfaces or skills is always offered them: its
+    /// listing must not change with the client that connects it.
     pub(super) async fn features_to_declare(&self) -> DeclaredFeatures {
         let mut features = self.shared.client_features.declared();
-        if !features.apps
+        if !(features.apps && features.skills)
             && let Ok(Some(known)) = self.known().await
         {
             let app_family = self.uris.app_family();
-            features.apps = known.listing.templates.contains(&app_family);
+            features.apps |= known.listing.templates.contains(&app_family);
+            features.skills |= !known.listing.skills.is_empty();
         }
         features
     }

@@ -1,9 +1,13 @@
 //! Listing a server when it connects or reports a change. The listing is stored in the index and read from there.
 
-use std::sync::{Arc, Weak};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+};
 
 use gatehouse_core::{
-    Fault, Principal, check_threads, lock,
+    Fault, Principal, check_threads, hidden_chars, lock,
+    names::quoted,
     outcome::ResourceLink,
     ports::{
         servers::{RefreshReport, ServerListing, ServerLogin},
@@ -16,9 +20,15 @@ use super::{
     DownstreamServer, InFlightGuard, ServerContext,
     omitted_items::{UniqueNames, drop_invalid_tools},
 };
-use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
+use crate::{
+    downstream::connection::{CallFailure, ServerConnection, fault_as_clause},
+    skills,
+};
 
 const MAX_REMEMBERED_BYTES: usize = 1 << 20;
+
+/// Maximum bytes of all skills of a server: frontmatter and lists of files.
+const MAX_SKILL_BYTES: usize = 1 << 20;
 
 pub(super) enum ListFailure {
     Server(String),
@@ -63,6 +73,7 @@ impl DownstreamServer {
                 if this.definition.login == ServerLogin::Caller {
                     // The listing is shared, but these are what one principal may read.
                     listing.known_resources.clear();
+                    listing.skills.clear();
                 }
                 this.expose_resources_and_prompts(&mut listing);
             }
@@ -204,6 +215,7 @@ impl DownstreamServer {
                 .templates
                 .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));
         }
+        self.expose_skills(listing);
         let mut left = MAX_REMEMBERED_BYTES;
         let known = std::mem::take(&mut listing.known_resources);
         let known = known.into_iter().filter_map(|link| self.expose_link(link)).take_while(|link| {
@@ -212,6 +224,38 @@ impl DownstreamServer {
             left.checked_sub(bytes).map(|rest| left = rest).is_some()
         });
         listing.known_resources = known.collect();
+    }
+
+    /// Maps the URIs of skills. Removes those that clients could not check, or that hide something in their frontmatter:
+    /// it cannot be cleaned, because digests cover it.
+    fn expose_skills(&self, listing: &mut Listing) {
+        let mut left = MAX_SKILL_BYTES;
+        let mut seen = HashSet::new();
+        for mut skill in std::mem::take(&mut listing.skills) {
+            let name = quoted(skill.name(), 64);
+            let mapped = std::iter::once(&mut skill.uri)
+                .chain(skill.files.iter_mut().flatten().map(|file| &mut file.uri))
+                .all(|uri| self.uris.to_exposed(uri).map(|exposed| *uri = exposed).is_some());
+            let text = serde_json::to_string(&skill).unwrap_or_default();
+            let checked = match (mapped, left.checked_sub(text.len())) {
+                (false, _) => Err("its URI is too long"),
+                (true, None) => Err("the skills of the server are too large together"),
+                _ if hidden_chars::strip_text(&mut text.clone()) > 0 => Err("it has hidden characters"),
+                _ if self.redactor.redact_text(text.clone()) != text => {
+                    Err("it contains a secret of the server")
+                }
+                _ if skills::to_mcp(&skill).is_none() => Err("its name or its files are invalid"),
+                _ if !seen.insert(skill.uri.clone()) => Err("it is listed twice"),
+                (true, Some(rest)) => {
+                    left = rest;
+                    Ok(())
+                }
+            };
+            match checked {
+                Ok(()) => listing.skills.push(skill),
+                Err(why) => listing.omitted.add(1, format!("skill '{name}': {why}")),
+            }
+        }
     }
 
     pub(super) fn expose_link(&self, link: ResourceLink) -> Option<ResourceLink> {

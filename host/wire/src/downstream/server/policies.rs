@@ -53,7 +53,8 @@ fn apply(
     let is_app = |link: &ResourceLink| app_family.matches(&link.uri);
     let has_apps = listed.known_resources.iter().any(is_app)
         || listed.tools.iter().any(|tool| !Arc::ptr_eq(tool, &uris.map_tool(tool)));
-    if policies.is_empty() && !has_apps {
+    let has_skills = !listed.skills.is_empty();
+    if policies.is_empty() && !has_apps && !has_skills {
         return None;
     }
     let mut problems = unlisted(policies, listed);
@@ -66,6 +67,9 @@ fn apply(
     }
     if described.resources && has_apps {
         described.templates.push(app_family);
+    }
+    if described.resources && has_skills {
+        described.templates.push(uris.skill_family());
     }
     for problem in problems {
         tracing::warn!(%source, "[servers.{}.tools]: {problem}", source.name());

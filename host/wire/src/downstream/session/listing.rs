@@ -15,12 +15,16 @@ use gatehouse_core::{
 };
 use rmcp::model::{
     ClientRequest, CustomResult, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, ServerCapabilities, ServerResult, Tool,
+    ListSkillsRequest, ListToolsRequest, PaginatedRequestParams, ServerCapabilities, ServerResult, Skill,
+    Tool,
 };
 use serde_json::Value;
 
 use super::{CallFailure, ServerSession, unexpected_response};
-use crate::downstream::{convert, inbound::MessageMemory, server_text::is_task_only};
+use crate::{
+    downstream::{convert, inbound::MessageMemory, server_text::is_task_only},
+    skills,
+};
 
 /// Maximum pages of a list, and maximum tools in all of them.
 const MAX_PAGES: usize = 64;
@@ -33,6 +37,8 @@ const MAX_LISTING_VALUES: usize = 200_000;
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
 const MAX_REMEMBERED_RESOURCES: usize = 1_000;
+
+const MAX_SKILLS: usize = 1_000;
 
 /// Size of all pages so far, which stay in memory until the last one arrives.
 #[derive(Default)]
@@ -135,15 +141,17 @@ impl ServerSession {
     ) {
         let (resources, prompts) = (has.resources.is_some(), has.prompts.is_some());
         listing.completes = has.completions.is_some();
+        let skills = resources && has.supports_skills();
         let server = &listing.name;
         let all = async {
             tokio::join!(
                 list_or_empty(resources, server, "resource templates", self.templates(budget)),
                 list_or_empty(resources, server, "resources", self.all_resources(budget)),
                 list_or_empty(prompts, server, "prompts", self.prompts(budget)),
+                list_or_empty(skills, server, "skills", self.skills(budget)),
             )
         };
-        let Ok((templates, known, prompts)) = tokio::time::timeout(MAX_LIST_WAIT, all).await else {
+        let Ok((templates, known, prompts, skills)) = tokio::time::timeout(MAX_LIST_WAIT, all).await else {
             tracing::warn!(
                 "server '{server}' did not list its resources and prompts within {} s; leaving them out",
                 MAX_LIST_WAIT.as_secs()
@@ -151,6 +159,12 @@ impl ServerSession {
             return;
         };
         listing.resources = resources;
+        for skill in skills {
+            match skills::from_mcp(&skill) {
+                Ok(skill) => listing.skills.push(skill),
+                Err(why) => listing.omitted.add(1, format!("skill '{}': {why}", quoted(skill.name(), 64))),
+            }
+        }
         (listing.templates, listing.known_resources, listing.prompts) = (templates, known, prompts);
     }
 
@@ -175,6 +189,15 @@ impl ServerSession {
         };
         let listed = self.pages("resources/list", budget, MAX_REMEMBERED_RESOURCES, ask, take).await?;
         Ok(listed.into_iter().map(convert::resource_link).collect())
+    }
+
+    async fn skills(&self, budget: &ListingBudget) -> Result<Vec<Skill>, CallFailure> {
+        let ask = |page| ListSkillsRequest { params: page, ..Default::default() }.into();
+        let take = |result| match result {
+            ServerResult::ListSkillsResult(page) => Some((page.skills, page.next_cursor)),
+            _ => None,
+        };
+        self.pages("skills/list", budget, MAX_SKILLS, ask, take).await
     }
 
     async fn prompts(&self, budget: &ListingBudget) -> Result<Vec<Prompt>, CallFailure> {

@@ -13,22 +13,26 @@ use rmcp::{
 use crate::serve::requests::{
     reply::{self, StructuredMode},
     resources_and_prompts::{prompt_list, resource_templates},
+    skill_requests::declare_skills,
 };
 
 /// Known methods that rmcp passes on as custom requests if their parameters are invalid, each with the list that the
 /// preset must have, and true if clients since 2026-07-28 no longer have the method.
-const METHODS: [(&str, ListKind, bool); 17] = [
+const METHODS: [(&str, ListKind, bool); 20] = [
     ("initialize", ListKind::Tools, true),
     ("logging/setLevel", ListKind::Tools, true),
     ("ping", ListKind::Tools, true),
     ("prompts/get", ListKind::Prompts, false),
     ("prompts/list", ListKind::Prompts, false),
+    ("resources/directory/read", ListKind::Resources, false),
     ("resources/list", ListKind::Resources, false),
     ("resources/read", ListKind::Resources, false),
     ("resources/subscribe", ListKind::Resources, true),
     ("resources/templates/list", ListKind::Resources, false),
     ("resources/unsubscribe", ListKind::Resources, true),
     ("server/discover", ListKind::Tools, false),
+    ("skills/get", ListKind::Resources, false),
+    ("skills/list", ListKind::Resources, false),
     ("subscriptions/listen", ListKind::Tools, false),
     ("tasks/cancel", ListKind::Tools, false),
     ("tasks/get", ListKind::Tools, false),
@@ -65,7 +69,7 @@ impl ListKind {
     /// messages.
     #[allow(deprecated)]
     pub(crate) fn all_capabilities() -> ServerCapabilities {
-        ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_prompts()
@@ -76,7 +80,9 @@ impl ListKind {
             .enable_logging()
             .enable_completions()
             .enable_tasks()
-            .build()
+            .build();
+        declare_skills(&mut capabilities);
+        capabilities
     }
 
     /// True if a client may call this method.
@@ -120,7 +126,8 @@ impl ListKind {
                 let known =
                     sources.map(|known| (known.source.id(), &known.params, &known.listing.known_resources));
                 let sources: Vec<_> = known.collect();
-                serde_json::to_vec(&(sources, resource_templates(catalog)))
+                let skills: Vec<_> = catalog.resources_and_prompts.skills().collect();
+                serde_json::to_vec(&(sources, resource_templates(catalog), skills))
             }
         };
         listed.unwrap_or_default()

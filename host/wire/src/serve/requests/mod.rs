@@ -8,4 +8,5 @@ pub(crate) mod paused_calls;
 pub(crate) mod reply;
 pub(crate) mod resource_requests;
 pub(crate) mod resources_and_prompts;
+pub(crate) mod skill_requests;
 pub(crate) mod tasks;
