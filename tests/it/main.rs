@@ -55,6 +55,7 @@ mod servers_offers;
 mod servers_registry;
 mod sessions;
 mod shipped_presets;
+mod skills;
 mod small_machines;
 mod starting;
 mod storage;

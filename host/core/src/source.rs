@@ -146,6 +146,11 @@ pub trait Source: Send + Sync {
         self.list(params).await.map(Ok)
     }
 
+    /// Returns the skills that are known without starting the source.
+    async fn known_skills(&self) -> Vec<Skill> {
+        Vec::new()
+    }
+
     /// Runs `tool`. The arguments are an object that matches its schema. Dropping the future ends the call and frees
     /// its resources.
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome;

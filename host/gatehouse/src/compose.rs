@@ -274,7 +274,7 @@ impl Composition {
         }
         let texts =
             offers.iter().map(|offer| (offer.source.id().clone(), offer.listing.summary.clone())).collect();
-        let catalog = self.build(compiled, offers)?;
+        let catalog = self.build(compiled, offers).await?;
         for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
             tracing::warn!(preset = compiled.preset, "{source} does not list its tools: {why}");
         }
@@ -286,17 +286,22 @@ impl Composition {
     pub(crate) async fn catalog(&self, compiled: &CompiledPreset) -> Result<Catalog, PlainError> {
         let offers = self.offers(compiled, COMMAND_WAIT).await?;
         self.check_changes(compiled, &offers)?;
-        self.build(compiled, offers)
+        self.build(compiled, offers).await
     }
 
-    fn build(&self, compiled: &CompiledPreset, offers: Vec<SourceListing>) -> Result<Catalog, PlainError> {
+    async fn build(
+        &self,
+        compiled: &CompiledPreset,
+        offers: Vec<SourceListing>,
+    ) -> Result<Catalog, PlainError> {
         let mut compiled = compiled.clone();
         compiled.filters_on = self.config.intelligence.enabled;
         let mut catalog = Catalog::build(&compiled, offers)
             .map_err(|error| self.config.catalog_error(&compiled.preset, &error))?;
-        self.reachable_servers(&compiled)
-            .into_iter()
-            .for_each(|server| catalog.resources_and_prompts.add_linked(server));
+        for server in self.reachable_servers(&compiled) {
+            let skills = server.known_skills().await;
+            catalog.resources_and_prompts.add_linked(server, skills);
+        }
         Ok(catalog)
     }
 

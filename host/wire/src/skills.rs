@@ -26,7 +26,9 @@ pub(crate) fn from_mcp(skill: &model::Skill) -> Result<Skill, String> {
         SkillResources::Files(files) => Some(files),
         _ => None,
     };
-    let bytes = files.iter().flat_map(|files| files.iter()).map(|file| file.size).sum::<u64>();
+    // A server may list any size.
+    let bytes =
+        files.iter().flat_map(|files| files.iter()).fold(0, |sum: u64, file| sum.saturating_add(file.size));
     if files.is_some_and(|files| files.len() > MAX_FILES) || bytes > MAX_BYTES {
         return Err(format!("it has more than {MAX_FILES} files or {} MiB", MAX_BYTES >> 20));
     }
@@ -98,4 +100,67 @@ fn frontmatter(bytes: &[u8]) -> Option<Map<String, Value>> {
     });
     let end = end.into_iter().find(|(_, line)| line.trim_end() == "---")?.0;
     yaml_serde::from_str(rest.get(..end)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const URI: &str = "skill://notes/SKILL.md";
+    const TEXT: &str = "---\nname: notes\ndescription: \"a: b\"\n---\n\nText.\n";
+
+    fn skill(text: &str) -> Skill {
+        let files = SkillResources::Files(vec![SkillResource::from_bytes(URI, text.as_bytes())]);
+        let frontmatter = SkillFrontmatter::new("notes", "a: b");
+        from_mcp(&model::Skill::new(URI, frontmatter, files)).expect("a skill")
+    }
+
+    fn content(text: &str) -> EmbeddedResource {
+        let body = ResourceBody::Text(text.to_owned());
+        EmbeddedResource { uri: URI.to_owned(), mime_type: None, body, meta: None }
+    }
+
+    #[test]
+    fn a_file_is_used_only_as_its_skill_lists_it() {
+        assert_eq!(verify(&skill(TEXT), URI, &[content(TEXT)]), Ok(()));
+        let wrong = |skill: &Skill, uri: &str, read: &[EmbeddedResource], part: &str| {
+            let why = verify(skill, uri, read).expect_err("refused");
+            assert!(why.contains(part), "{why}");
+        };
+        wrong(&skill(TEXT), URI, &[content(&TEXT.replace("Text", "Tent"))], "do not match");
+        wrong(&skill(TEXT), URI, &[content("")], "0 bytes");
+        wrong(&skill(TEXT), URI, &[content(TEXT), content(TEXT)], "2 contents");
+        wrong(&skill(TEXT), "skill://notes/other.md", &[content(TEXT)], "lists no file");
+        for other in ["---\nname: notes\ndescription: c\n---\n", "no frontmatter", "---\nname: notes\n"] {
+            wrong(&skill(other), URI, &[content(other)], "frontmatter");
+        }
+        let dynamic = Skill { files: None, ..skill(TEXT) };
+        assert_eq!(verify(&dynamic, URI, &[content("anything")]), Ok(()));
+    }
+
+    #[test]
+    fn skills_with_bad_lists_are_refused() {
+        let listed = |frontmatter: Value, files: Value| {
+            let skill = json!({"uri": URI, "frontmatter": frontmatter, "resources": files});
+            from_mcp(&serde_json::from_value(skill).expect("an entry")).map(|skill| to_mcp(&skill).is_some())
+        };
+        let digest = model::sha256_digest(b"");
+        let frontmatter = json!({"name": "notes", "description": "d", "x": {"y": [1]}});
+        let file = |uri: &str, size: u64| json!({"uri": uri, "digest": digest, "size": size});
+        assert_eq!(listed(frontmatter.clone(), json!([file(URI, 1)])), Ok(true));
+        assert_eq!(listed(frontmatter.clone(), json!("dynamic")), Ok(true));
+        let bad = [
+            (json!({"name": "other", "description": "d"}), json!([file(URI, 1)])),
+            (frontmatter.clone(), json!([])),
+            (frontmatter.clone(), json!([file(URI, 1), file("skill://notes/../x", 1)])),
+            (frontmatter.clone(), json!([file(URI, 1), file(URI, 1)])),
+            (frontmatter.clone(), json!([{"uri": URI, "digest": "sha256:1", "size": 1}])),
+            (frontmatter, json!([file(URI, MAX_BYTES + 1)])),
+        ];
+        for (frontmatter, files) in bad {
+            assert!(listed(frontmatter, files.clone()).is_err(), "{files}");
+        }
+    }
 }

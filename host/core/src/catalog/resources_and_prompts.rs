@@ -92,13 +92,13 @@ impl ResourcesAndPrompts {
         Ok(())
     }
 
-    /// Makes this source's resources readable if they are not listed. Does nothing without [resource
+    /// Makes this source's resources readable if they are not listed, and lists its skills. Does nothing without [resource
     /// families](Source::resource_families).
-    pub fn add_linked(&mut self, source: Arc<dyn Source>) {
+    pub fn add_linked(&mut self, source: Arc<dyn Source>, skills: Vec<Skill>) {
         let templates = source.resource_families();
         if !templates.is_empty() && self.resources.iter().all(|known| known.source.id() != source.id()) {
             let params = "{}".into();
-            let (completes, listing) = (false, Arc::default());
+            let (completes, listing) = (false, Arc::new(Listing { skills, ..Listing::default() }));
             self.linked.push(ResourceSource { source, params, templates, completes, listing });
         }
     }
@@ -161,9 +161,15 @@ impl ResourcesAndPrompts {
         }
     }
 
+    /// Returns true if resources of an MCP server can be read.
+    pub fn has_servers(&self) -> bool {
+        let mut sources = self.resources.iter().chain(&self.linked);
+        sources.any(|known| matches!(known.source.id(), SourceId::Server(_)))
+    }
+
     /// Returns the skills of all sources, in preset order.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
-        self.resources.iter().flat_map(|known| &known.listing.skills)
+        self.resources.iter().chain(&self.linked).flat_map(|known| &known.listing.skills)
     }
 
     pub fn prompts(&self) -> &[PromptEntry] {

@@ -96,6 +96,7 @@ impl ServerHandler for Handler {
             let mut capabilities = ListKind::capabilities(&catalog);
             if let Some(extensions) = &mut capabilities.extensions {
                 extensions.retain(|name, _| match name.as_str() {
+                    _ if self.served.has_promised_all() => true,
                     TASKS_EXTENSION_ID => self.has_tasks(&catalog),
                     _ => has_skills(&catalog),
                 });

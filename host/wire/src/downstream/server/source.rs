@@ -16,6 +16,7 @@ use gatehouse_core::{
     ports::servers::{ServerListing, ServerLogin},
     prompt::PromptMessage,
     resource::{ResourcePage, UriTemplate},
+    skill::Skill,
     source::{Listing, PendingListing},
 };
 use serde_json::{Map, Value};
@@ -60,6 +61,11 @@ impl Source for DownstreamServer {
             return Ok(Ok(listing));
         }
         Ok(self.known().await?.map(without_quarantined).ok_or_else(|| self.first_listing(AfterListing::Keep)))
+    }
+
+    async fn known_skills(&self) -> Vec<Skill> {
+        let known = self.known().await.ok().flatten();
+        known.map(|known| known.listing.skills.clone()).unwrap_or_default()
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {

@@ -33,9 +33,10 @@ pub(crate) fn declare_skills(capabilities: &mut ServerCapabilities) {
     extensions.insert(SKILLS_EXTENSION_ID.to_owned(), settings);
 }
 
-/// Whether the preset has skills. Servers that have not listed anything yet count.
+/// Whether the preset can have skills. Servers count: they list skills only after a client has declared the extension.
 pub(crate) fn has_skills(catalog: &Catalog) -> bool {
-    catalog.resources_and_prompts.skills().next().is_some() || catalog.awaits_listings()
+    let all = &catalog.resources_and_prompts;
+    all.skills().next().is_some() || all.has_servers() || catalog.awaits_listings()
 }
 
 impl Handler {
