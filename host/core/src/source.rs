@@ -49,7 +49,7 @@ pub struct Listing {
     pub known_resources: Vec<ResourceLink>,
     #[serde(default)]
     pub prompts: Vec<Prompt>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Skill>,
     #[serde(default)]
     pub completes: bool,

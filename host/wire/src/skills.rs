@@ -1,12 +1,17 @@
 //! Conversion of skills from and to MCP, and checks of what a source says about them.
 
+mod expected_value;
+
 use gatehouse_core::{
     names::quoted,
     outcome::{EmbeddedResource, ResourceBody},
     skill::{Skill, SkillFile},
 };
 use rmcp::model::{self, MetaObject, SkillFrontmatter, SkillResource, SkillResources};
+use serde::de::DeserializeSeed as _;
 use serde_json::{Map, Value};
+
+use self::expected_value::ExpectedObject;
 
 /// Maximum files and bytes of a skill. Hosts need not load larger ones.
 const MAX_FILES: usize = 512;
@@ -82,24 +87,31 @@ pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Res
     declared.verify(bytes).map_err(|_| {
         format!("'{shown}' has {} bytes that do not match the digest and size in its skill", bytes.len())
     })?;
-    if uri == skill.uri && frontmatter(bytes).as_ref() != Some(&skill.frontmatter) {
+    if uri == skill.uri && !has_frontmatter(bytes, &skill.frontmatter) {
         return Err(format!("the frontmatter of '{shown}' differs from that of its skill"));
     }
     Ok(())
 }
 
-/// Returns the YAML between the first two lines of `---`.
-fn frontmatter(bytes: &[u8]) -> Option<Map<String, Value>> {
-    let text = std::str::from_utf8(bytes).ok()?;
+/// Maximum bytes of a frontmatter.
+const MAX_FRONTMATTER: usize = 64 << 10;
+
+/// Whether the YAML between the first two lines of `---` has this content.
+fn has_frontmatter(bytes: &[u8], expected: &Map<String, Value>) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let rest = text.strip_prefix("---")?.trim_start_matches('\r').strip_prefix('\n')?;
-    let end = rest.lines().scan(0, |at, line| {
-        let start = *at;
-        *at += line.len() + 1;
-        Some((start, line))
-    });
-    let end = end.into_iter().find(|(_, line)| line.trim_end() == "---")?.0;
-    yaml_serde::from_str(rest.get(..end)?).ok()
+    let Some(rest) = text.strip_prefix("---") else { return false };
+    let Some(rest) = rest.strip_prefix('\r').unwrap_or(rest).strip_prefix('\n') else { return false };
+    let mut end = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            let parsed = rest.get(..end).filter(|yaml| yaml.len() <= MAX_FRONTMATTER);
+            let parsed = parsed.map(yaml_serde::Deserializer::from_str);
+            return parsed.is_some_and(|yaml| ExpectedObject(expected).deserialize(yaml).is_ok());
+        }
+        end += line.len();
+    }
+    false
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ use crate::lock;
 /// call occupies a gate instance.
 pub const MAX_PAUSE: Duration = Duration::from_secs(600);
 
+/// Maximum pause of a client's call for tasks of servers, over all of them.
+pub const MAX_TASK_PAUSE: Duration = Duration::from_secs(3_600);
+
 /// Maximum time that a call reserves for itself while it waits for another call.
 const MAX_MARGIN: Duration = Duration::from_secs(1);
 
@@ -28,6 +31,8 @@ struct PauseTotals {
     all: PauseTotal,
     /// Those that [`MAX_PAUSE`] limits.
     questions: PauseTotal,
+    /// Those that [`MAX_TASK_PAUSE`] limits.
+    tasks: PauseTotal,
 }
 
 #[derive(Debug, Default)]
@@ -77,10 +82,14 @@ impl CallClock {
         Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left, is_question: true })
     }
 
-    /// Pauses the clock for the task of a server, at most for `limit`.
-    pub(crate) fn pause_for_task(self: &Arc<Self>, limit: Duration) -> PauseGuard {
-        lock(&self.pauses).all.begin();
-        PauseGuard { time: Arc::clone(self), until: Instant::now() + limit, is_question: false }
+    /// Pauses the clock for the task of a server, at most for `limit`. `None` if [`MAX_TASK_PAUSE`] is used up.
+    pub(crate) fn pause_for_task(self: &Arc<Self>, limit: Duration) -> Option<PauseGuard> {
+        let mut pauses = lock(&self.pauses);
+        let left = MAX_TASK_PAUSE.checked_sub(pauses.tasks.time()).filter(|left| !left.is_zero())?;
+        pauses.tasks.begin();
+        pauses.all.begin();
+        let until = Instant::now() + left.min(limit);
+        Some(PauseGuard { time: Arc::clone(self), until, is_question: false })
     }
 }
 
@@ -94,8 +103,9 @@ pub(crate) struct PauseGuard {
 impl Drop for PauseGuard {
     fn drop(&mut self) {
         let mut pauses = lock(&self.time.pauses);
-        if self.is_question {
-            pauses.questions.end();
+        match self.is_question {
+            true => pauses.questions.end(),
+            false => pauses.tasks.end(),
         }
         pauses.all.end();
         if pauses.all.open == 0 {
@@ -226,7 +236,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tasks_of_servers_use_up_none_of_the_time_for_questions() {
         let time = Arc::new(CallClock::default());
-        let task = time.pause_for_task(6 * MAX_PAUSE);
+        let task = time.pause_for_task(6 * MAX_PAUSE).expect("time for tasks");
         tokio::time::advance(2 * MAX_PAUSE).await;
         let question = time.pause().expect("time to wait");
         assert_eq!(question.until, Instant::now() + MAX_PAUSE);
@@ -234,5 +244,7 @@ mod tests {
         assert!(time.is_paused());
         drop(question);
         assert_eq!((time.is_paused(), time.paused()), (false, 2 * MAX_PAUSE));
+        let rest = time.pause_for_task(MAX_TASK_PAUSE).expect("time for tasks");
+        assert_eq!(rest.until, Instant::now() + MAX_TASK_PAUSE - 2 * MAX_PAUSE, "the total is limited");
     }
 }

@@ -102,7 +102,8 @@ pub(crate) fn strip_values(object: &mut Map<String, Value>) -> usize {
     object.values_mut().map(strip_value).sum()
 }
 
-pub(crate) fn strip_value(found: &mut Value) -> usize {
+/// Removes hidden characters from all strings, and returns how many.
+pub fn strip_value(found: &mut Value) -> usize {
     match found {
         Value::String(prose) => strip_text(prose),
         Value::Object(members) => strip_values(members),

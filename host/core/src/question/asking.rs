@@ -3,7 +3,7 @@
 //! Servers need no grant to ask, so the limits protect against a flood of forms or of paid model requests.
 
 use std::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -52,6 +52,34 @@ impl QuestionCount {
             }
         }
         Ok(())
+    }
+}
+
+/// Maximum gates that wait for tasks of servers, of all clients. A gate has 64 instances by default.
+const MAX_WAITING_GATES: usize = 16;
+
+static WAITING_GATES: AtomicUsize = AtomicUsize::new(0);
+
+/// Permission to wait for the task of a server.
+struct GatePlace {
+    is_gate: bool,
+}
+
+impl GatePlace {
+    /// Returns `None` if too many gates wait. Calls without a gate need no place.
+    fn take(is_gate: bool) -> Option<Self> {
+        let more = |count: usize| Some(count + 1).filter(|count| *count <= MAX_WAITING_GATES);
+        let taken =
+            !is_gate || WAITING_GATES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        taken.then_some(Self { is_gate })
+    }
+}
+
+impl Drop for GatePlace {
+    fn drop(&mut self) {
+        if self.is_gate {
+            WAITING_GATES.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -115,10 +143,13 @@ impl CallContext {
     ///
     /// `timed-out` after `limit`.
     pub async fn wait_for_task<T>(&self, limit: Duration, done: impl Future<Output = T>) -> Result<T, Fault> {
-        if !self.client.begin_task() {
-            return Ok(done.await);
-        }
-        let pause = self.time.pause_for_task(limit);
+        // A gate that waits keeps its instance, which others need too.
+        let place = GatePlace::take(!self.enclosing_sources.is_empty());
+        let pause = match place {
+            Some(_) if self.client.begin_task() => self.time.pause_for_task(limit),
+            _ => None,
+        };
+        let Some(pause) = pause else { return Ok(done.await) };
         timeout_at(pause.until, done).await.map_err(|_| {
             let (tool, minutes) = (names::quoted(&self.name, 64), limit.as_secs().div_ceil(60));
             Fault::new(FaultKind::TimedOut, format!("the task of '{tool}' did not end within {minutes} min"))

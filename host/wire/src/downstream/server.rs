@@ -11,6 +11,7 @@ mod isolated_connection;
 mod listing;
 mod omitted_items;
 mod policies;
+mod skill_files;
 mod source;
 
 use std::{

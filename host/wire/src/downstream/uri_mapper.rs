@@ -97,6 +97,17 @@ impl UriMapper {
         (!uri.is_empty() && exposed.len() <= MAX_URI_BYTES).then_some(exposed)
     }
 
+    /// Maps the URI of a content. That of a file of a skill does not get the scheme of skills: it is not checked.
+    pub(super) fn to_exposed_content(&self, uri: &str) -> Option<String> {
+        match uri.starts_with(SKILL_SCHEME) {
+            true => {
+                Some(format!("{}{ESCAPE_PREFIX}{}", self.prefix, utf8_percent_encode(uri, ESCAPED_CHARS)))
+                    .filter(|exposed| exposed.len() <= MAX_URI_BYTES)
+            }
+            false => self.to_exposed(uri),
+        }
+    }
+
     /// Returns the server's own URI. `None` for other URIs.
     pub(super) fn to_upstream(&self, uri: &str) -> Option<String> {
         let kept = [(APP_SCHEME, &self.app_prefix), (SKILL_SCHEME, &self.skill_prefix), ("", &self.prefix)];
@@ -141,23 +152,26 @@ impl UriMapper {
 
     /// Maps the URIs of links and embedded resources. Web URLs stay, because clients open them directly.
     pub(super) fn map(&self, content: &mut ContentPart) {
-        let map = |uri: &mut String| {
+        let map = |uri: &mut String, is_content: bool| {
             let on_the_web = uri.starts_with("http://") || uri.starts_with("https://");
-            if !on_the_web && let Some(exposed) = self.to_exposed(uri) {
+            let exposed = || if is_content { self.to_exposed_content(uri) } else { self.to_exposed(uri) };
+            if !on_the_web && let Some(exposed) = exposed() {
                 *uri = exposed;
             }
         };
         match content {
-            ContentPart::Link(link) => map(&mut link.uri),
-            ContentPart::Embedded(resource) => map(&mut resource.uri),
+            ContentPart::Link(link) => map(&mut link.uri, false),
+            ContentPart::Embedded(resource) => map(&mut resource.uri, true),
             ContentPart::Other(block) => {
                 let place = match block.get("type").and_then(Value::as_str) {
-                    Some("resource_link") => block.get_mut("uri"),
-                    Some("resource") => block.get_mut("resource").and_then(|inner| inner.get_mut("uri")),
-                    _ => None,
+                    Some("resource_link") => (block.get_mut("uri"), false),
+                    Some("resource") => {
+                        (block.get_mut("resource").and_then(|inner| inner.get_mut("uri")), true)
+                    }
+                    _ => (None, false),
                 };
-                if let Some(Value::String(uri)) = place {
-                    map(uri);
+                if let (Some(Value::String(uri)), is_content) = place {
+                    map(uri, is_content);
                 }
             }
             ContentPart::Text(_) | ContentPart::Image(_) | ContentPart::Audio(_) => {}

@@ -1,5 +1,7 @@
 //! The rmcp handler of one client. It keeps no state that replies depend on, so stdio, sessions and stateless HTTP
 //! share it.
+//!
+//! Longer than 300 lines because it has every method of the protocol.
 
 use std::sync::Arc;
 
@@ -94,13 +96,12 @@ impl ServerHandler for Handler {
         let capabilities = if self.presets.composed.is_cancelled() {
             let catalog = self.served.catalog(&self.caller);
             let mut capabilities = ListKind::capabilities(&catalog);
-            if let Some(extensions) = &mut capabilities.extensions {
-                extensions.retain(|name, _| match name.as_str() {
-                    _ if self.served.has_promised_all() => true,
-                    TASKS_EXTENSION_ID => self.has_tasks(&catalog),
-                    _ => has_skills(&catalog),
-                });
-            }
+            let (promised, resources) = (self.served.has_promised_all(), capabilities.resources.is_some());
+            keep_extensions(&mut capabilities, |name| match name {
+                TASKS_EXTENSION_ID => promised || self.has_tasks(&catalog),
+                // The files of skills are resources.
+                _ => resources && (promised || has_skills(&catalog)),
+            });
             capabilities
         } else {
             self.served.promise_all();

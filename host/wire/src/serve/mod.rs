@@ -27,7 +27,6 @@ pub use lists::clients::ClientInfo;
 pub(crate) use lists::clients::ClientState;
 pub(crate) use requests::reply::{BASE64, icons_to_mcp};
 pub use requests::reply::{StructuredMode, call_result, tools};
-pub(crate) use requests::tasks::MAX_SERVER_TASK_TIME;
 pub use seal::{SEAL_KEY_LEN, SealError, SealKeys};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 #[cfg(any(test, fuzzing))]

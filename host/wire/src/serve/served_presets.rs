@@ -1,4 +1,6 @@
 //! Presets that clients can use. A reload swaps in new catalogs; clients are notified only if their lists changed.
+//!
+//! Longer than 300 lines because it shows all states of a preset together.
 
 use std::{
     collections::BTreeMap,

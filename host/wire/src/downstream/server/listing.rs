@@ -1,13 +1,9 @@
 //! Listing a server when it connects or reports a change. The listing is stored in the index and read from there.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use gatehouse_core::{
-    Fault, Principal, check_threads, hidden_chars, lock,
-    names::quoted,
+    Fault, Principal, check_threads, lock,
     outcome::ResourceLink,
     ports::{
         servers::{RefreshReport, ServerListing, ServerLogin},
@@ -20,15 +16,9 @@ use super::{
     DownstreamServer, InFlightGuard, ServerContext,
     omitted_items::{UniqueNames, drop_invalid_tools},
 };
-use crate::{
-    downstream::connection::{CallFailure, ServerConnection, fault_as_clause},
-    skills,
-};
+use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
 
 const MAX_REMEMBERED_BYTES: usize = 1 << 20;
-
-/// Maximum bytes of all skills of a server: frontmatter and lists of files.
-const MAX_SKILL_BYTES: usize = 1 << 20;
 
 pub(super) enum ListFailure {
     Server(String),
@@ -168,7 +158,11 @@ impl DownstreamServer {
         let known = self.shared.index.known(&self.definition.name).await?;
         lock(&self.inner).last_change = known.as_ref().and_then(|known| known.last_change);
         let Some(source) = self.this.upgrade() else { return Ok(None) };
-        Ok(known.map(|known| {
+        Ok(known.map(|mut known| {
+            // A listing from before each caller had a login may have the skills of one of them.
+            if self.definition.login == ServerLogin::Caller && !known.listing.skills.is_empty() {
+                Arc::make_mut(&mut known.listing).skills.clear();
+            }
             let quarantined = known
                 .tools
                 .iter()
@@ -224,38 +218,6 @@ impl DownstreamServer {
             left.checked_sub(bytes).map(|rest| left = rest).is_some()
         });
         listing.known_resources = known.collect();
-    }
-
-    /// Maps the URIs of skills. Removes those that clients could not check, or that hide something in their frontmatter:
-    /// it cannot be cleaned, because digests cover it.
-    fn expose_skills(&self, listing: &mut Listing) {
-        let mut left = MAX_SKILL_BYTES;
-        let mut seen = HashSet::new();
-        for mut skill in std::mem::take(&mut listing.skills) {
-            let name = quoted(skill.name(), 64);
-            let mapped = std::iter::once(&mut skill.uri)
-                .chain(skill.files.iter_mut().flatten().map(|file| &mut file.uri))
-                .all(|uri| self.uris.to_exposed(uri).map(|exposed| *uri = exposed).is_some());
-            let text = serde_json::to_string(&skill).unwrap_or_default();
-            let checked = match (mapped, left.checked_sub(text.len())) {
-                (false, _) => Err("its URI is too long"),
-                (true, None) => Err("the skills of the server are too large together"),
-                _ if hidden_chars::strip_text(&mut text.clone()) > 0 => Err("it has hidden characters"),
-                _ if self.redactor.redact_text(text.clone()) != text => {
-                    Err("it contains a secret of the server")
-                }
-                _ if skills::to_mcp(&skill).is_none() => Err("its name or its files are invalid"),
-                _ if !seen.insert(skill.uri.clone()) => Err("it is listed twice"),
-                (true, Some(rest)) => {
-                    left = rest;
-                    Ok(())
-                }
-            };
-            match checked {
-                Ok(()) => listing.skills.push(skill),
-                Err(why) => listing.omitted.add(1, format!("skill '{name}': {why}")),
-            }
-        }
     }
 
     pub(super) fn expose_link(&self, link: ResourceLink) -> Option<ResourceLink> {

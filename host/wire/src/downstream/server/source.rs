@@ -23,10 +23,7 @@ use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
 use super::{AfterListing, DownstreamServer, InFlightGuard};
-use crate::{
-    downstream::connection::{CallFailure, ServerConnection},
-    skills,
-};
+use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
@@ -129,10 +126,13 @@ impl Source for DownstreamServer {
         let connection = own.connection_for_request().await?;
         let read = connection.read_resource(&upstream, &call.context).await;
         let mut read = read.map_err(|failure| own.resource_failed(&connection, failure))?;
-        self.verify_skill_file(uri, &read).await?;
+        if let Some(exposed) = self.verify_skill_file(&upstream, &read).await? {
+            read.iter_mut().for_each(|part| part.uri.clone_from(&exposed));
+            return Ok(read);
+        }
         for part in &mut read {
-            // Parts of a directory have URIs of their own.
-            if let Some(exposed) = self.uris.to_exposed(&part.uri) {
+            // Parts of a directory have URIs of their own. None is a file of a skill, which would not be checked.
+            if let Some(exposed) = self.uris.to_exposed_content(&part.uri) {
                 part.uri = exposed;
             }
         }
@@ -296,20 +296,6 @@ impl DownstreamServer {
                 }
             }
         }
-    }
-
-    /// Checks what was read against the skill that lists it. Other resources are not checked.
-    async fn verify_skill_file(&self, uri: &str, read: &[EmbeddedResource]) -> Result<(), Fault> {
-        if !self.uris.skill_family().matches(uri) {
-            return Ok(());
-        }
-        let known = self.known().await?;
-        let mut skills = known.iter().flat_map(|known| &known.listing.skills);
-        let Some(skill) = skills.find(|skill| uri.starts_with(skill.root())) else { return Ok(()) };
-        skills::verify(skill, uri, read).map_err(|why| {
-            let fault = Fault::denied(format!("server '{}' sent another file: {why}", self.definition.name));
-            fault.hint("Do not use the file. The server has to list its skills again if they changed.")
-        })
     }
 
     fn upstream_uri(&self, uri: &str) -> Result<String, Fault> {

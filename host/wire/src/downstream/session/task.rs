@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use gatehouse_core::{CallContext, Fault, names::quoted};
+use gatehouse_core::{CallContext, Fault, call_time::MAX_TASK_PAUSE, names::quoted};
 use rmcp::{
     RoleClient,
     model::{
@@ -16,8 +16,10 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::{CallFailure, MessageMemory, ServerSession, active_calls, unexpected_response};
-use crate::serve::MAX_SERVER_TASK_TIME;
+use tokio::time::timeout;
+
+use super::{CallFailure, InboundReader, MessageMemory, ServerSession, active_calls, unexpected_response};
+use crate::peer_requests::await_answer;
 
 /// Pause before the first poll, and after answers.
 const FIRST_POLL: Duration = Duration::from_millis(100);
@@ -26,6 +28,9 @@ const FIRST_POLL: Duration = Duration::from_millis(100);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Maximum wait for the reply to a cancellation.
+const MAX_CANCEL_WAIT: Duration = Duration::from_secs(10);
 
 /// Maximum polls in a row that fail.
 const MAX_FAILED_POLLS: u32 = 3;
@@ -37,10 +42,14 @@ impl ServerSession {
         task: Task,
         context: &Arc<CallContext>,
     ) -> Result<CallToolResult, CallFailure> {
-        let mut guard = CancelTaskOnDrop { peer: self.peer.clone(), id: Some(task.task_id.clone()) };
-        let limit = task.ttl_ms.map_or(MAX_SERVER_TASK_TIME, Duration::from_millis);
+        let mut guard = CancelTaskOnDrop {
+            peer: self.peer.clone(),
+            inbound: self.inbound.clone(),
+            id: Some(task.task_id.clone()),
+        };
+        let limit = task.ttl_ms.map_or(MAX_TASK_PAUSE, Duration::from_millis);
         let ended = self.follow_task(task, context);
-        let ended = context.wait_for_task(limit.min(MAX_SERVER_TASK_TIME), ended).await;
+        let ended = context.wait_for_task(limit.min(MAX_TASK_PAUSE), ended).await;
         let payload = ended.map_err(CallFailure::Unanswered)??;
         guard.id = None;
         match payload {
@@ -128,6 +137,7 @@ fn refused(error: &JsonObject) -> CallFailure {
 /// Cancels the task at the server, unless it has ended.
 struct CancelTaskOnDrop {
     peer: Peer<RoleClient>,
+    inbound: InboundReader,
     /// `None` once it has ended.
     id: Option<String>,
 }
@@ -135,11 +145,15 @@ struct CancelTaskOnDrop {
 impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
-        let peer = self.peer.clone();
+        let (peer, inbound) = (self.peer.clone(), self.inbound.clone());
         tokio::spawn(async move {
             let request = CancelTaskRequest::new(CancelTaskParams::new(id));
             let options = PeerRequestOptions::no_options();
-            let _ = peer.send_request_with_option(request.into(), options).await;
+            let Ok(handle) = peer.send_request_with_option(request.into(), options).await else { return };
+            let request = handle.id.clone();
+            let _ = timeout(MAX_CANCEL_WAIT, await_answer(handle, "The task was cancelled.")).await;
+            // Frees the memory of the response.
+            inbound.take_response(&request);
         });
     }
 }

@@ -32,7 +32,7 @@ use crate::{
     peer_requests::await_answer,
     serve::{
         lists::clients::ClientState,
-        requests::{notifications::NotificationSender, tasks::TaskSwitch},
+        requests::{notifications::NotificationSender, tasks::terms::TaskSwitch},
     },
 };
 

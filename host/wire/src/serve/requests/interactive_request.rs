@@ -24,7 +24,7 @@ use super::{
     notifications::{NotificationRoute, NotificationSender},
     paused_calls::{self, CallOwner, ResumableCall, ResumeKey, has_tasks},
     reply::{self, StructuredMode, fault_to_error},
-    tasks::{TaskTerms, requires_task, tasks_required},
+    tasks::terms::{TaskTerms, requires_task, tasks_required},
 };
 use crate::client_features::has_apps;
 use crate::serve::{
@@ -72,7 +72,7 @@ impl Handler {
             Some(entry) if requires_task(entry) && is_since_2026(context) && !has_tasks(context) => {
                 return Err(tasks_required(&params.name));
             }
-            Some(entry) if has_tasks(context) => Some(TaskTerms::new(entry, self.presets.shutdown.running())),
+            Some(entry) if has_tasks(context) => Some(TaskTerms::new(entry)),
             _ => None,
         };
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{call::ProgressSink, lock, ports::client::MessageLevel};
+use gatehouse_core::{call::ProgressSink, lock, names::quoted, ports::client::MessageLevel};
 use rmcp::{
     RoleServer,
     model::{
@@ -23,6 +23,9 @@ use tokio::{
 
 /// Maximum queued messages. More are dropped, because the client is too slow for them.
 const MAX_QUEUED: usize = 16;
+
+/// Maximum characters of a message that is kept for clients that poll.
+const MAX_LAST_PROGRESS: usize = 500;
 
 /// Maximum time that a reply waits for queued messages.
 const MAX_FLUSH_TIME: Duration = Duration::from_secs(1);
@@ -83,7 +86,8 @@ impl WaitingRequest {
 impl ProgressSink for NotificationSender {
     fn report(&self, done: u64, total: Option<u64>, message: Option<String>) {
         let count = || total.map_or_else(|| done.to_string(), |total| format!("{done} of {total}"));
-        *lock(&self.last_progress) = Some(message.clone().unwrap_or_else(count));
+        let last = message.as_deref().map_or_else(count, |message| quoted(message, MAX_LAST_PROGRESS));
+        *lock(&self.last_progress) = Some(last);
         let request = lock(&self.request);
         let Some((request, token)) = request.as_ref().and_then(|one| Some((one, one.token.clone()?))) else {
             return;

@@ -25,7 +25,7 @@ use tokio_util::sync::DropGuard;
 use super::{
     interactive_request::is_since_2026,
     notifications::{NotificationRoute, NotificationSender},
-    tasks::{TaskOffer, TaskTerms},
+    tasks::{TaskOffer, terms::TaskTerms},
 };
 use crate::{
     MIN_LARGE_MESSAGE,
@@ -109,6 +109,8 @@ impl ResumableCall {
         if let Some(route) = route {
             route.finish().await;
         }
+        let is_cancelled = matches!(step, ResumableStep::BecomesTask(..)) && context.ct.is_cancelled();
+        let step = if is_cancelled { ResumableStep::Cancelled } else { step };
         match step {
             // The call ends by itself and is recorded as cancelled.
             ResumableStep::Cancelled => {
@@ -116,9 +118,9 @@ impl ResumableCall {
                 self.work.await
             }
             ResumableStep::Finished(result) => *result,
-            ResumableStep::BecomesTask(terms, offer) => {
-                Ok(ServerResult::CreateTaskResult(presets.tasks.begin(self, terms, offer)))
-            }
+            ResumableStep::BecomesTask(terms, offer) => Ok(ServerResult::CreateTaskResult(
+                presets.tasks.begin(self, &terms, offer, presets.shutdown.refusing()),
+            )),
             ResumableStep::NeedsInput(input) => {
                 drop(offer);
                 Ok(ServerResult::InputRequiredResult(presets.paused_calls.pause(self, input)))

@@ -5,51 +5,40 @@
 //! tasks of others. Tasks end with the host process.
 
 mod open_input;
+mod task_requests;
+pub(crate) mod terms;
 
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{
-    Catalog, Principal, SourceId, call_time::MAX_PAUSE, catalog::ToolEntry, json as bounds, lock,
-    names::quoted, utc_time::rfc3339,
-};
+use gatehouse_core::{Principal, call_time::MAX_PAUSE, lock, utc_time::rfc3339};
 use rmcp::{
-    ErrorData, RoleServer,
-    model::{
-        CancelTaskParams, ClientCapabilities, CreateTaskResult, DetailedTask, GetTaskParams, GetTaskResult,
-        InputResponses, ServerResult, Task, TaskPayload, TaskStatus, UpdateTaskParams,
-    },
-    service::RequestContext,
+    ErrorData,
+    model::{CreateTaskResult, DetailedTask, ServerResult, Task, TaskPayload, TaskStatus},
     transport::common::server_side_http::session_id,
 };
-use serde_json::{Map, Value};
+use serde::Serialize;
 use tokio::{
     sync::{Notify, mpsc},
     time::Instant,
 };
-use tokio_util::{sync::DropGuard, task::task_tracker::TaskTrackerToken};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::open_input::OpenInputs;
+use self::{
+    open_input::OpenInputs,
+    terms::{TaskSwitch, TaskTerms},
+};
 use super::{
     notifications::NotificationSender,
     paused_calls::{CallOwner, ResumableCall, WorkFuture},
 };
-use crate::serve::{elicitation::PendingInput, handler::Handler};
-
-/// Time limit of a gate's calls from which they can become tasks.
-pub(crate) const MIN_TASK_TIME_LIMIT: Duration = Duration::from_secs(60);
-
-/// Time after which a call becomes a task. Faster calls are answered at once.
-pub(crate) const TASK_DELAY: Duration = Duration::from_millis(500);
-
-/// Maximum time of a server's task, which pauses the time limit of its call.
-pub(crate) const MAX_SERVER_TASK_TIME: Duration = Duration::from_secs(3_600);
+use crate::serve::elicitation::PendingInput;
 
 /// Time to fetch a result, if the call uses all of its time and its pauses.
 const RESULT_RETENTION: Duration = Duration::from_secs(600);
@@ -93,44 +82,6 @@ impl Drop for TaskSlot {
     }
 }
 
-/// Whether a call may become a task, shared with its work.
-#[derive(Default)]
-pub(crate) struct TaskSwitch {
-    /// True while the request that waits for the call can be answered with a task.
-    is_possible: AtomicBool,
-    has_begun: AtomicBool,
-    requested: Notify,
-}
-
-impl TaskSwitch {
-    /// Makes the call a task. Returns false if that is not possible.
-    pub(crate) fn begin(&self) -> bool {
-        if self.has_begun.load(Ordering::Acquire) {
-            return true;
-        }
-        let is_possible = self.is_possible.load(Ordering::Acquire);
-        if is_possible {
-            self.requested.notify_one();
-        }
-        is_possible
-    }
-
-    pub(crate) async fn requested(&self) {
-        self.requested.notified().await;
-    }
-}
-
-/// Terms on which a call becomes a task.
-pub(crate) struct TaskTerms {
-    pub(crate) switch: Arc<TaskSwitch>,
-    /// Delay after which it does so by itself. `None` if only the task of a server makes it one.
-    pub(crate) delay: Option<Duration>,
-    /// Maximum time of the call without its questions.
-    pub(crate) max_time: Duration,
-    /// Counts the task as a running request.
-    pub(crate) running: TaskTrackerToken,
-}
-
 /// Permission to answer one request with a task.
 pub(crate) struct TaskOffer {
     _slot: TaskSlot,
@@ -161,7 +112,35 @@ struct TaskState {
     cancel: Option<DropGuard>,
     was_cancelled: bool,
     /// `None` while the call runs.
-    end: Option<TaskPayload>,
+    end: Option<TaskEnd>,
+}
+
+/// The end of a task, as text: it may be kept for long, and values take much more memory.
+struct TaskEnd {
+    status: TaskStatus,
+    /// Result or error.
+    json: String,
+}
+
+impl TaskEnd {
+    fn new(status: TaskStatus, object: &impl Serialize) -> Self {
+        Self { status, json: serde_json::to_string(object).unwrap_or_default() }
+    }
+
+    fn too_large() -> Self {
+        let why = "the result of the task is too large to keep with the results of other tasks; fetch those, or request \
+            less data";
+        Self::new(TaskStatus::Failed, &ErrorData::internal_error(why, None))
+    }
+
+    fn payload(&self) -> TaskPayload {
+        let object = || serde_json::from_str(&self.json).unwrap_or_default();
+        match self.status {
+            TaskStatus::Completed => TaskPayload::Completed { result: object() },
+            TaskStatus::Failed => TaskPayload::Failed { error: object() },
+            _ => TaskPayload::Cancelled,
+        }
+    }
 }
 
 impl TaskStore {
@@ -185,8 +164,9 @@ impl TaskStore {
     pub(crate) fn begin(
         self: &Arc<Self>,
         call: ResumableCall,
-        terms: TaskTerms,
+        terms: &TaskTerms,
         offer: TaskOffer,
+        shutdown: CancellationToken,
     ) -> CreateTaskResult {
         let ResumableCall { work, pending_input, notifications, cancel, resume_key, .. } = call;
         terms.switch.has_begun.store(true, Ordering::Release);
@@ -212,8 +192,7 @@ impl TaskStore {
         let created = CreateTaskResult::new(task.shown(&id).task);
         let store = Arc::downgrade(self);
         tokio::spawn(async move {
-            let end = run(&task, work, pending_input).await;
-            drop(terms.running);
+            let end = run(&task, work, pending_input, shutdown).await;
             keep(&store, &id, &task, end).await;
             drop(offer);
         });
@@ -230,12 +209,13 @@ impl TaskStore {
     }
 }
 
-/// Runs the work of a task to its end, and collects its questions.
+/// Runs the work of a task to its end, and collects its questions. A host that shuts down cancels the task.
 async fn run(
     task: &HostTask,
     mut work: WorkFuture,
     mut pending_input: mpsc::Receiver<PendingInput>,
-) -> TaskPayload {
+    shutdown: CancellationToken,
+) -> TaskEnd {
     let result = loop {
         tokio::select! {
             biased;
@@ -245,25 +225,26 @@ async fn run(
                 state.inputs.add(input);
                 state.updated = now();
             }
+            () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => lock(&task.state).cancel(),
         }
     };
-    payload(result, lock(&task.state).was_cancelled)
+    end(result, lock(&task.state).was_cancelled)
 }
 
 /// Keeps the end of a task for its client.
-async fn keep(store: &Weak<TaskStore>, id: &str, task: &HostTask, end: TaskPayload) {
-    let bytes = match &end {
-        TaskPayload::Completed { result: object } | TaskPayload::Failed { error: object } => {
-            object.iter().map(|(key, value)| key.len() + bounds::encoded_len(value)).sum()
-        }
-        _ => 0,
-    };
+async fn keep(store: &Weak<TaskStore>, id: &str, task: &HostTask, mut end: TaskEnd) {
     if let Some(store) = store.upgrade() {
-        store.result_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let more = |bytes: usize| Some(bytes + end.json.len()).filter(|bytes| *bytes <= MAX_RESULT_BYTES);
+        if store.result_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
+            end = TaskEnd::too_large();
+            store.result_bytes.fetch_add(end.json.len(), Ordering::Relaxed);
+        }
     }
+    let bytes = end.json.len();
     {
         let mut state = lock(&task.state);
         (state.updated, state.end) = (now(), Some(end));
+        state.ttl = state.ttl.max(task.began.elapsed() + RESULT_RETENTION);
         state.inputs = OpenInputs::default();
         drop(state.cancel.take());
     }
@@ -278,12 +259,22 @@ async fn keep(store: &Weak<TaskStore>, id: &str, task: &HostTask, end: TaskPaylo
     }
 }
 
+impl TaskState {
+    /// Cancels the call if it still runs.
+    fn cancel(&mut self) {
+        if self.end.is_none() {
+            self.was_cancelled = true;
+            drop(self.cancel.take());
+        }
+    }
+}
+
 impl HostTask {
     fn shown(&self, id: &str) -> DetailedTask {
         let mut state = lock(&self.state);
         let payload = match &state.end {
             Some(end) => {
-                let end = end.clone();
+                let end = end.payload();
                 state.ttl = state.ttl.min(self.began.elapsed() + FETCHED_RETENTION);
                 self.fetched.notify_one();
                 end
@@ -305,19 +296,14 @@ impl HostTask {
 }
 
 /// Returns the end of a task. Errors of the tool are results; errors of the protocol make the task fail.
-fn payload(result: Result<ServerResult, ErrorData>, was_cancelled: bool) -> TaskPayload {
-    let is_error = |result: &Map<String, Value>| result.get("isError") == Some(&Value::Bool(true));
-    let object = |value: Result<Value, serde_json::Error>| match value {
-        Ok(Value::Object(object)) => object,
-        _ => Map::new(),
-    };
+fn end(result: Result<ServerResult, ErrorData>, was_cancelled: bool) -> TaskEnd {
     match result {
-        Ok(result) => match object(serde_json::to_value(result)) {
-            result if was_cancelled && is_error(&result) => TaskPayload::Cancelled,
-            result => TaskPayload::Completed { result },
-        },
-        Err(_) if was_cancelled => TaskPayload::Cancelled,
-        Err(error) => TaskPayload::Failed { error: object(serde_json::to_value(error)) },
+        Ok(ServerResult::CallToolResult(result)) if was_cancelled && result.is_error == Some(true) => {
+            TaskEnd::new(TaskStatus::Cancelled, &())
+        }
+        Ok(result) => TaskEnd::new(TaskStatus::Completed, &result),
+        Err(_) if was_cancelled => TaskEnd::new(TaskStatus::Cancelled, &()),
+        Err(error) => TaskEnd::new(TaskStatus::Failed, &error),
     }
 }
 
@@ -330,104 +316,4 @@ fn unknown_task() -> ErrorData {
     let why = "unknown or expired task: tasks belong to the caller and preset that began them, and end with the host. \
         Call the tool again.";
     ErrorData::invalid_params(why, None)
-}
-
-/// Returns the error of a tool that runs only as a task, for a client that cannot follow one.
-pub(crate) fn tasks_required(tool: &str) -> ErrorData {
-    let required = ClientCapabilities::builder().enable_tasks().build();
-    let error = ErrorData::missing_required_client_capability(required);
-    let tool = quoted(tool, 64);
-    ErrorData {
-        message: format!("tool '{tool}' runs only as a task, and this client cannot follow tasks").into(),
-        ..error
-    }
-}
-
-impl Handler {
-    /// Whether `tasks/*` must work: the preset can begin tasks, or some have begun.
-    pub(crate) fn has_tasks(&self, catalog: &Catalog) -> bool {
-        can_begin_tasks(catalog) || !self.presets.tasks.is_empty()
-    }
-
-    fn task_owner(&self, context: &RequestContext<RoleServer>) -> CallOwner {
-        let caller = self.caller_of(&context.extensions);
-        let preset = Arc::clone(&self.served.catalog(&caller).preset);
-        self.owner(&caller, preset)
-    }
-
-    pub(crate) fn task(
-        &self,
-        request: &GetTaskParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<GetTaskResult, ErrorData> {
-        let task = self.presets.tasks.find(&request.task_id, &self.task_owner(context))?;
-        Ok(GetTaskResult::new(task.shown(&request.task_id)))
-    }
-
-    /// Passes answers to the questions of a task. Keys without a question are ignored.
-    pub(crate) fn answer_task(
-        &self,
-        request: UpdateTaskParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        let task = self.presets.tasks.find(&request.task_id, &self.task_owner(context))?;
-        let answers: InputResponses = request.input_responses;
-        let mut state = lock(&task.state);
-        if state.inputs.answer(answers) {
-            state.updated = now();
-        }
-        Ok(())
-    }
-
-    /// Cancels a task that still runs.
-    pub(crate) fn stop_task(
-        &self,
-        request: &CancelTaskParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        let task = self.presets.tasks.find(&request.task_id, &self.task_owner(context))?;
-        let mut state = lock(&task.state);
-        if state.end.is_none() {
-            state.was_cancelled = true;
-            drop(state.cancel.take());
-        }
-        Ok(())
-    }
-}
-
-/// `_meta` key by which a gate declares that a tool runs only as a task, with the value [`TASK_REQUIRED`].
-const TASK_KEY: &str = "gatehouse/task";
-
-const TASK_REQUIRED: &str = "required";
-
-/// Whether calls of this catalog can become tasks: of gates with a long time limit, and of servers.
-pub(crate) fn can_begin_tasks(catalog: &Catalog) -> bool {
-    catalog.awaits_listings() || catalog.entries().iter().any(|entry| is_long(entry) || is_of_server(entry))
-}
-
-/// Whether a gate's tool runs only as a task. A server reports it by itself.
-pub(crate) fn requires_task(entry: &ToolEntry) -> bool {
-    let meta = entry.declared.meta.as_ref();
-    !is_of_server(entry) && meta.and_then(|meta| meta.get(TASK_KEY)).is_some_and(|it| it == TASK_REQUIRED)
-}
-
-fn is_long(entry: &ToolEntry) -> bool {
-    !is_of_server(entry) && (requires_task(entry) || entry.source.time_limit() > MIN_TASK_TIME_LIMIT)
-}
-
-fn is_of_server(entry: &ToolEntry) -> bool {
-    matches!(entry.id.source, SourceId::Server(_))
-}
-
-impl TaskTerms {
-    /// Returns the terms for a tool.
-    pub(crate) fn new(entry: &ToolEntry, running: TaskTrackerToken) -> Self {
-        let delay = match is_long(entry) {
-            true if requires_task(entry) => Some(Duration::ZERO),
-            true => Some(TASK_DELAY),
-            false => None,
-        };
-        let max_time = entry.source.time_limit() + MAX_SERVER_TASK_TIME;
-        Self { switch: Arc::default(), delay, max_time, running }
-    }
 }
