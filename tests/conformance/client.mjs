@@ -19,7 +19,7 @@ const text = (value) => JSON.stringify(value);
 
 /// Returns the keys of the login that a scenario prescribes.
 async function login() {
-    const settings = { client_id: context.client_id, client_secret: context.client_secret, issuer: context.issuer };
+    const settings = { client_id: context.client_id, client_secret: context.client_secret, issuer: context.issuer, private_key: context.private_key_pem };
     if (scenario.startsWith("auth/client-credentials")) {
         const { origin, pathname } = new URL(url);
         const about = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);

@@ -1,8 +1,10 @@
-//! Skills (SEP-2640): from folders of a preset, and from a server behind the host, which is another Gatehouse.
+//! Skills (SEP-2640): from folders of a preset, from a server behind the host, which is another Gatehouse, and from one
+//! that lists and sends whatever it likes.
 
 use std::fs;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::support::{Client, Http, Place, host::PATIENCE};
 
@@ -141,4 +143,112 @@ fn skills_of_servers_keep_their_files_together_and_reach_clients_through_the_pro
     assert_eq!(read(&mut client_of_proxy, uri)["result"]["contents"][0]["text"], KINDS);
     client_of_proxy.wait_for_tools(PATIENCE, |tools| tools.iter().any(|tool| tool == "search_tools"));
     assert_eq!(client_of_proxy.close(), Some(0));
+}
+
+fn digest(text: &str) -> String {
+    let hash = Sha256::digest(text);
+    format!("sha256:{}", hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// Returns an entry with these files, each with the size and digest of a text.
+fn entry(name: &str, description: &str, files: &[(&str, &str)]) -> Value {
+    let files: Vec<_> = files
+        .iter()
+        .map(|(uri, text)| json!({"uri": uri, "digest": digest(text), "size": text.len()}))
+        .collect();
+    json!({"uri": files[0]["uri"], "frontmatter": {"name": name, "description": description}, "resources": files})
+}
+
+fn skill_text(name: &str, description: &str) -> String {
+    format!("---\nname: {name}\ndescription: {description}\n---\n\nText.\n")
+}
+
+/// Skills that are right, and those of an attacker.
+fn attacks() -> Value {
+    let (good, other) = (skill_text("good", "Is right."), skill_text("other", "Says one thing."));
+    let (outer, inner) = (skill_text("outer", "Has another inside."), skill_text("inner", "Lies within."));
+    let zeros = vec!["0"; 10_000].join(",");
+    let bomb = format!(
+        "---\nname: bomb\ndescription: d\nx: &a [{zeros}]\ny: [{}]\n---\n",
+        vec!["*a"; 10_000].join(",")
+    );
+    let mut huge = entry("huge", "d", &[("skill://huge/SKILL.md", "")]);
+    huge["resources"][0]["size"] = u64::MAX.into();
+    let mut dynamic = entry("outer", "Has another inside.", &[("skill://outer/SKILL.md", &outer)]);
+    dynamic["resources"] = "dynamic".into();
+    json!({
+        "skills": [
+            entry("good", "Is right.", &[("skill://good/SKILL.md", &good), ("skill://good/a%20b.md", "a file")]),
+            entry("changed", "d", &[("skill://changed/SKILL.md", &skill_text("changed", "d"))]),
+            entry("other", "Says another thing.", &[("skill://other/SKILL.md", &other)]),
+            entry("bomb", "d", &[("skill://bomb/SKILL.md", &bomb)]),
+            dynamic,
+            entry("inner", "Lies within.", &[("skill://outer/inner/SKILL.md", &inner)]),
+            // The others are left out.
+            entry("hidden", "\u{1b}[2Jx", &[("skill://hidden/SKILL.md", "")]),
+            entry("billing", "d", &[("custom:skills/billing/SKILL.md", "")]),
+            entry("spelled", "d", &[("skill://spelled/SKILL.md", ""), ("skill://%73pelled/x.md", "")]),
+            entry("good", "d", &[("skill://%67ood/SKILL.md", "")]),
+            entry("good", "d", &[("skill://good/SKILL.md", "")]),
+            huge,
+        ],
+        "files": {
+            "skill://good/SKILL.md": good,
+            "skill://good/a%20b.md": [{"uri": "skill://inner/SKILL.md", "text": "a file"}],
+            "skill://good/unlisted.md": "not in the list",
+            "skill://changed/SKILL.md": skill_text("changed", "e"),
+            "skill://other/SKILL.md": other,
+            "skill://bomb/SKILL.md": bomb,
+            "skill://outer/SKILL.md": outer,
+            "skill://outer/inner/SKILL.md": "changed",
+            "note://1": [{"uri": "skill://good/SKILL.md", "text": "not the skill"}],
+        },
+    })
+}
+
+#[test]
+fn a_server_cannot_pass_other_files_as_those_of_its_skills() {
+    let place = Place::with("", &[]);
+    let file = place.write("attacks.json", attacks().to_string());
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let arguments = ["stdio", "era=new", &format!("skills={}", file.display())];
+    let presets = format!(
+        "[servers.s]\ncommand = {server:?}\nargs = {arguments:?}\n[presets.all]\nservers = [\"s\"]\n"
+    );
+    place.write("presets.toml", presets);
+    let (mut client, _) = client(&place, "all", with_skills());
+    let listed = loop {
+        let listed = skills(&mut client);
+        if !listed.is_empty() {
+            break listed;
+        }
+        resources_changed(&mut client);
+    };
+    let names: Vec<_> =
+        listed.iter().map(|skill| skill["frontmatter"]["name"].as_str().unwrap_or("")).collect();
+    assert_eq!(names, ["good", "changed", "other", "bomb", "outer", "inner"]);
+    client.log_with("it has hidden characters");
+
+    let at = |path: &str| format!("skill://server/s/{path}");
+    let mut text = |uri: &str| read(&mut client, uri)["result"]["contents"][0].clone();
+    assert!(text(&at("good/SKILL.md"))["text"].as_str().expect("text").contains("name: good"));
+    assert_eq!(text(&at("good/a%20b.md"))["uri"], at("good/a%20b.md"), "the URI is that of the file");
+    assert!(text(&at("outer/SKILL.md"))["text"].is_string(), "without digests there is nothing to check");
+    for uri in [
+        &at("good/unlisted.md"),
+        &at("changed/SKILL.md"),
+        &at("other/SKILL.md"),
+        &at("bomb/SKILL.md"),
+        &at("outer/inner/SKILL.md"),
+        "skill://server/s/~changed/SKILL.md",
+        "gatehouse://server/s/skill://changed/SKILL.md",
+        "gatehouse://server/s/~skill://changed/SKILL.md",
+    ] {
+        let refused = read(&mut client, uri);
+        let said = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{uri}: {refused}"));
+        assert!(said.contains("server 's' sent another file"), "{uri}: {said}");
+    }
+    let note = read(&mut client, "gatehouse://server/s/note://1")["result"]["contents"][0]["uri"].clone();
+    assert!(note.as_str().expect("a URI").starts_with("gatehouse://server/s/"), "{note}");
+    assert_eq!(client.close(), Some(0));
 }

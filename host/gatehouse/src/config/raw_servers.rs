@@ -98,6 +98,9 @@ pub(crate) struct RawOAuth {
     /// The secret of that client, if it has one: "${NAME}".
     #[schemars(with = "Option<String>")]
     pub(crate) client_secret: Option<Spanned<String>>,
+    /// The private key of that client instead of a secret, PEM in PKCS#8: "${NAME}".
+    #[schemars(with = "Option<String>")]
+    pub(crate) private_key: Option<Spanned<String>>,
     /// Scopes to request. Default: the scopes that the server requests.
     #[schemars(with = "Vec<String>")]
     pub(crate) scopes: Vec<Spanned<String>>,
@@ -108,7 +111,7 @@ pub(crate) struct RawOAuth {
     /// Port of the browser redirect, if the registration names one. Default: a free one.
     #[schemars(with = "Option<u16>")]
     pub(crate) redirect_port: Option<Spanned<i64>>,
-    /// `client-credentials` if the client logs in with its own secret, without a user. Default: `authorization-code`.
+    /// `client-credentials` if the client logs in with its own secret or key, without a user. Default: `authorization-code`.
     #[schemars(with = "Option<GrantKind>")]
     pub(crate) grant: Option<Spanned<GrantKind>>,
 }

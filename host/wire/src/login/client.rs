@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::{
     CALLBACK_PATH, LoginSettings, NamedClient,
+    client_assertion::{ASSERTION_TYPE, client_assertion},
     http::{LoginHttp, RequestContent, basic},
     login_store,
     metadata::AuthorizationServer,
@@ -20,6 +21,8 @@ pub(super) enum AuthMethod {
     None,
     ClientSecretBasic,
     ClientSecretPost,
+    /// The secret is a private key, which signs a JWT for each request.
+    PrivateKeyJwt,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,9 @@ pub(super) struct OAuthClient {
     #[serde(with = "login_store::optional_secret", default)]
     pub(super) secret: Option<Secret>,
     pub(super) auth_method: AuthMethod,
+    /// Issuer for which a private key signs. Empty for other methods.
+    #[serde(default)]
+    pub(super) audience: String,
 }
 
 #[derive(Deserialize)]
@@ -40,7 +46,7 @@ struct RegistrationResponse {
 impl OAuthClient {
     /// Returns the client of a login that is a token from elsewhere, which cannot be renewed.
     pub(super) fn unused() -> Self {
-        Self { id: String::new(), secret: None, auth_method: AuthMethod::None }
+        Self { id: String::new(), secret: None, auth_method: AuthMethod::None, audience: String::new() }
     }
 
     pub(super) async fn find_or_register(
@@ -52,18 +58,20 @@ impl OAuthClient {
     ) -> Result<Self, Fault> {
         let issuer = quoted(&authority.issuer, 200);
         let named = settings.issuer.as_ref().and_then(|issuer| issuer.client.as_ref());
-        let Some(NamedClient { id, secret }) = named else {
+        let Some(NamedClient { id, secret, private_key }) = named else {
             return Self::register(server, authority, http, redirect).await;
         };
         if id.starts_with("https://") && !authority.takes_client_documents {
             let why = format!("{issuer} does not support the URL of a document as client_id");
             return Err(needs_registration(server, &issuer, redirect, why));
         }
-        let auth_method = match secret {
-            None => AuthMethod::None,
-            Some(_) => AuthMethod::for_secret(&authority.auth_methods),
+        let audience = authority.issuer.clone();
+        let (secret, auth_method) = match (private_key, secret) {
+            (Some(key), _) => (Some(key), AuthMethod::PrivateKeyJwt),
+            (None, Some(secret)) => (Some(secret), AuthMethod::for_secret(&authority.auth_methods)),
+            (None, None) => (None, AuthMethod::None),
         };
-        Ok(Self { id: id.clone(), secret: secret.clone(), auth_method })
+        Ok(Self { id: id.clone(), secret: secret.cloned(), auth_method, audience })
     }
 
     async fn register(
@@ -98,10 +106,19 @@ impl OAuthClient {
             Some(method) => AuthMethod::for_secret(&[method.to_owned()]),
             None => AuthMethod::for_secret(&authority.auth_methods),
         };
-        Ok(Self { id: registered.client_id, secret: registered.client_secret.map(Secret::new), auth_method })
+        let (id, secret) = (registered.client_id, registered.client_secret.map(Secret::new));
+        Ok(Self { id, secret, auth_method, audience: String::new() })
     }
 
-    pub(super) fn authenticate(&self, mut pairs: Vec<(&'static str, String)>) -> RequestContent {
+    /// Adds the credentials of the client to a request.
+    ///
+    /// # Errors
+    ///
+    /// If its private key is invalid.
+    pub(super) fn authenticate(
+        &self,
+        mut pairs: Vec<(&'static str, String)>,
+    ) -> Result<RequestContent, Fault> {
         let mut sent = RequestContent::default();
         match (&self.secret, self.auth_method) {
             (Some(secret), AuthMethod::ClientSecretBasic) => {
@@ -111,11 +128,17 @@ impl OAuthClient {
                 pairs.push(("client_id", self.id.clone()));
                 pairs.push(("client_secret", secret.reveal().to_owned()));
             }
+            (Some(key), AuthMethod::PrivateKeyJwt) => {
+                let assertion = client_assertion(&self.id, &self.audience, key)?;
+                pairs.push(("client_id", self.id.clone()));
+                pairs.push(("client_assertion_type", ASSERTION_TYPE.to_owned()));
+                pairs.push(("client_assertion", assertion.reveal().to_owned()));
+            }
             _ => pairs.push(("client_id", self.id.clone())),
         }
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
         sent.body = Some(("application/x-www-form-urlencoded", super::http::form(&pairs)));
-        sent
+        Ok(sent)
     }
 }
 

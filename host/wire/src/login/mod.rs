@@ -12,6 +12,7 @@ mod address;
 mod callback;
 mod challenge;
 mod client;
+mod client_assertion;
 mod endpoints;
 mod flow;
 mod http;
@@ -69,7 +70,7 @@ pub enum LoginGrant {
     /// A user agrees in a browser.
     #[default]
     AuthorizationCode,
-    /// The client logs in with its own secret (extension `io.modelcontextprotocol/oauth-client-credentials`).
+    /// The client logs in with its own secret or key (extension `io.modelcontextprotocol/oauth-client-credentials`).
     ClientCredentials,
 }
 
@@ -85,6 +86,8 @@ pub struct NamedIssuer {
 pub struct NamedClient {
     pub id: String,
     pub secret: Option<Secret>,
+    /// PEM text of a key in PKCS#8 that authenticates the client instead of a secret.
+    pub private_key: Option<Secret>,
 }
 
 /// State of a login. Times are milliseconds since 1970-01-01T00:00:00Z.

@@ -126,7 +126,7 @@ impl TokenEndpoint<'_> {
         secrets: impl IntoIterator<Item = Secret>,
     ) -> Result<(Response, Option<String>), Fault> {
         let secrets: Vec<Secret> = secrets.into_iter().chain(self.client.secret.clone()).collect();
-        let sent = self.client.authenticate(pairs);
+        let sent = self.client.authenticate(pairs)?;
         let answer = self.http.send(Method::POST, self.target, sent).await?;
         let refused = (!answer.status.is_success())
             .then(|| format!("{} answered {}", self.host(), answer.error_text(&secrets)));

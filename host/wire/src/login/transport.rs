@@ -1,7 +1,7 @@
 //! HTTP requests to a server with its login. The token is redacted from responses. If the server refuses the token, the
 //! request is sent once more with a renewed one, because the server has not run it.
 
-use std::{borrow::Cow, error::Error, io, sync::Arc};
+use std::{borrow::Cow, error::Error, io, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Fault,
@@ -9,12 +9,14 @@ use gatehouse_core::{
 };
 use gatehouse_net::{Client, Error as HttpError, StatusCode, root_cause};
 use rmcp::{
-    model::ClientJsonRpcMessage,
+    model::{ClientJsonRpcMessage, ClientRequest},
     service::ClientInitializeError,
     transport::streamable_http_client::{
         HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
+
+use tokio::{sync::watch, time::timeout};
 
 use super::{BearerChallenge, LoginId, Logins, parsed};
 use crate::downstream::{
@@ -32,7 +34,12 @@ pub(crate) struct AuthenticatedClient {
     logins: Option<Arc<Logins>>,
     login: LoginId,
     inbound: InboundReader,
+    /// True once the stream for messages outside of requests is open, or refused.
+    has_stream: Arc<watch::Sender<bool>>,
 }
+
+/// Maximum wait for that stream. Some servers answer its request only with the first message.
+const MAX_STREAM_WAIT: Duration = Duration::from_secs(2);
 
 /// Returns the login fault that caused an error.
 pub(crate) fn fault_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
@@ -88,7 +95,24 @@ impl AuthenticatedClient {
         login: LoginId,
         inbound: InboundReader,
     ) -> Self {
-        Self { client, logins, login, inbound }
+        Self { client, logins, login, inbound, has_stream: Arc::default() }
+    }
+
+    /// Waits for the stream of a session before a request during which the server may ask something. Some servers ask on
+    /// that stream, and drop the question if it is not open.
+    async fn wait_for_stream(&self, message: &ClientJsonRpcMessage, session: Option<&Arc<str>>) {
+        let ClientJsonRpcMessage::Request(request) = message else { return };
+        let may_ask = matches!(
+            request.request,
+            ClientRequest::CallToolRequest(_)
+                | ClientRequest::GetPromptRequest(_)
+                | ClientRequest::ReadResourceRequest(_)
+        );
+        if may_ask && session.is_some() && !*self.has_stream.borrow() {
+            let mut has_stream = self.has_stream.subscribe();
+            let _ = timeout(MAX_STREAM_WAIT, has_stream.wait_for(|has_stream| *has_stream)).await;
+            self.has_stream.send_replace(true);
+        }
     }
 
     /// Sends a request, and repeats it if the token was refused.
@@ -154,6 +178,7 @@ impl StreamableHttpClient for AuthenticatedClient {
         _: Option<String>,
         headers: RequestHeaders,
     ) -> Result<StreamableHttpPostResponse, TransportError> {
+        self.wait_for_stream(&message, session.as_ref()).await;
         let request = |token: Option<String>| {
             let inbound = self.inbound(token.as_ref());
             let (message, headers, uri) = (&message, headers.clone(), &uri);
@@ -198,6 +223,8 @@ impl StreamableHttpClient for AuthenticatedClient {
             );
             async move { Ok(messages(opened.await?, inbound)) }
         };
-        self.send(&uri, request).await
+        let opened = self.send(&uri, request).await;
+        self.has_stream.send_replace(true);
+        opened
     }
 }

@@ -35,16 +35,35 @@ pub(super) fn validate(text: &ConfigText, server: &raw::RawServer) -> Result<Ser
     Ok(ServerLogin::Caller)
 }
 
-/// Validates `grant`. A client that logs in as itself needs a secret.
+/// Checks that a client has an id, and one way to authenticate.
+pub(super) fn check_credentials(text: &ConfigText, given: &raw::RawOAuth) -> Result<(), ConfigError> {
+    match (&given.client_id, &given.client_secret, &given.private_key) {
+        (None, Some(secret), _) => Err(text.error_at(secret.span(), "client_secret requires client_id")),
+        (None, _, Some(key)) => Err(text.error_at(key.span(), "private_key requires client_id")),
+        (_, Some(_), Some(key)) => {
+            let why = "private_key and client_secret exclude each other; remove the one that the client was not \
+                registered with";
+            Err(text.error_at(key.span(), why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Validates `grant`. A client that logs in as itself needs a secret or a key.
 pub(super) fn grant(
     text: &ConfigText,
     given: Option<&Spanned<raw::GrantKind>>,
-    has_secret: bool,
+    has_credential: bool,
 ) -> Result<LoginGrant, ConfigError> {
     match given {
         Some(grant) if *grant.get_ref() == raw::GrantKind::ClientCredentials => {
-            let why = "grant = \"client-credentials\" needs client_id, client_secret and issuer";
-            if has_secret { Ok(LoginGrant::ClientCredentials) } else { Err(text.error_at(grant.span(), why)) }
+            let why =
+                "grant = \"client-credentials\" needs client_id, issuer, and client_secret or private_key";
+            if has_credential {
+                Ok(LoginGrant::ClientCredentials)
+            } else {
+                Err(text.error_at(grant.span(), why))
+            }
         }
         _ => Ok(LoginGrant::AuthorizationCode),
     }

@@ -85,7 +85,7 @@ fn a_login_is_described_beside_an_address() {
     let wanted = LoginSettings {
         issuer: Some(NamedIssuer {
             url: "https://sso.corp".into(),
-            client: Some(NamedClient { id: "me".into(), secret: Some(secret) }),
+            client: Some(NamedClient { id: "me".into(), secret: Some(secret), private_key: None }),
         }),
         scopes: vec!["a:read".into()],
         redirect_port: Some(8765),

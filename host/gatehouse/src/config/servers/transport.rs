@@ -245,22 +245,24 @@ impl TemplateFiller<'_> {
     /// Validates `[servers.NAME.oauth]`: login settings that are known before the server is contacted.
     fn login(&mut self, given: &raw::RawOAuth) -> Result<LoginSettings, ConfigError> {
         let text = self.text;
-        if let (None, Some(secret)) = (&given.client_id, &given.client_secret) {
-            return Err(text.error_at(secret.span(), "client_secret requires client_id"));
-        }
+        super::login::check_credentials(text, given)?;
         // Without an issuer, the server could choose who receives the client's credentials.
         if let (Some(id), None) = (&given.client_id, &given.issuer) {
-            let key = if given.client_secret.is_some() { "client_secret needs" } else { "client_id needs" };
-            let place = given.client_secret.as_ref().unwrap_or(id).span();
+            let (key, place) = match (&given.client_secret, &given.private_key) {
+                (Some(secret), _) => ("client_secret needs", secret),
+                (None, Some(key)) => ("private_key needs", key),
+                (None, None) => ("client_id needs", id),
+            };
             let why = format!(
                 "{key} an issuer; write issuer = \"https://…\", the address of the authorization server that the \
                 client is registered at"
             );
-            return Err(text.error_at(place, why));
+            return Err(text.error_at(place.span(), why));
         }
         let client_id = given.client_id.as_ref().map(|id| self.fill(id)).transpose()?;
-        let secret = given.client_secret.as_ref();
-        let client_secret = secret.map(|secret| self.value("client_secret", secret)).transpose()?;
+        let client_secret =
+            given.client_secret.as_ref().map(|secret| self.value("client_secret", secret)).transpose()?;
+        let private_key = given.private_key.as_ref().map(|key| self.value("private_key", key)).transpose()?;
         let letter = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
         let is_scope = |scope: &str| !scope.is_empty() && scope.chars().all(letter);
         if let Some(scope) = given.scopes.iter().find(|scope| !is_scope(scope.get_ref())) {
@@ -273,8 +275,12 @@ impl TemplateFiller<'_> {
             let why = || format!("redirect_port must be 1 to 65535, not {}", port.get_ref());
             text.at(port, fits.ok_or_else(why))
         };
-        let grant = super::login::grant(text, given.grant.as_ref(), client_secret.is_some())?;
-        let client = client_id.map(|id| NamedClient { id, secret: client_secret });
+        let grant = super::login::grant(
+            text,
+            given.grant.as_ref(),
+            client_secret.is_some() || private_key.is_some(),
+        )?;
+        let client = client_id.map(|id| NamedClient { id, secret: client_secret, private_key });
         Ok(LoginSettings {
             issuer: issuer.map(|url| NamedIssuer { url, client }),
             scopes: given.scopes.iter().map(|scope| scope.get_ref().clone()).collect(),

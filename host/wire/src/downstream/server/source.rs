@@ -1,4 +1,6 @@
 //! [`Source`] implementation of a server.
+//!
+//! Longer than 300 lines because it has every method of the trait.
 
 use std::{
     sync::{Arc, atomic::Ordering},

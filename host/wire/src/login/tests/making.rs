@@ -71,7 +71,8 @@ async fn only_the_owner_can_read_the_file() {
 async fn a_configured_client_is_used_unchanged() {
     let fixture = Fixture::with(&[Misbehavior::NoRegistration]);
     let registered = |id: &str| {
-        let client = NamedClient { id: id.into(), secret: Some(Secret::new("client secret/1")) };
+        let client =
+            NamedClient { id: id.into(), secret: Some(Secret::new("client secret/1")), private_key: None };
         let issuer = NamedIssuer { url: fixture.authority.url(""), client: Some(client) };
         LoginSettings { issuer: Some(issuer), scopes: vec!["all".into()], ..LoginSettings::default() }
     };
@@ -230,7 +231,8 @@ async fn logging_out_removes_and_revokes_the_login() {
 #[tokio::test]
 async fn a_client_logs_in_with_its_secret_and_again_when_that_ends() {
     let fixture = Fixture::with(&[]);
-    let client = NamedClient { id: "reports".into(), secret: Some(Secret::new("s3cret-value")) };
+    let client =
+        NamedClient { id: "reports".into(), secret: Some(Secret::new("s3cret-value")), private_key: None };
     let issuer = NamedIssuer { url: fixture.authority.url(""), client: Some(client) };
     let settings = LoginSettings {
         issuer: Some(issuer),

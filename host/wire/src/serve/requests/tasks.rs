@@ -5,6 +5,7 @@
 //! tasks of others. Tasks end with the host process.
 
 mod open_input;
+mod task_end;
 mod task_requests;
 pub(crate) mod terms;
 
@@ -20,10 +21,9 @@ use std::{
 use gatehouse_core::{Principal, call_time::MAX_PAUSE, lock, utc_time::rfc3339};
 use rmcp::{
     ErrorData,
-    model::{CreateTaskResult, DetailedTask, ServerResult, Task, TaskPayload, TaskStatus},
+    model::{CreateTaskResult, DetailedTask, Task, TaskPayload, TaskStatus},
     transport::common::server_side_http::session_id,
 };
-use serde::Serialize;
 use tokio::{
     sync::{Notify, mpsc},
     time::Instant,
@@ -32,6 +32,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{
     open_input::OpenInputs,
+    task_end::TaskEnd,
     terms::{TaskSwitch, TaskTerms},
 };
 use super::{
@@ -113,34 +114,6 @@ struct TaskState {
     was_cancelled: bool,
     /// `None` while the call runs.
     end: Option<TaskEnd>,
-}
-
-/// The end of a task, as text: it may be kept for long, and values take much more memory.
-struct TaskEnd {
-    status: TaskStatus,
-    /// Result or error.
-    json: String,
-}
-
-impl TaskEnd {
-    fn new(status: TaskStatus, object: &impl Serialize) -> Self {
-        Self { status, json: serde_json::to_string(object).unwrap_or_default() }
-    }
-
-    fn too_large() -> Self {
-        let why = "the result of the task is too large to keep with the results of other tasks; fetch those, or request \
-            less data";
-        Self::new(TaskStatus::Failed, &ErrorData::internal_error(why, None))
-    }
-
-    fn payload(&self) -> TaskPayload {
-        let object = || serde_json::from_str(&self.json).unwrap_or_default();
-        match self.status {
-            TaskStatus::Completed => TaskPayload::Completed { result: object() },
-            TaskStatus::Failed => TaskPayload::Failed { error: object() },
-            _ => TaskPayload::Cancelled,
-        }
-    }
 }
 
 impl TaskStore {
@@ -228,7 +201,7 @@ async fn run(
             () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => lock(&task.state).cancel(),
         }
     };
-    end(result, lock(&task.state).was_cancelled)
+    TaskEnd::from_result(result, lock(&task.state).was_cancelled)
 }
 
 /// Keeps the end of a task for its client.
@@ -292,18 +265,6 @@ impl HostTask {
             task.status_message = self.notifications.last_progress();
         }
         DetailedTask::new(task, payload)
-    }
-}
-
-/// Returns the end of a task. Errors of the tool are results; errors of the protocol make the task fail.
-fn end(result: Result<ServerResult, ErrorData>, was_cancelled: bool) -> TaskEnd {
-    match result {
-        Ok(ServerResult::CallToolResult(result)) if was_cancelled && result.is_error == Some(true) => {
-            TaskEnd::new(TaskStatus::Cancelled, &())
-        }
-        Ok(result) => TaskEnd::new(TaskStatus::Completed, &result),
-        Err(_) if was_cancelled => TaskEnd::new(TaskStatus::Cancelled, &()),
-        Err(error) => TaskEnd::new(TaskStatus::Failed, &error),
     }
 }
 
