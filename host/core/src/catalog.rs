@@ -35,6 +35,7 @@ use crate::{
     schema::with_defaults,
     server_tools::ServerTools,
     source::{Listing, PendingListing, Source},
+    surface::SurfaceMode,
     tool::{ExposedName, NameError, SourceId},
     workflow::{self, WorkflowStep},
 };
@@ -101,6 +102,9 @@ pub struct Catalog {
     pub generation: CatalogGeneration,
     /// Mode of output schemas and structured replies. Tools that call other tools always get them.
     pub structured: StructuredOutputMode,
+    pub surface: SurfaceMode,
+    /// True if gates may call tools of servers that the preset does not show.
+    pub has_other_servers: bool,
     /// Reasons for stale or empty listings, by source.
     pub problems: Vec<(SourceId, String)>,
     pub resources_and_prompts: ResourcesAndPrompts,
@@ -154,7 +158,11 @@ impl Catalog {
         let approvals = approval::attach(preset, &mut entries);
         let unmatched = preset.unmatched(&entries);
         entries.retain(|entry| preset.denies(&entry.id, entry.name.as_str()).is_none());
-        entries.iter_mut().for_each(|entry| entry.listed &= preset.shows(&entry.names()));
+        for entry in &mut entries {
+            let names = entry.names();
+            entry.listed &= preset.shows(&names);
+            entry.pinned = preset.pinned.matches_any(&names);
+        }
         filters::remove_idle(preset, &filters, &mut entries);
         let crowded = budget::apply(&mut entries);
         for server in &crowded {
@@ -182,6 +190,8 @@ impl Catalog {
             preset: preset.preset.as_str().into(),
             generation: CatalogGeneration::next(),
             structured: preset.structured,
+            surface: preset.surface,
+            has_other_servers: preset.has_other_servers,
             problems,
             resources_and_prompts,
             server_tools: ServerTools::new(preset, approvals),

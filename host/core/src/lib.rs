@@ -39,7 +39,7 @@ pub use pipeline::Pipeline;
 pub use policy::{
     access, approval, caller_patterns, capability, fallback, filters, isolation, overrides, patterns,
     preset::{self, CompiledPreset, Preset},
-    quota, quota_meter, tool_policy, workflow,
+    quota, quota_meter, surface, tool_policy, workflow,
 };
 pub use source::{Source, gather, server_tools};
 pub use util::{

@@ -113,7 +113,7 @@ pub(crate) fn runs_code(entry: &ToolEntry) -> bool {
 }
 
 /// Returns true if the tool relays the reply of the one tool that it calls.
-fn relays_reply(entry: &ToolEntry) -> bool {
+pub(crate) fn relays_reply(entry: &ToolEntry) -> bool {
     forwards(entry) && !runs_code(entry) && !takes_requests(entry)
 }
 

@@ -32,13 +32,14 @@ impl fmt::Display for OversizedServer {
     }
 }
 
-/// Unlists a server's tools, in listing order, after they reach the limit. Unlisted tools can still be called.
+/// Unlists a server's tools after they reach the limit: pinned tools are the first to count, then listing order.
+/// Unlisted tools can still be called.
 pub(super) fn apply(entries: &mut [ToolEntry]) -> Vec<OversizedServer> {
     let mut order: Vec<&mut ToolEntry> = entries
         .iter_mut()
         .filter(|entry| entry.listed && matches!(entry.id.source, SourceId::Server(_)))
         .collect();
-    order.sort_by_key(|entry| entry.rank);
+    order.sort_by_key(|entry| (!entry.pinned, entry.rank));
     let mut servers: BTreeMap<SourceId, (usize, usize)> = BTreeMap::new();
     for entry in order {
         let (tokens, unlisted) = servers.entry(entry.id.source.clone()).or_default();

@@ -39,6 +39,8 @@ pub struct ToolEntry {
     pub fixed: Map<String, Value>,
     /// True if tool lists include it. Unlisted tools can still be called.
     pub listed: bool,
+    /// True if every [surface](crate::surface::ToolSurface) includes it, and clients should load it at once.
+    pub pinned: bool,
     /// How long an approval of its calls lasts. `None` if it needs no approval.
     pub(crate) approval: Option<ApprovalScope>,
     /// True if its input schema defines its own `$artifact` property, so its arguments are not spliced.
@@ -83,6 +85,7 @@ impl ToolEntry {
             fixed: Map::new(),
             approval: None,
             listed: true,
+            pinned: false,
             has_own_markers: has_own_markers(&tool.input_schema),
             rank: 0,
         })

@@ -34,6 +34,8 @@ impl Catalog {
             preset: Arc::clone(&self.preset),
             generation: self.generation,
             structured: self.structured,
+            surface: self.surface,
+            has_other_servers: self.has_other_servers,
             problems,
             resources_and_prompts,
             server_tools: self.server_tools.restricted(&access),

@@ -12,5 +12,6 @@ pub mod patterns;
 pub mod preset;
 pub mod quota;
 pub mod quota_meter;
+pub mod surface;
 pub mod tool_policy;
 pub mod workflow;

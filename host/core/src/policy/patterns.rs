@@ -66,13 +66,14 @@ impl PatternList {
 pub enum ToolList {
     Deny,
     Listed,
+    Pinned,
     ApproveTools,
     ApproveExcept,
 }
 
 // The words are the keys in presets.toml.
 enum_words! { ToolList {
-    Deny: "deny", Listed: "listed", ApproveTools: "approve.tools", ApproveExcept: "approve.except"
+    Deny: "deny", Listed: "listed", Pinned: "pinned", ApproveTools: "approve.tools", ApproveExcept: "approve.except"
 } }
 
 impl ToolList {
@@ -83,7 +84,7 @@ impl ToolList {
                 let whole = entry.id.unshortened_name(entry.name.as_str());
                 std::iter::once(entry.name.to_string()).chain(whole).collect()
             }
-            Self::Listed => entry.names().to_vec(),
+            Self::Listed | Self::Pinned => entry.names().to_vec(),
             Self::ApproveTools | Self::ApproveExcept => approval::names(entry),
         }
     }
@@ -133,7 +134,10 @@ impl CompiledPreset {
             [(ToolList::ApproveTools, &rule.tools)].into_iter().chain(except)
         });
         let listed = self.listed.iter().map(|listed| (ToolList::Listed, listed));
-        [(ToolList::Deny, &self.deny)].into_iter().chain(listed).chain(approvals)
+        [(ToolList::Deny, &self.deny), (ToolList::Pinned, &self.pinned)]
+            .into_iter()
+            .chain(listed)
+            .chain(approvals)
     }
 
     pub fn has_pattern(&self, list: ToolList, pattern: &str) -> bool {

@@ -13,6 +13,7 @@ use crate::{
     names,
     overrides::ToolOverride,
     patterns::PatternList,
+    surface::SurfaceMode,
     tool::{SourceId, ToolId},
     workflow::WorkflowStep,
 };
@@ -66,6 +67,10 @@ pub struct Preset {
     pub proxied: Option<Vec<String>>,
     /// Globs over the tools that clients see. `None` inherits; the default is all.
     pub listed: Option<Vec<String>>,
+    /// Globs over tools that every client is shown. Adds to inherited ones.
+    pub pinned: Vec<String>,
+    /// `None` inherits.
+    pub surface: Option<SurfaceMode>,
     /// Changes to tools, by exposed name.
     pub tools: BTreeMap<String, ToolOverride>,
     /// Adds to inherited rules.
@@ -96,6 +101,10 @@ pub struct CompiledPreset {
     pub(crate) proxied: Option<PatternList>,
     /// Tools that clients see; `None` for all.
     pub(crate) listed: Option<PatternList>,
+    pub(crate) pinned: PatternList,
+    pub surface: SurfaceMode,
+    /// True if gates of the preset may call tools of servers that it does not show.
+    pub(crate) has_other_servers: bool,
     pub(crate) approvals: Vec<CompiledApprovalRule>,
     pub workflow: Vec<WorkflowStep>,
     pub project: Option<PathBuf>,
@@ -119,10 +128,19 @@ impl CompiledPreset {
         compiled.aliases = merged.aliases;
         compiled.structured = merged.structured.unwrap_or_default();
         compiled.tools = merged.tools;
+        compiled.surface = merged.surface.unwrap_or_default();
+        let shown = compiled.sources.iter().filter(|(id, _)| matches!(id, SourceId::Server(_)));
+        let shown: Vec<String> = shown.map(|(id, _)| globset::escape(id.name())).collect();
+        if compiled.surface == SurfaceMode::Auto && merged.proxied.is_none() && !shown.is_empty() {
+            merged.proxied = Some(shown);
+        } else {
+            compiled.has_other_servers = true;
+        }
         compiled.proxied =
             merged.proxied.map(|entries| PatternList::new(name, "proxied", entries)).transpose()?;
         compiled.listed =
             merged.listed.map(|entries| PatternList::new(name, "listed", entries)).transpose()?;
+        compiled.pinned = PatternList::new(name, "pinned", merged.pinned)?;
         compiled.approvals =
             merged.approve.into_iter().map(|rule| compile_rule(name, rule)).collect::<Result<_, _>>()?;
         compiled.workflow = merged.workflow;
@@ -229,6 +247,8 @@ fn merge(
     merged.aliases.extend(preset.aliases.clone());
     merged.filters.extend(preset.filters.clone());
     merged.structured = preset.structured.or(merged.structured);
+    merged.surface = preset.surface.or(merged.surface);
+    merged.pinned.extend(preset.pinned.iter().cloned());
     merged.tools.extend(preset.tools.clone());
     merged.approve.extend(preset.approve.iter().cloned());
     merged.workflow.extend(preset.workflow.iter().cloned());

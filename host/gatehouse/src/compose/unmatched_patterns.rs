@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use gatehouse_core::{
     Catalog, CompiledPreset, Preset, SourceId, names,
     patterns::{ToolList, UnmatchedPattern},
+    surface,
 };
 
 use super::{Composition, KnownServer, PlainError, PresetViews};
@@ -54,7 +55,8 @@ impl Composition {
         let mut warnings = self.unmatched_patterns(&built).await;
         for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);
-            let all = crowded.chain(self.ungranted(compiled).await);
+            let surface = surface::missing_part(compiled, catalog);
+            let all = crowded.chain(surface).chain(self.ungranted(compiled).await);
             warnings.entry(compiled.preset.clone()).or_default().extend(all);
         }
         warnings
@@ -204,5 +206,6 @@ fn own_patterns(preset: &Preset) -> impl Iterator<Item = (ToolList, &str)> {
         let except = rule.except.iter().flatten().map(|pattern| (ToolList::ApproveExcept, pattern));
         rule.tools.iter().map(|pattern| (ToolList::ApproveTools, pattern)).chain(except)
     });
-    denied.chain(listed).chain(approved).map(|(list, pattern)| (list, pattern.as_str()))
+    let pinned = preset.pinned.iter().map(|pattern| (ToolList::Pinned, pattern));
+    denied.chain(listed).chain(pinned).chain(approved).map(|(list, pattern)| (list, pattern.as_str()))
 }

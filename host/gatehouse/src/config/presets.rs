@@ -118,6 +118,8 @@ pub(super) fn declared(
         filters: preset.filters,
         proxied: preset.proxied,
         listed: preset.listed,
+        pinned: preset.pinned,
+        surface: preset.surface.map(|surface| surface.0),
         tools: tools.map(|(name, tool)| changed(text, name, tool)).collect::<Result<_, _>>()?,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf};
 
-use gatehouse_core::preset::StructuredOutputMode;
+use gatehouse_core::{preset::StructuredOutputMode, surface::SurfaceMode};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -41,6 +41,13 @@ pub(crate) struct RawPreset {
     /// Globs over the tools that clients are shown. The others can still be called by name or through a shown tool.
     /// Default: all.
     pub(crate) listed: Option<Vec<String>>,
+    /// The tools that a client is shown: "all" (default), or "auto": the servers' tools for clients that search tools
+    /// themselves, and the gate that calls these tools for others. "auto" limits `proxied` to `servers`, unless it is
+    /// set.
+    pub(crate) surface: Option<RawSurface>,
+    /// Globs over tools that each client is shown and loads at once, with any `surface`. Adds to the globs of extended
+    /// presets.
+    pub(crate) pinned: Vec<String>,
     /// Calls that a user has to approve, asked through the client. Adds to the rules of extended presets.
     pub(crate) approve: Option<RawApproval>,
     /// Order of calls, by workflow: one step, or a list of steps. Adds to the workflows of extended presets.
@@ -74,6 +81,33 @@ impl TryFrom<toml::Value> for RawStructured {
             (_, Some("auto")) => Ok(Self(StructuredOutputMode::Auto)),
             _ => Err("invalid value: expected true, false or \"auto\""),
         }
+    }
+}
+
+/// Value of `surface`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct RawSurface(pub(crate) SurfaceMode);
+
+impl TryFrom<String> for RawSurface {
+    type Error = &'static str;
+
+    fn try_from(value: String) -> Result<Self, Self::Error> {
+        match value.as_str() {
+            "all" => Ok(Self(SurfaceMode::All)),
+            "auto" => Ok(Self(SurfaceMode::Auto)),
+            _ => Err("invalid value: expected \"all\" or \"auto\""),
+        }
+    }
+}
+
+impl JsonSchema for RawSurface {
+    fn schema_name() -> Cow<'static, str> {
+        "Surface".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "enum": ["all", "auto"] })
     }
 }
 

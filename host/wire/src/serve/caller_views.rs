@@ -11,12 +11,14 @@ use gatehouse_core::{
     Caller, Catalog,
     access::{AccessRules, CallerAccess},
     lock, names,
+    surface::ToolSurface,
 };
 
 use super::{ServedPreset, ServedPresets, lists::ListKind};
 
-/// Writes the instructions of a preset for a catalog, which names only what the caller may use.
-pub type InstructionsWriter = Arc<dyn Fn(&Catalog) -> Option<String> + Send + Sync>;
+/// Writes the instructions of a preset for a catalog, which names only what the caller may use, and for the tools that
+/// the client lists.
+pub type InstructionsWriter = Arc<dyn Fn(&Catalog, ToolSurface) -> Option<String> + Send + Sync>;
 
 /// Maximum views of one preset, and maximum tools in all of them. Above it, they are built again.
 const MAX_VIEWS: usize = 256;
@@ -25,14 +27,19 @@ const MAX_VIEWED_TOOLS: usize = 1_000_000;
 /// A preset as some callers see it.
 pub(super) struct CallerView {
     pub(super) catalog: Arc<Catalog>,
-    instructions: OnceLock<Option<String>>,
+    /// Instructions for each [`ToolSurface`].
+    instructions: [OnceLock<Option<String>>; 3],
     /// Digests of the lists, in the order of [`ListKind::ALL`].
     lists: OnceLock<[u64; 3]>,
 }
 
 impl CallerView {
     fn new(catalog: Catalog) -> Arc<Self> {
-        Arc::new(Self { catalog: Arc::new(catalog), instructions: OnceLock::new(), lists: OnceLock::new() })
+        Arc::new(Self {
+            catalog: Arc::new(catalog),
+            instructions: Default::default(),
+            lists: OnceLock::new(),
+        })
     }
 
     /// Returns the lists that differ in `now`.
@@ -96,9 +103,9 @@ impl PresetState {
         view
     }
 
-    pub(super) fn instructions(&self, view: &CallerView) -> Option<String> {
+    pub(super) fn instructions(&self, view: &CallerView, surface: ToolSurface) -> Option<String> {
         let writer = self.writer.as_ref()?;
-        view.instructions.get_or_init(|| writer(&view.catalog)).clone()
+        view.instructions[surface as usize].get_or_init(|| writer(&view.catalog, surface)).clone()
     }
 }
 

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::client_features::{self, has_apps};
 use crate::serve::{
-    ServedPreset, ServedPresets,
+    ServedPreset, ServedPresets, client_table,
     lists::{ListKind, clients::ClientState, subscriptions},
     requests::{
         interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
@@ -109,7 +109,7 @@ impl ServerHandler for Handler {
         };
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
-        match self.served.instructions(&self.caller) {
+        match self.served.instructions(&self.caller, None) {
             Some(instructions) => config.with_instructions(instructions),
             None => config,
         }
@@ -126,6 +126,8 @@ impl ServerHandler for Handler {
         keep_extensions(&mut result.capabilities, |name| {
             name == SKILLS_EXTENSION_ID && client_features::has_skills(&request.capabilities)
         });
+        let (caller, client) = (self.caller_of(&context.extensions), request.client_info.name.as_str());
+        result.instructions = self.served.instructions(&caller, Some(client));
         context.peer.set_peer_info(request);
         Ok(result)
     }
@@ -138,6 +140,9 @@ impl ServerHandler for Handler {
         keep_extensions(&mut result.capabilities, |name| {
             name != SKILLS_EXTENSION_ID || client_features::has_skills(&client)
         });
+        let info = context.client_info();
+        let caller = self.caller_of(&context.extensions);
+        result.instructions = self.served.instructions(&caller, info.as_ref().map(|info| info.name.as_str()));
         Ok(result)
     }
 
@@ -252,7 +257,9 @@ impl ServerHandler for Handler {
         self.presets.client_features.add(&capabilities);
         let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let data = StructuredMode::for_request(&catalog, &context);
-        let tools = reply::tools_with(&catalog, data, has_apps(&capabilities));
+        let client = context.client_info();
+        let surface = client_table::surface(&catalog, client.as_ref().map(|client| client.name.as_str()));
+        let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities));
         self.record_listed(ListKind::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)

@@ -1,6 +1,7 @@
 //! MCP server: one handler for stdio and HTTP, and for every protocol version that rmcp supports.
 
 mod caller_views;
+mod client_table;
 mod elicitation;
 mod envelope;
 mod handler;
@@ -18,6 +19,7 @@ mod workers;
 use std::time::Duration;
 
 pub use self::caller_views::InstructionsWriter;
+pub use self::client_table::searches_tools;
 pub use self::http::{
     BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
     MAX_CONNECTIONS, SettingError, WebOrigin, bind,
@@ -26,7 +28,7 @@ pub(crate) use json_text::{replace_lone_surrogates, response_id};
 pub use lists::clients::ClientInfo;
 pub(crate) use lists::clients::ClientState;
 pub(crate) use requests::reply::{BASE64, icons_to_mcp};
-pub use requests::reply::{StructuredMode, call_result, tools};
+pub use requests::reply::{StructuredMode, call_result, tools, tools_for};
 pub use seal::{SEAL_KEY_LEN, SealError, SealKeys};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 #[cfg(any(test, fuzzing))]

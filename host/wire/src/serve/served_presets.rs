@@ -19,6 +19,7 @@ use crate::{
     ClientFeatures,
     serve::{
         caller_views::{CallerView, InstructionsWriter, PresetState},
+        client_table,
         elicitation::OpenQuestions,
         lists::{
             ListKind,
@@ -97,9 +98,11 @@ impl ServedPreset {
         if catalog.get(tool).is_some() { catalog } else { self.settled_catalog(caller).await }
     }
 
-    pub(super) fn instructions(&self, caller: &Arc<Caller>) -> Option<String> {
+    /// Returns the instructions for a client, given its `clientInfo.name`.
+    pub(super) fn instructions(&self, caller: &Arc<Caller>, client: Option<&str>) -> Option<String> {
         let state = self.state.load();
-        state.instructions(&state.view(caller))
+        let view = state.view(caller);
+        state.instructions(&view, client_table::surface(&view.catalog, client))
     }
 
     /// Records that every list was declared. Lists that the preset lacks are served as empty.
@@ -222,7 +225,7 @@ impl ServedPresets {
         client_features: Arc<ClientFeatures>,
     ) -> Result<Self, CatalogError> {
         let instructions =
-            instructions.map(|text| -> InstructionsWriter { Arc::new(move |_| Some(text.clone())) });
+            instructions.map(|text| -> InstructionsWriter { Arc::new(move |_, _| Some(text.clone())) });
         let view = PresetView { catalog: empty(preset)?, instructions };
         let (composed, ready) = (CancellationToken::new(), Self::new(pipeline, view, BTreeMap::new()));
         Ok(Self { composed, client_features, ..ready })

@@ -67,7 +67,7 @@ fn view(preset: &str, tools: &[&str]) -> PresetView {
     let listed = SourceListing { source, listing, params: Map::new(), problem: None, pending: None };
     let compiled = CompiledPreset::from_sources(preset, Vec::new());
     let catalog = Catalog::build(&compiled, vec![listed]).expect("a catalog");
-    let names = |catalog: &Catalog| Some(catalog.names().collect::<Vec<_>>().join(" "));
+    let names = |catalog: &Catalog, _| Some(catalog.names().collect::<Vec<_>>().join(" "));
     PresetView { catalog, instructions: Some(Arc::new(names)) }
 }
 
@@ -117,8 +117,8 @@ fn callers_with_equal_rules_share_a_view_of_what_they_may_use() {
     assert_eq!(names(&dev, &Caller::local()), "git__get git__push");
     let views = ["key:a", "key:d"].map(|name| dev.view(&caller(name, "dev")));
     assert!(Arc::ptr_eq(&views[0], &views[1]));
-    assert_eq!(dev.instructions(&caller("key:a", "dev")).as_deref(), Some("git__get"));
-    assert_eq!(dev.instructions(&caller("key:b", "ops")).as_deref(), Some("git__get git__push"));
+    assert_eq!(dev.instructions(&caller("key:a", "dev"), None).as_deref(), Some("git__get"));
+    assert_eq!(dev.instructions(&caller("key:b", "ops"), None).as_deref(), Some("git__get git__push"));
 }
 
 #[test]

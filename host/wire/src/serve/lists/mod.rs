@@ -3,7 +3,7 @@
 pub(crate) mod clients;
 pub(crate) mod subscriptions;
 
-use gatehouse_core::Catalog;
+use gatehouse_core::{Catalog, surface::ToolSurface};
 use rmcp::{
     RoleServer,
     model::{ServerCapabilities, ServerJsonRpcMessage, ServerNotification, SubscriptionFilter},
@@ -118,7 +118,8 @@ impl ListKind {
     pub(crate) fn bytes(self, catalog: &Catalog) -> Vec<u8> {
         let listed = match self {
             Self::Tools => {
-                serde_json::to_vec(&reply::tools_with(catalog, StructuredMode::for_programs(catalog), true))
+                let data = StructuredMode::for_programs(catalog);
+                serde_json::to_vec(&reply::tools_with(catalog, data, ToolSurface::All, true))
             }
             Self::Prompts => serde_json::to_vec(&prompt_list(catalog)),
             Self::Resources => {

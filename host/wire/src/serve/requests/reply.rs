@@ -12,6 +12,7 @@ use gatehouse_core::{
     icon::{Icon, IconTheme},
     outcome::{MediaData, ResourceBody},
     preset::StructuredOutputMode,
+    surface::ToolSurface,
 };
 use rmcp::{
     ErrorData, RoleServer,
@@ -21,13 +22,14 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use super::interactive_request::is_since_2026;
+use crate::serve::client_table;
 
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
-/// Clients that get structured content if `structured = "auto"`. See docs/protocol.md for the reasons.
-const CLIENTS_WITH_DATA: [&str; 3] = ["mcp", "inspector-client", "inspector-cli"];
-
 const FAULT_KEY: &str = "gatehouse/error";
+
+/// Key of `_meta` that makes clients load a tool at once, if they load others when they need them.
+const LOAD_KEY: &str = "anthropic/alwaysLoad";
 
 /// Prefix of `_meta` keys reserved for the host.
 const OWN_PREFIX: &str = "gatehouse/";
@@ -50,7 +52,7 @@ impl StructuredMode {
         let wants = match catalog.structured {
             StructuredOutputMode::Off => false,
             StructuredOutputMode::On => true,
-            StructuredOutputMode::Auto => client.is_some_and(|name| CLIENTS_WITH_DATA.contains(&name)),
+            StructuredOutputMode::Auto => client.is_some_and(client_table::reads_data),
         };
         match (wants, since_2026) {
             (false, _) => Self::None,
@@ -82,14 +84,25 @@ impl StructuredMode {
 
 /// Returns the `tools/list` result for clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
-    tools_with(catalog, StructuredMode::for_client(catalog, None, true), false)
+    tools_for(catalog, None)
+}
+
+/// Like [`tools`], for the client with this `clientInfo.name`.
+pub fn tools_for(catalog: &Catalog, client: Option<&str>) -> Vec<Tool> {
+    let surface = client_table::surface(catalog, client);
+    tools_with(catalog, StructuredMode::for_client(catalog, client, true), surface, false)
 }
 
 /// Like [`tools`], with output schemas according to `data`, and with tools that only interfaces call if the client has
 /// them.
-pub(crate) fn tools_with(catalog: &Catalog, data: StructuredMode, has_apps: bool) -> Vec<Tool> {
-    let is_listed = |entry: &&Arc<ToolEntry>| entry.listed && (has_apps || entry.spec.is_for_models());
-    catalog.entries().iter().filter(is_listed).map(|entry| tool(entry, data)).collect()
+pub(crate) fn tools_with(
+    catalog: &Catalog,
+    data: StructuredMode,
+    surface: ToolSurface,
+    has_apps: bool,
+) -> Vec<Tool> {
+    let is_listed = |entry: &&Arc<ToolEntry>| has_apps || entry.spec.is_for_models();
+    surface.tools(catalog).filter(is_listed).map(|entry| tool(entry, data)).collect()
 }
 
 fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
@@ -106,7 +119,11 @@ fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
         tool = tool.with_title(title.clone());
     }
     tool.icons = icons_to_mcp(&spec.icons);
-    tool.meta = spec.meta.as_ref().and_then(|meta| without_own_meta((**meta).clone())).map(MetaObject);
+    let mut meta = spec.meta.as_ref().and_then(|meta| without_own_meta((**meta).clone()));
+    if entry.pinned {
+        meta.get_or_insert_default().insert(LOAD_KEY.to_owned(), Value::Bool(true));
+    }
+    tool.meta = meta.map(MetaObject);
     match entry.client_output_schema() {
         Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,

@@ -95,14 +95,3 @@ fn content_blocks_are_sent_unchanged() {
     assert_eq!(blocks[5], other);
     assert_eq!(value["_meta"], json!({"example.com/n": [1]}), "keys reserved for the host are removed");
 }
-
-#[test]
-fn clients_with_data_match_the_documentation() {
-    let page = include_str!("../../../../../../docs/protocol.md");
-    let table = page.split("## Data of replies").nth(1).expect("the section");
-    let table = table.split("\n## ").next().expect("the section");
-    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
-    let (on, off): (Vec<_>, Vec<_>) = rows.partition(|(_, rest)| rest.contains("| on |"));
-    assert_eq!(on.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), CLIENTS_WITH_DATA);
-    assert!(!off.is_empty() && off.iter().all(|(_, rest)| rest.contains("| off |")));
-}
