@@ -61,6 +61,7 @@ mod starting;
 mod storage;
 mod structured;
 mod summaries;
+mod surface;
 mod tasks;
 mod team;
 mod tidy;

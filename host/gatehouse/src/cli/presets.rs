@@ -1,15 +1,12 @@
 //! `gatehouse presets`: lists, shows, checks and measures presets.
 
-use clap::Subcommand;
-use gatehouse_core::{
-    Catalog, SourceId,
-    ports::{TokenCounter, text::TokenEncoding},
-};
-use gatehouse_text::BpeTokenCounter;
-use gatehouse_wire::serve;
-use serde_json::{Map, Value, json};
-use unicode_width::UnicodeWidthStr as _;
+mod cost;
 
+use clap::Subcommand;
+use gatehouse_core::SourceId;
+use serde_json::{Map, Value, json};
+
+pub(super) use self::cost::tokens;
 use super::{CommandError, GlobalArgs, compile_preset};
 use crate::{
     check::providers,
@@ -42,6 +39,13 @@ pub(super) enum Command {
     },
     /// Count the tokens that tools/list costs a client, per preset and tool (o200k_base)
     Cost {
+        /// Count for this client instead, with the requests that a question takes: the name that it sends, such as
+        /// claude-code
+        #[arg(long, value_name = "NAME")]
+        client: Option<String>,
+        /// Tokens that the client sends with each request to its model, besides the tools of Gatehouse
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "client")]
+        host_tokens: u64,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -54,7 +58,11 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         Command::List { json } => list(&composition, json),
         Command::Show { preset, json } => show(&composition, &preset, json).await?,
         Command::Check { json } => return check(&composition, json).await,
-        Command::Cost { json } => return cost(&composition, json).await,
+        Command::Cost { client: None, json, .. } => return cost::tools(&composition, json).await,
+        Command::Cost { client: Some(name), host_tokens, json } => {
+            let client = cost::Client { name, host_tokens };
+            return cost::questions(&composition, &client, json).await;
+        }
     }
     Ok(())
 }
@@ -186,78 +194,4 @@ async fn check(composition: &Composition, json: bool) -> Result<(), CommandError
     } else {
         Err(CommandError::failed(format!("{broken} of {presets} presets cannot be served")))
     }
-}
-
-async fn cost(composition: &Composition, json: bool) -> Result<(), CommandError> {
-    let mut costs = Vec::new();
-    let mut broken = 0;
-    for (name, catalog) in composition.catalogs().await {
-        costs.push(match catalog {
-            Ok(catalog) => tokens_of(&catalog),
-            Err(why) => {
-                broken += 1;
-                json!({"preset": name, "error": why})
-            }
-        });
-    }
-    if json {
-        out::json(&costs);
-    } else {
-        print_costs(&costs);
-    }
-    if broken == 0 { Ok(()) } else { Err(CommandError::failed(format!("{broken} presets cannot be served"))) }
-}
-
-fn print_costs(presets: &[Value]) {
-    let name = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    let tokens = |value: &Value| value["tokens"].as_u64().unwrap_or_default();
-    let mut whole: Vec<&Value> = presets.iter().filter(|preset| preset["error"].is_null()).collect();
-    whole.sort_by_key(|preset| std::cmp::Reverse(tokens(preset)));
-    let most = whole.first().map_or(0, |preset| tokens(preset));
-    let width = whole.iter().map(|preset| name(preset, "preset").width()).max().unwrap_or(0);
-    for preset in &whole {
-        let (name, tokens) = (out::padded(&name(preset, "preset"), width), tokens(preset));
-        out::line(format!("{name}  {tokens:>5}  {}", bar(tokens, most)));
-    }
-    let tools = |preset: &Value| preset["tools"].as_array().cloned().unwrap_or_default();
-    let all: Vec<Value> = presets.iter().flat_map(tools).collect();
-    let most = all.iter().map(tokens).max().unwrap_or(0);
-    let width = all.iter().map(|tool| name(tool, "name").width()).max().unwrap_or(0);
-    for preset in presets {
-        let label = name(preset, "preset");
-        if let Some(why) = preset["error"].as_str() {
-            out::line(format!("\n{label}: broken: {why}"));
-            continue;
-        }
-        out::line(format!("\n{label}: {} tokens", tokens(preset)));
-        for tool in tools(preset) {
-            let (name, tokens) = (out::padded(&name(&tool, "name"), width), tokens(&tool));
-            out::line(format!("  {tokens:>5}  {name}  {}", bar(tokens, most)));
-        }
-    }
-}
-
-/// Draws a bar for `part` of `most`, with a resolution of an eighth of a character.
-fn bar(part: u64, most: u64) -> String {
-    const CELLS: u64 = 24;
-    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (part * CELLS * 8).checked_div(most).unwrap_or(0);
-    let full = "█".repeat((eighths / 8) as usize);
-    full + PARTS[(eighths % 8) as usize]
-}
-
-pub(super) fn tokens(tools: &Value) -> usize {
-    BpeTokenCounter.count(&tools.to_string(), TokenEncoding::O200k)
-}
-
-fn tokens_of(catalog: &Catalog) -> Value {
-    let count = tokens;
-    let tools = json!(serve::tools(catalog));
-    let each: Vec<Value> = tools
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|tool| json!({"name": tool["name"], "tokens": count(tool)}))
-        .collect();
-    json!({"preset": &*catalog.preset, "tokens": count(&tools), "encoding": "o200k_base", "tools": each})
 }

@@ -1,0 +1,108 @@
+//! The tool surface: which tools each client lists, by its name, and what `presets cost --client` counts.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Http, Place, session::events};
+
+fn place() -> Place {
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let presets = format!(
+        "[servers.files]\ncommand = {server:?}\nargs = [\"stdio\"]\n\
+        [gates.proxy]\ngrants = [\"servers\"]\n\
+        [presets.work]\ngates.proxy = {{}}\nservers = [\"files\"]\nsurface = \"auto\"\npinned = [\"files__echo\"]\n\
+        [presets.half]\nservers = [\"files\"]\nsurface = \"auto\"\n"
+    );
+    Place::with(&presets, &["proxy"])
+}
+
+/// Returns the tools that a client with this name lists, and its instructions.
+fn listed(place: &Place, name: &str) -> (Client, Vec<Value>, String) {
+    let mut client = Client::raw(place, &["serve", "--preset", "work"], &[]);
+    let info = json!({"name": name, "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let opened = client.request("initialize", params);
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let reply = client.request("tools/list", json!({}));
+    let tools = reply["result"]["tools"].as_array().unwrap_or_else(|| panic!("{reply}")).clone();
+    (client, tools, opened["result"]["instructions"].as_str().unwrap_or_default().to_owned())
+}
+
+fn names(tools: &[Value]) -> Vec<&str> {
+    tools.iter().filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+#[test]
+fn a_client_lists_the_servers_or_the_gate_and_can_call_both() {
+    let place = place();
+    for name in ["claude-code", "Visual Studio Code"] {
+        let (mut client, tools, _) = listed(&place, name);
+        assert!(names(&tools).iter().all(|tool| tool.starts_with("files__")), "{name}: {:?}", names(&tools));
+        assert!(tools.len() > 1, "{name}: {tools:?}");
+        let call = json!({"server": "files", "tool": "echo", "arguments": {"text": "one"}});
+        assert_eq!(client.text("call_tool", call), "one", "{name}");
+    }
+    let (mut client, tools, _) = listed(&place, "some-agent");
+    let own = |tool: &&&str| tool.starts_with("files__");
+    assert_eq!(names(&tools).iter().filter(own).collect::<Vec<_>>(), [&"files__echo"]);
+    assert!(names(&tools).contains(&"call_tool") && names(&tools).contains(&"search_tools"));
+    let pinned = tools.iter().find(|tool| tool["name"] == "files__echo").expect("the tool");
+    assert_eq!(pinned["_meta"]["anthropic/alwaysLoad"], true, "{pinned}");
+    assert_eq!(client.text("files__echo", json!({"text": "two"})), "two");
+}
+
+#[test]
+fn over_http_each_request_names_its_client() {
+    let place = place();
+    let host = Http::start(&place, "work", &[]);
+    let count = |name: &str| {
+        let meta = json!({"_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": name, "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": meta});
+        let headers = [("mcp-method", "tools/list"), ("mcp-protocol-version", "2026-07-28")];
+        let (_, _, body) = host.post("/mcp", &message, &headers);
+        let reply = events(&body).last().expect("an event").message();
+        let tools = reply["result"]["tools"].as_array().unwrap_or_else(|| panic!("{reply}")).clone();
+        names(&tools).into_iter().filter(|tool| tool.starts_with("files__")).count()
+    };
+    assert!(count("codex-mcp-client") > 1);
+    assert_eq!(count("another"), 1);
+}
+
+#[test]
+fn the_cost_of_a_question_depends_on_the_client() {
+    let place = place();
+    let cost = |client: &str, host_tokens: &str| {
+        let costs = place
+            .run(&["presets", "cost", "--client", client, "--host-tokens", host_tokens, "--json"])
+            .json();
+        let work = costs.as_array().expect("presets").iter().find(|one| one["preset"] == "work");
+        work.unwrap_or_else(|| panic!("{costs}")).clone()
+    };
+    let number = |cost: &Value, key: &str| cost[key].as_u64().unwrap_or_else(|| panic!("{key}: {cost}"));
+    let eager = cost("some-agent", "1000");
+    assert_eq!(number(&eager, "requests"), 4, "search, schema, call and answer: {eager}");
+    assert_eq!(number(&eager, "question"), 4 * (1000 + number(&eager, "start")) + 411, "{eager}");
+    assert_eq!(number(&eager, "break_even"), number(&eager, "question") / 2 - 1000, "{eager}");
+    let searching = cost("claude-code", "1000");
+    assert_eq!((number(&searching, "requests"), &searching["break_even"]), (3, &Value::Null), "{searching}");
+    assert!(number(&searching, "start") < number(&eager, "start"), "{searching}");
+    let shown = place.run(&["presets", "cost", "--client", "claude-code", "--host-tokens", "30000"]).stdout();
+    assert!(shown.contains("claude-code searches tools itself") && shown.contains("30000 tokens"), "{shown}");
+    let refused = place.run(&["presets", "cost", "--host-tokens", "1"]);
+    assert!(refused.code() == 2 && refused.stderr().contains("--client <NAME>"), "{}", refused.stderr());
+}
+
+#[test]
+fn half_a_surface_is_reported() {
+    let place = place();
+    let checked = place.run(&["presets", "check"]).stdout();
+    let expected =
+        "preset 'half': surface = \"auto\" has no effect: add a gate that calls the tools of servers";
+    assert!(checked.contains(expected) && !checked.contains("'work'"), "{checked}");
+    place.write("presets.toml", "[presets.p]\nsurface = \"lazy\"\n");
+    let refused = place.run(&["presets", "check"]);
+    assert!(refused.stderr().contains("must be \"all\" or \"auto\", not the string"), "{}", refused.stderr());
+}
