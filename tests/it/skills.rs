@@ -121,6 +121,19 @@ fn a_folder_that_is_not_there_ends_the_start_and_a_bad_skill_is_left_out_alone()
 }
 
 #[test]
+fn the_generated_skill_of_a_preset_can_be_served() {
+    let place = place();
+    assert_eq!(place.run(&["init", "--preset", "one", "--skill", "--yes"]).code(), 0);
+    place.write("presets.toml", "[presets.one]\nskills = [\"skills\", \".claude/skills\"]\n");
+    let (mut client, _) = client(&place, "one", with_skills());
+    let names =
+        skills(&mut client).iter().map(|skill| skill["frontmatter"]["name"].clone()).collect::<Vec<_>>();
+    assert_eq!(names, ["field-notes", "gatehouse"]);
+    let text = read(&mut client, "skill://gatehouse/SKILL.md");
+    assert!(text["result"]["contents"][0]["text"].as_str().is_some_and(|text| text.contains("## Gatehouse")));
+}
+
+#[test]
 fn skills_of_servers_keep_their_files_together_and_reach_clients_through_the_proxy_too() {
     let behind = place();
     let server = Http::with(&behind, &["--preset", "one"], &[]);
