@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Http, Place, session::events};
+use crate::support::{Client, Http, Place, host::PATIENCE, session::events};
 
 fn place() -> Place {
     let server = env!("CARGO_BIN_EXE_server-of-vices");
@@ -35,13 +35,15 @@ fn names(tools: &[Value]) -> Vec<&str> {
 fn a_client_lists_the_servers_or_the_gate_and_can_call_both() {
     let place = place();
     for name in ["claude-code", "Visual Studio Code"] {
-        let (mut client, tools, _) = listed(&place, name);
+        let (mut client, tools, instructions) = listed(&place, name);
+        assert!(!instructions.contains("\n- proxy: "), "{instructions}");
         assert!(names(&tools).iter().all(|tool| tool.starts_with("files__")), "{name}: {:?}", names(&tools));
         assert!(tools.len() > 1, "{name}: {tools:?}");
         let call = json!({"server": "files", "tool": "echo", "arguments": {"text": "one"}});
         assert_eq!(client.text("call_tool", call), "one", "{name}");
     }
-    let (mut client, tools, _) = listed(&place, "some-agent");
+    let (mut client, tools, instructions) = listed(&place, "some-agent");
+    assert!(instructions.contains("\n- proxy: "), "{instructions}");
     let own = |tool: &&&str| tool.starts_with("files__");
     assert_eq!(names(&tools).iter().filter(own).collect::<Vec<_>>(), [&"files__echo"]);
     assert!(names(&tools).contains(&"call_tool") && names(&tools).contains(&"search_tools"));
@@ -91,6 +93,8 @@ fn the_cost_of_a_question_depends_on_the_client() {
     assert!(number(&searching, "start") < number(&eager, "start"), "{searching}");
     let shown = place.run(&["presets", "cost", "--client", "claude-code", "--host-tokens", "30000"]).stdout();
     assert!(shown.contains("claude-code searches tools itself") && shown.contains("30000 tokens"), "{shown}");
+    let refused = place.run(&["presets", "cost", "--client", "any", "--host-tokens", "18446744073709551615"]);
+    assert!(refused.stderr().contains("is not in 0..=100000000"), "{}", refused.stderr());
     let refused = place.run(&["presets", "cost", "--host-tokens", "1"]);
     assert!(refused.code() == 2 && refused.stderr().contains("--client <NAME>"), "{}", refused.stderr());
 }
@@ -99,10 +103,36 @@ fn the_cost_of_a_question_depends_on_the_client() {
 fn half_a_surface_is_reported() {
     let place = place();
     let checked = place.run(&["presets", "check"]).stdout();
-    let expected =
-        "preset 'half': surface = \"auto\" has no effect: add a gate that calls the tools of servers";
+    let expected = "preset 'half': surface = \"auto\" has no effect: add a gate that finds and calls the tools of servers";
     assert!(checked.contains(expected) && !checked.contains("'work'"), "{checked}");
     place.write("presets.toml", "[presets.p]\nsurface = \"lazy\"\n");
     let refused = place.run(&["presets", "check"]);
-    assert!(refused.stderr().contains("must be \"all\" or \"auto\", not the string"), "{}", refused.stderr());
+    assert!(
+        refused.stderr().contains(":2:11: 'lazy' is not allowed here. There are: all, auto."),
+        "{}",
+        refused.stderr()
+    );
+}
+
+#[test]
+fn without_the_grant_every_client_keeps_the_tools_of_servers() {
+    let place = place();
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
+    place.write("presets.toml", presets.replace("grants = [\"servers\"]", "grants = [\"models\"]"));
+    let (_, tools, _) = listed(&place, "some-agent");
+    assert!(names(&tools).iter().filter(|tool| tool.starts_with("files__")).count() > 1, "{tools:?}");
+    let checked = place.run(&["presets", "check"]).stdout();
+    let expected =
+        "preset 'work': surface = \"auto\" has no effect: add \"servers\" to the grants of the gate";
+    assert!(checked.contains(expected), "{checked}");
+}
+
+#[test]
+fn a_client_is_notified_if_only_its_surface_changes() {
+    let place = place();
+    let (mut client, tools, _) = listed(&place, "claude-code");
+    assert!(!names(&tools).contains(&"call_tool"));
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
+    place.write("presets.toml", presets.replace("surface = \"auto\"", "surface = \"all\""));
+    client.wait_for_tools(PATIENCE, |tools| tools.iter().any(|tool| tool == "call_tool"));
 }

@@ -15,6 +15,7 @@ use gatehouse_core::{
     gather::{LastListings, ServerWait},
     ports::{AuditLog, Authenticator, Clock},
     quota_meter::QuotaMeter,
+    surface::SurfaceMode,
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
@@ -296,6 +297,10 @@ impl Composition {
     ) -> Result<Catalog, PlainError> {
         let mut compiled = compiled.clone();
         compiled.filters_on = self.config.intelligence.enabled;
+        if !self.reaches_servers(&compiled) {
+            // No gate can replace the servers' tools.
+            compiled.surface = SurfaceMode::All;
+        }
         let mut catalog = Catalog::build(&compiled, offers)
             .map_err(|error| self.config.catalog_error(&compiled.preset, &error))?;
         for server in self.reachable_servers(&compiled) {

@@ -3,10 +3,13 @@
 //! A preset with servers and a gate that calls them can list either. Clients that read every definition at the start
 //! pay for each server's tools; clients that load definitions when they need them do not.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    Catalog, CompiledPreset, SourceId, catalog::ToolEntry, forwarding::relays_reply, workflow::takes_requests,
+    Catalog, CompiledPreset, SourceId,
+    catalog::ToolEntry,
+    forwarding::{forwards, relays_reply},
+    workflow::takes_requests,
 };
 
 /// Selection of the surface in a preset.
@@ -23,9 +26,9 @@ pub enum SurfaceMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSurface {
     All,
-    /// The servers' tools, without the gate that calls them.
+    /// Everything that the gate for servers' tools would find, without this gate: unlisted tools too.
     Direct,
-    /// The gate that calls the servers' tools, without these.
+    /// The gate that finds and calls the servers' tools, without these.
     Proxied,
 }
 
@@ -39,36 +42,80 @@ impl ToolSurface {
         }
     }
 
+    /// Returns the surfaces that clients of a catalog can have.
+    pub fn used_in(catalog: &Catalog) -> &'static [Self] {
+        match catalog.surface {
+            SurfaceMode::All => &[Self::All],
+            SurfaceMode::Auto => &[Self::Direct, Self::Proxied],
+        }
+    }
+
     /// Returns the tools to list, sorted by name.
     pub fn tools(self, catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
-        let relaying: Vec<&SourceId> = match self {
+        let hidden = self.hidden_sources(catalog);
+        // The hidden gate would find unlisted tools.
+        let has_unlisted = self == Self::Direct && !hidden.is_empty();
+        catalog.entries().iter().filter(move |entry| match hidden.contains(&entry.id.source) {
+            // A tool that takes requests calls tools of gates too.
+            true => entry.listed && (entry.pinned || takes_requests(entry)),
+            false => entry.listed || has_unlisted,
+        })
+    }
+
+    /// Returns false if this surface leaves out all tools of a source.
+    pub fn shows(self, catalog: &Catalog, source: &SourceId) -> bool {
+        !self.hidden_sources(catalog).contains(source)
+            || self.tools(catalog).any(|entry| entry.id.source == *source)
+    }
+
+    /// Returns true if a client with this surface calls the servers' tools through a gate, except pinned ones.
+    pub fn needs_gate(self, catalog: &Catalog) -> bool {
+        let gates = relaying_gates(catalog);
+        let is_direct = |entry: &Arc<ToolEntry>| is_of_server(entry) && !entry.pinned;
+        self.tools(catalog).any(|entry| gates.contains(&entry.id.source))
+            && !self.tools(catalog).any(is_direct)
+    }
+
+    fn hidden_sources(self, catalog: &Catalog) -> BTreeSet<&SourceId> {
+        let gates = relaying_gates(catalog);
+        match self {
             // Servers that only the gate reaches would be lost.
-            Self::Direct if !catalog.has_other_servers => {
-                let entries = catalog.entries().iter().filter(|entry| relays_reply(entry));
+            Self::Direct if !catalog.has_other_servers => gates,
+            Self::Proxied if !gates.is_empty() => {
+                let entries = catalog.entries().iter().filter(|entry| is_of_server(entry));
                 entries.map(|entry| &entry.id.source).collect()
             }
-            _ => Vec::new(),
-        };
-        let relays = catalog.entries().iter().any(|entry| entry.listed && relays_reply(entry));
-        catalog.entries().iter().filter(move |entry| {
-            let shown = match self {
-                Self::All => true,
-                Self::Direct => !relaying.contains(&&entry.id.source) || takes_requests(entry),
-                Self::Proxied => !relays || matches!(entry.id.source, SourceId::Gate(_)),
-            };
-            entry.listed && (shown || entry.pinned)
-        })
+            _ => BTreeSet::new(),
+        }
     }
 }
 
-/// Returns a warning if the preset's surface is [`SurfaceMode::Auto`], but it has only one of the two parts.
+fn is_of_server(entry: &ToolEntry) -> bool {
+    matches!(entry.id.source, SourceId::Server(_))
+}
+
+/// Returns the gates that list a tool which calls others, and one to find these.
+fn relaying_gates(catalog: &Catalog) -> BTreeSet<&SourceId> {
+    let listed = || catalog.entries().iter().filter(|entry| entry.listed);
+    let finds = |source: &SourceId| listed().any(|entry| entry.id.source == *source && !forwards(entry));
+    let calls = listed().filter(|entry| relays_reply(entry)).map(|entry| &entry.id.source);
+    calls.filter(|source| finds(source)).collect()
+}
+
+/// Returns a warning if the preset's surface is [`SurfaceMode::Auto`], but it has only one of the two parts. A catalog
+/// with [`SurfaceMode::All`] has no gate that may call servers.
 pub fn missing_part(preset: &CompiledPreset, catalog: &Catalog) -> Option<String> {
     let has_servers = preset.sources.iter().any(|(id, _)| matches!(id, SourceId::Server(_)));
-    let relays = catalog.entries().iter().any(|entry| entry.listed && relays_reply(entry));
-    let missing = match (catalog.surface, has_servers, relays) {
-        (SurfaceMode::All, ..) | (SurfaceMode::Auto, true, true) => return None,
-        (SurfaceMode::Auto, false, _) => "add `servers`",
-        (SurfaceMode::Auto, true, false) => "add a gate that calls the tools of servers: `gates.proxy = {}`",
+    let missing = match preset.surface {
+        SurfaceMode::All => return None,
+        SurfaceMode::Auto if !has_servers => "add `servers`",
+        SurfaceMode::Auto if relaying_gates(catalog).is_empty() => {
+            "add a gate that finds and calls the tools of servers, such as `gates.proxy = {}`, and list its tools"
+        }
+        SurfaceMode::Auto if catalog.surface == SurfaceMode::All => {
+            "add \"servers\" to the grants of the gate that calls their tools"
+        }
+        SurfaceMode::Auto => return None,
     };
     let preset = &preset.preset;
     Some(format!("preset '{preset}': surface = \"auto\" has no effect: {missing}"))

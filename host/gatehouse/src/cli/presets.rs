@@ -15,6 +15,9 @@ use crate::{
     out::{self, TerminalColor},
 };
 
+/// More than any model reads at once.
+const MAX_HOST_TOKENS: u64 = 100_000_000;
+
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// List presets
@@ -41,10 +44,11 @@ pub(super) enum Command {
     Cost {
         /// Count for this client instead, with the requests that a question takes: the name that it sends, such as
         /// claude-code
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         client: Option<String>,
         /// Tokens that the client sends with each request to its model, besides the tools of Gatehouse
-        #[arg(long, value_name = "N", default_value_t = 0, requires = "client")]
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "client",
+              value_parser = clap::value_parser!(u64).range(..=MAX_HOST_TOKENS))]
         host_tokens: u64,
         /// Print JSON
         #[arg(long)]

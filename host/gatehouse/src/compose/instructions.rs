@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Catalog, SourceId, surface::ToolSurface};
+use gatehouse_core::{Catalog, SourceId};
 use gatehouse_wire::serve::InstructionsWriter;
 
 /// Budget for gates in bytes, about 300 tokens of English. Counting tokens would load a vocabulary at every start,
@@ -27,7 +27,7 @@ struct SourceText {
 /// Returns a writer of the instructions of a preset. It names only sources of which a catalog has tools.
 ///
 /// The instructions of a server may name any of its tools. So a caller gets them only if it may use all those that the
-/// preset exposes, and a client only if it lists some of them.
+/// preset exposes, and a client gets the text of a source only if it lists some of its tools.
 pub(super) fn writer(
     catalog: &Catalog,
     texts: Vec<(SourceId, String)>,
@@ -36,17 +36,13 @@ pub(super) fn writer(
     let text = |(source, text)| SourceText { tools: tools_of(catalog, &source), source, text };
     let texts: Vec<SourceText> = texts.into_iter().map(text).collect();
     Arc::new(move |catalog, surface| {
-        let is_shown = |source: &SourceId| {
-            surface == ToolSurface::All || surface.tools(catalog).any(|entry| entry.id.source == *source)
-        };
         let (mut gates, mut servers) = (Vec::new(), Vec::new());
-        for SourceText { source, text, tools } in &texts {
+        let shown = texts.iter().filter(|text| surface.shows(catalog, &text.source));
+        for SourceText { source, text, tools } in shown {
             match (source, tools_of(catalog, source)) {
                 (_, 0) => {}
                 (SourceId::Gate(name), _) => gates.push((&**name, text.as_str())),
-                (SourceId::Server(name), left) if left == *tools && is_shown(source) => {
-                    servers.push((&**name, text.as_str()))
-                }
+                (SourceId::Server(name), left) if left == *tools => servers.push((&**name, text.as_str())),
                 (SourceId::Server(_), _) => {}
             }
         }

@@ -119,7 +119,7 @@ pub(super) fn declared(
         proxied: preset.proxied,
         listed: preset.listed,
         pinned: preset.pinned,
-        surface: preset.surface.map(|surface| surface.0),
+        surface: preset.surface.map(Into::into),
         tools: tools.map(|(name, tool)| changed(text, name, tool)).collect::<Result<_, _>>()?,
     })
 }

@@ -84,33 +84,6 @@ impl TryFrom<toml::Value> for RawStructured {
     }
 }
 
-/// Value of `surface`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct RawSurface(pub(crate) SurfaceMode);
-
-impl TryFrom<String> for RawSurface {
-    type Error = &'static str;
-
-    fn try_from(value: String) -> Result<Self, Self::Error> {
-        match value.as_str() {
-            "all" => Ok(Self(SurfaceMode::All)),
-            "auto" => Ok(Self(SurfaceMode::Auto)),
-            _ => Err("invalid value: expected \"all\" or \"auto\""),
-        }
-    }
-}
-
-impl JsonSchema for RawSurface {
-    fn schema_name() -> Cow<'static, str> {
-        "Surface".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
-        json_schema!({ "enum": ["all", "auto"] })
-    }
-}
-
 impl JsonSchema for RawStructured {
     fn schema_name() -> Cow<'static, str> {
         "Structured".into()
@@ -118,6 +91,24 @@ impl JsonSchema for RawStructured {
 
     fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
         json_schema!({ "enum": [true, false, "auto"] })
+    }
+}
+
+/// Value of `surface`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Surface")]
+pub(crate) enum RawSurface {
+    All,
+    Auto,
+}
+
+impl From<RawSurface> for SurfaceMode {
+    fn from(surface: RawSurface) -> Self {
+        match surface {
+            RawSurface::All => Self::All,
+            RawSurface::Auto => Self::Auto,
+        }
     }
 }
 

@@ -121,13 +121,14 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         self.presets.client_features.add(&request.capabilities);
-        let mut result = self.for_request(&context).negotiate_initialize(&request)?;
+        let handler = self.for_request(&context);
+        let mut result = handler.negotiate_initialize(&request)?;
         // Tasks need 2026-07-28, which has no `initialize`.
         keep_extensions(&mut result.capabilities, |name| {
             name == SKILLS_EXTENSION_ID && client_features::has_skills(&request.capabilities)
         });
-        let (caller, client) = (self.caller_of(&context.extensions), request.client_info.name.as_str());
-        result.instructions = self.served.instructions(&caller, Some(client));
+        let client = Some(request.client_info.name.as_str());
+        result.instructions = handler.served.instructions(&handler.caller, client);
         context.peer.set_peer_info(request);
         Ok(result)
     }
@@ -136,13 +137,14 @@ impl ServerHandler for Handler {
         let client = context.client_capabilities().unwrap_or_default();
         self.presets.client_features.add(&client);
         let versions = self.supported_protocol_versions().into_owned();
-        let mut result = DiscoverResult::from_server_info(versions, self.for_request(&context).get_info());
+        let handler = self.for_request(&context);
+        let mut result = DiscoverResult::from_server_info(versions, handler.get_info());
         keep_extensions(&mut result.capabilities, |name| {
             name != SKILLS_EXTENSION_ID || client_features::has_skills(&client)
         });
         let info = context.client_info();
-        let caller = self.caller_of(&context.extensions);
-        result.instructions = self.served.instructions(&caller, info.as_ref().map(|info| info.name.as_str()));
+        let name = info.as_ref().map(|info| info.name.as_str());
+        result.instructions = handler.served.instructions(&handler.caller, name);
         Ok(result)
     }
 

@@ -78,10 +78,31 @@ async fn no_server_is_lost() {
     let (preset, catalog) = build(without_gate, &["git"]).await;
     assert_eq!(listed(&catalog)[1], "find git__get git__put kg_search request");
     let why = missing_part(&preset, &catalog).expect("a warning");
-    assert!(why.ends_with("add a gate that calls the tools of servers: `gates.proxy = {}`"), "{why}");
+    assert!(why.contains("add a gate that finds and calls the tools of servers"), "{why}");
+
+    let cannot_find = Preset { deny: vec!["find".into()], ..auto() };
+    let (_, catalog) = build(cannot_find, &["git"]).await;
+    assert_eq!(listed(&catalog)[1], "git__get git__put kg_search relay request", "a gate that only calls");
 
     let (preset, catalog) = build(auto(), &[]).await;
     assert!(missing_part(&preset, &catalog).expect("a warning").ends_with("add `servers`"));
     assert!(preset.allows_server("git", &[]), "and the gate reaches all servers");
     assert_eq!(listed(&catalog)[0], "find kg_search relay request");
+}
+
+#[tokio::test]
+async fn tools_that_the_hidden_gate_would_find_are_listed() {
+    let relay = Preset { listed: Some(vec!["find".into(), "relay".into()]), ..auto() };
+    let (_, catalog) = build(relay, &["git"]).await;
+    assert_eq!(listed(&catalog), ["git__get git__put kg_search", "find relay"]);
+    let [direct, proxied] = [ToolSurface::Direct, ToolSurface::Proxied];
+    assert!(proxied.needs_gate(&catalog) && !direct.needs_gate(&catalog));
+    let relay = SourceId::Gate("relay".into());
+    assert!(proxied.shows(&catalog, &relay) && !direct.shows(&catalog, &relay));
+
+    let pinned = Preset { pinned: vec!["git__get".into()], ..auto() };
+    let (_, catalog) = build(pinned, &["git"]).await;
+    assert!(proxied.needs_gate(&catalog), "pinned tools do not replace it");
+    let (_, both) = build(Preset::default(), &["git"]).await;
+    assert!(!ToolSurface::All.needs_gate(&both), "the tools are listed too");
 }

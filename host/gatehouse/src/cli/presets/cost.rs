@@ -3,14 +3,14 @@
 use gatehouse_core::{
     Catalog,
     ports::{TokenCounter, text::TokenEncoding},
+    surface::ToolSurface,
 };
 use gatehouse_text::BpeTokenCounter;
 use gatehouse_wire::serve;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::cli::CommandError;
-use crate::{compose::Composition, out};
+use crate::{cli::CommandError, compose::Composition, out};
 
 /// Tokens of a search, a schema and their replies, on average over five questions to eight servers
 /// (`cargo xtask bench P13`).
@@ -32,23 +32,7 @@ pub(super) struct Client {
 
 /// Prints the tokens of `tools/list`, for each preset and tool.
 pub(super) async fn tools(composition: &Composition, json: bool) -> Result<(), CommandError> {
-    let mut costs = Vec::new();
-    let mut broken = 0;
-    for (name, catalog) in composition.catalogs().await {
-        costs.push(match catalog {
-            Ok(catalog) => tokens_of(&catalog),
-            Err(why) => {
-                broken += 1;
-                json!({"preset": name, "error": why})
-            }
-        });
-    }
-    if json {
-        out::json(&costs);
-    } else {
-        print_costs(&costs);
-    }
-    if broken == 0 { Ok(()) } else { Err(CommandError::failed(format!("{broken} presets cannot be served"))) }
+    report(composition, json, tokens_of, print_costs).await
 }
 
 /// Prints the tokens of a question that one tool answers, for each preset, with everything that the client sends to its
@@ -58,11 +42,21 @@ pub(super) async fn questions(
     client: &Client,
     json: bool,
 ) -> Result<(), CommandError> {
+    let count = |catalog: &Catalog| cost_of_question(catalog, client);
+    report(composition, json, count, |costs| print_questions(costs, client)).await
+}
+
+async fn report(
+    composition: &Composition,
+    json: bool,
+    count: impl Fn(&Catalog) -> Value,
+    print: impl Fn(&[Value]),
+) -> Result<(), CommandError> {
     let mut costs = Vec::new();
     let mut broken = 0;
     for (name, catalog) in composition.catalogs().await {
         costs.push(match catalog {
-            Ok(catalog) => cost_of_question(&catalog, client),
+            Ok(catalog) => count(&catalog),
             Err(why) => {
                 broken += 1;
                 json!({"preset": name, "error": why})
@@ -72,7 +66,7 @@ pub(super) async fn questions(
     if json {
         out::json(&costs);
     } else {
-        print_questions(&costs, client);
+        print(&costs);
     }
     if broken == 0 { Ok(()) } else { Err(CommandError::failed(format!("{broken} presets cannot be served"))) }
 }
@@ -88,7 +82,7 @@ fn cost_of_question(catalog: &Catalog, client: &Client) -> Value {
     let (loaded, deferred): (Vec<&Value>, Vec<&Value>) = listed.iter().partition(is_loaded);
     let definitions = if loaded.is_empty() { 0 } else { count(&json!(loaded)) };
     let start = definitions + deferred.iter().map(|tool| count(&tool["name"])).sum::<u64>();
-    let through_gate = listed.iter().any(|tool| tool["name"] == "call_tool");
+    let through_gate = ToolSurface::for_client(catalog, searches).needs_gate(catalog);
     let (requests, added) = match (through_gate, deferred.is_empty()) {
         (true, _) => (REQUESTS_THROUGH_GATE, SEARCH_TOKENS),
         (false, true) => (REQUESTS, 0),
@@ -98,8 +92,8 @@ fn cost_of_question(catalog: &Catalog, client: &Client) -> Value {
         }
     };
     let question = requests * (client.host_tokens + start) + added;
-    // Directly, an unknown client would send REQUESTS * (host_tokens + definitions).
-    let break_even = through_gate.then(|| (question / REQUESTS).saturating_sub(client.host_tokens));
+    // Directly, a client that reads every definition would send REQUESTS * (host_tokens + definitions).
+    let break_even = (through_gate && !searches).then(|| question / REQUESTS - client.host_tokens);
     json!({"preset": &*catalog.preset, "encoding": "o200k_base", "client": client.name,
            "host_tokens": client.host_tokens, "listed": listed.len(), "start": start, "requests": requests,
            "question": question, "break_even": break_even})

@@ -119,7 +119,9 @@ impl ListKind {
         let listed = match self {
             Self::Tools => {
                 let data = StructuredMode::for_programs(catalog);
-                serde_json::to_vec(&reply::tools_with(catalog, data, ToolSurface::All, true))
+                let surfaces = ToolSurface::used_in(catalog).iter();
+                let lists = surfaces.map(|surface| reply::tools_with(catalog, data, *surface, true));
+                serde_json::to_vec(&lists.collect::<Vec<_>>())
             }
             Self::Prompts => serde_json::to_vec(&prompt_list(catalog)),
             Self::Resources => {
