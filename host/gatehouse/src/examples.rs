@@ -50,10 +50,7 @@ const EXAMPLES: &[Example] = &[
     ("gatehouse presets show context", "gates, parameters and tools"),
     ("gatehouse presets check", "after an edit of presets.toml"),
     ("gatehouse presets cost", "tokens per preset and tool"),
-    (
-        "gatehouse presets cost --client claude-code --host-tokens 30000",
-        "tokens of a question for this client",
-    ),
+    ("gatehouse presets cost --client claude-code --host-tokens 30000", "tokens of a question"),
     ("gatehouse allowed-tools context", "for the settings of Claude Code"),
     ("gatehouse mcp-config full", "Claude Code, which starts the host"),
     ("gatehouse mcp-config full --http http://127.0.0.1:8642", "a running host"),
