@@ -25,7 +25,7 @@ fn place(authority: &Authority) -> Place {
 }
 
 /// Runs a login with a user who agrees. Returns standard output and standard error.
-fn log_in(mut command: Command) -> (String, String) {
+pub(crate) fn log_in(mut command: Command) -> (String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run gatehouse");
     let mut told = String::new();
     let mut stderr = BufReader::new(child.stderr.take().expect("piped"));

@@ -29,6 +29,7 @@ mod liars;
 mod logins;
 mod malformed;
 mod map;
+mod matrix;
 mod nesting;
 mod oauth;
 mod outbound;

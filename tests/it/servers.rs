@@ -24,27 +24,27 @@ use std::{
 
 use crate::support::Place;
 
-fn vices() -> &'static str {
+pub(crate) fn vices() -> &'static str {
     env!("CARGO_BIN_EXE_server-of-vices")
 }
 
 /// Returns the block of a server that runs as a child process, with more lines.
-fn child(name: &str, options: &[&str], more: &str) -> String {
+pub(crate) fn child(name: &str, options: &[&str], more: &str) -> String {
     let arguments: Vec<_> = ["stdio"].iter().chain(options).collect();
     format!("[servers.{name}]\ncommand = {:?}\nargs = {arguments:?}\n{more}\n", vices())
 }
 
-fn showing(names: &[&str], blocks: &str) -> Place {
+pub(crate) fn showing(names: &[&str], blocks: &str) -> Place {
     Place::with(&format!("{blocks}[presets.all]\nservers = {names:?}\n"), &[])
 }
 
-struct Listening {
+pub(crate) struct Listening {
     child: Child,
-    base: String,
+    pub(crate) base: String,
 }
 
 impl Listening {
-    fn start(transport: &str, options: &[&str]) -> Self {
+    pub(crate) fn start(transport: &str, options: &[&str]) -> Self {
         let mut command = Command::new(vices());
         let mut child =
             command.arg(transport).args(options).stdout(Stdio::piped()).spawn().expect("start the server");
@@ -53,9 +53,25 @@ impl Listening {
         Self { child, base: base.trim_end().to_owned() }
     }
 
-    fn block(&self, name: &str, transport: &str) -> String {
+    pub(crate) fn block(&self, name: &str, transport: &str) -> String {
         let path = if transport == "sse" { "sse" } else { "mcp" };
         format!("[servers.{name}]\nurl = \"{}/{path}\"\ntransport = \"{transport}\"\n", self.base)
+    }
+}
+
+impl Listening {
+    /// Sends a request outside of the protocol.
+    pub(crate) fn control(&self, path: &str) {
+        let status = ureq::get(format!("{}{path}", self.base)).call().expect("an answer").status();
+        assert_eq!(status, 200, "{path}");
+    }
+
+    /// Kills the server, and starts it again at the same port.
+    pub(crate) fn restart(&mut self, transport: &str, options: &[&str]) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let port = format!("port={}", self.base.rsplit(':').next().expect("a port"));
+        *self = Self::start(transport, &[options, &[&port]].concat());
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod pins;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -54,15 +55,16 @@ pub(crate) fn clang() -> Result<PathBuf> {
 ///
 /// The test that starts the servers also downloads them, so this only checks that npm and its registry are reachable.
 pub(crate) fn real_servers() -> Result<PathBuf> {
-    let (_, _, arguments) = REAL_SERVERS[0];
+    let (_, _, arguments, _) = REAL_SERVERS[0];
     let pin = arguments.last().context("a package")?;
     process::output(process::command("npm").args(["view", pin, "version"]))
         .context("npm cannot find the package")?;
-    let server = |(name, command, args): &(&str, &str, &[&str])| {
-        ((*name).to_owned(), serde_json::json!({"type": "stdio", "command": command, "args": args}))
+    let server = |(name, command, args, environment): &RealServer| {
+        let env: BTreeMap<_, _> = environment.iter().copied().collect();
+        let server = serde_json::json!({"type": "stdio", "command": command, "args": args, "env": env});
+        ((*name).to_owned(), server)
     };
-    let mut servers: serde_json::Map<_, _> = REAL_SERVERS.iter().map(server).collect();
-    servers["memory"]["env"] = serde_json::json!({"MEMORY_FILE_PATH": "{place}/memory.json"});
+    let servers: serde_json::Map<_, _> = REAL_SERVERS.iter().map(server).collect();
     let folder = cache()?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let file = folder.join("real-servers.json");

@@ -71,20 +71,37 @@ pub(crate) const PYTHON_SERVERS: Bundle = pip("python-servers", &[GIT, TIME, FET
 /// The SQLite server, apart because it needs an old SDK.
 pub(crate) const OLD_PYTHON_SERVERS: Bundle = pip("old-python-servers", &[SQLITE_SDK, SQLITE]);
 
-/// Servers that a test starts through package runners with empty caches: name, command and arguments, as in a client's
-/// configuration. The test replaces `{place}` with its directory.
-pub(crate) const REAL_SERVERS: [(&str, &str, &[&str]); 10] = [
-    ("everything", "npx", &["-y", EVERYTHING]),
-    ("filesystem", "npx", &["-y", FILESYSTEM, "{place}/files"]),
-    ("memory", "npx", &["-y", MEMORY]),
-    ("thinking", "npx", &["-y", SEQUENTIAL_THINKING]),
-    ("budget", "npx", &["-y", "@modelcontextprotocol/server-budget-allocator@2.0.3", "--stdio"]),
-    ("git", "uvx", &[GIT, "--repository", "{place}/repository"]),
-    ("time", "uvx", &[TIME, "--local-timezone", "UTC"]),
-    ("fetch", "uvx", &[FETCH, "--ignore-robots-txt"]),
-    ("sqlite", "uvx", &["--with", SQLITE_SDK, SQLITE, "--db-path", "{place}/data.db"]),
-    ("calculator", "uvx", &["mcp-server-calculator==0.2.1"]),
+/// Servers that a test starts through package runners with empty caches: name, command, arguments and environment, as in
+/// a client's configuration. The test replaces `{place}` with its directory. The keys let servers start that would need
+/// the network for their calls.
+pub(crate) const REAL_SERVERS: [RealServer; 18] = [
+    ("everything", "npx", &["-y", EVERYTHING], &[]),
+    ("filesystem", "npx", &["-y", FILESYSTEM, "{place}/files"], &[]),
+    ("memory", "npx", &["-y", MEMORY], &[("MEMORY_FILE_PATH", "{place}/memory.json")]),
+    ("thinking", "npx", &["-y", SEQUENTIAL_THINKING], &[]),
+    ("budget", "npx", &["-y", "@modelcontextprotocol/server-budget-allocator@2.0.3", "--stdio"], &[]),
+    ("clock", "npx", &["-y", "@modelcontextprotocol/server-basic-react@2.0.3", "--stdio"], &[]),
+    ("github", "npx", &["-y", "@modelcontextprotocol/server-github@2025.4.8"], &[]),
+    ("notion", "npx", &["-y", "@notionhq/notion-mcp-server@2.5.2"], &[("NOTION_TOKEN", "ntn_x")]),
+    ("playwright", "npx", &["-y", "@playwright/mcp@0.0.83"], &[]),
+    (
+        "brave",
+        "npx",
+        &["-y", "@brave/brave-search-mcp-server@2.1.4", "--transport", "stdio"],
+        &[("BRAVE_API_KEY", "x")],
+    ),
+    ("git", "uvx", &[GIT, "--repository", "{place}/repository"], &[]),
+    ("time", "uvx", &[TIME, "--local-timezone", "UTC"], &[]),
+    ("fetch", "uvx", &[FETCH, "--ignore-robots-txt"], &[]),
+    ("sqlite", "uvx", &["--with", SQLITE_SDK, SQLITE, "--db-path", "{place}/data.db"], &[]),
+    ("calculator", "uvx", &["mcp-server-calculator==0.2.1"], &[]),
+    ("wikipedia", "uvx", &["wikipedia-mcp==2.0.1"], &[]),
+    ("duckduckgo", "uvx", &["duckduckgo-mcp-server==0.7.0"], &[]),
+    ("excel", "uvx", &["excel-mcp-server==2.2.2", "stdio"], &[]),
 ];
+
+type RealServer =
+    (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
     Bundle { name, manager: PackageManager::Pip, pins }

@@ -76,6 +76,8 @@ impl RealConnector {
             let client = AuthenticatedClient::new(client, logins, context.login.clone(), inbound);
             let config = StreamableHttpClientTransportConfig::with_uri(url)
                 .custom_headers(custom)
+                // A new connection also restores subscriptions and the log level.
+                .reinit_on_expired_session(false)
                 .max_sse_event_size(MAX_MESSAGE);
             let worker = StreamableHttpClientWorker::new(client, config);
             host.serve(WorkerTransport::spawn(worker), lifecycle.mode()).await

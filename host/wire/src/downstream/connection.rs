@@ -28,6 +28,8 @@ pub(super) enum CallFailure {
     Unanswered(Fault),
     /// The login is missing, expired or insufficient. The server did not run the request.
     Login(Fault),
+    /// The server does not know the session anymore. It did not run the request.
+    SessionEnded,
     /// The answer exceeds a limit or cannot be parsed; the text is the reason.
     Unreadable(String),
 }

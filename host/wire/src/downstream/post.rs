@@ -167,6 +167,12 @@ async fn failed(
         },
         _ => None,
     };
+    if status == StatusCode::BAD_REQUEST
+        && session.is_some()
+        && error.as_ref().is_some_and(|error| error.id.is_none() && rejects_session(&error.error.message))
+    {
+        return Err(StreamableHttpError::SessionExpired);
+    }
     // Older servers reject discovery with various statuses and with ids of their own.
     if let JsonRpcMessage::Request(request) = message
         && matches!(request.request, ClientRequest::DiscoverRequest(_))
@@ -184,6 +190,13 @@ async fn failed(
         None if is_busy => Err(busy.into()),
         None => Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into())),
     }
+}
+
+/// Returns `true` for the refusals of servers that have lost a session and do not answer 404. Those of the TypeScript SDK
+/// are "No valid session ID provided" in its examples, and "Server not initialized".
+fn rejects_session(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("session") || message.contains("not initialized")
 }
 
 fn text_of(response: &Response, header: &str) -> Option<String> {

@@ -100,6 +100,8 @@ struct Inner {
     breaker: ServerBreaker,
     connection: Option<Arc<dyn ServerConnection>>,
     connected_at: Option<u64>,
+    /// Connections whose session has ended, and on which calls still run.
+    retired: Vec<Arc<dyn ServerConnection>>,
     /// What the connection declared to the server.
     declared: DeclaredFeatures,
     /// True if a client has used the connection, so that the server may keep state for it.
@@ -149,6 +151,7 @@ impl DownstreamServer {
                 breaker: ServerBreaker::default(),
                 connection: None,
                 connected_at: None,
+                retired: Vec::new(),
                 declared: DeclaredFeatures::default(),
                 used: false,
                 is_legacy: false,
@@ -220,16 +223,17 @@ impl DownstreamServer {
         if let Some(connecting) = lock(&self.connecting).take() {
             connecting.task.abort();
         }
-        let connection = {
+        let connections = {
             let mut inner = lock(&self.inner);
             inner.closed = true;
             inner.state = ServerState::Configured;
             inner.connected_at = None;
             inner.first_listing = None;
-            inner.connection.take()
+            let retired = std::mem::take(&mut inner.retired);
+            inner.connection.take().into_iter().chain(retired)
         };
         let own = async {
-            if let Some(connection) = connection {
+            for connection in connections {
                 connection.close().await;
             }
         };

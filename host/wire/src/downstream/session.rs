@@ -218,6 +218,7 @@ impl ServerSession {
                 let end = tokio::time::timeout(MAX_CLOSE_REASON_WAIT, self.ended()).await;
                 CallFailure::Transport(end.map_or_else(|_| "the connection closed".into(), |end| end.why))
             }
+            other if crate::login::is_session_ended(&other) => CallFailure::SessionEnded,
             other => match crate::login::fault_of(&other) {
                 Some(fault) => CallFailure::Login(fault.clone()),
                 None => CallFailure::Transport(quoted(&crate::login::cause_in_words(&other), 500)),

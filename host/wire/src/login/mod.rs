@@ -35,7 +35,7 @@ pub use login_id::LoginId;
 use login_id::is_safe_in_shell;
 pub(crate) use sign_ins::{CALLBACK_PATH, SIGN_IN_PATH};
 pub use sign_ins::{LoginTargets, SignIns};
-pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of};
+pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of, is_session_ended};
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -49,6 +49,12 @@ pub(crate) fn fault_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault
     })
 }
 
+/// Returns `true` if the server does not know the session anymore.
+pub(crate) fn is_session_ended(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |&error| cause(error))
+        .any(|error| matches!(error.downcast_ref(), Some(TransportError::SessionExpired)))
+}
+
 /// Describes the innermost cause of an error, as a clause without a full stop.
 pub(crate) fn cause_in_words(error: &(dyn Error + 'static)) -> String {
     let innermost = std::iter::successors(Some(error), |&error| cause(error)).last().unwrap_or(error);

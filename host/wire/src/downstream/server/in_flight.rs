@@ -1,9 +1,18 @@
-//! Use of a connection, which keeps it from being closed as idle.
+//! Use of a connection, which keeps it from being closed.
 
-use gatehouse_core::lock;
+use std::sync::{Arc, atomic::Ordering};
+
+use gatehouse_core::{CallContext, Fault, lock, ports::servers::ServerState};
 use tokio::time::Instant;
 
 use super::DownstreamServer;
+use crate::downstream::connection::{CallFailure, ServerConnection};
+
+/// Maximum number of new connections for one request, if the server ends each session.
+const MAX_SESSION_RENEWALS: u32 = 3;
+
+/// Owners of a retired connection that no request uses: the list of retired ones, and the task that watches it.
+const OWNERS_WHEN_UNUSED: usize = 2;
 
 /// Marks the server as in use, so that it does not count as idle, until it is dropped.
 pub(super) struct InFlightGuard<'a>(&'a DownstreamServer);
@@ -17,8 +26,55 @@ impl<'a> InFlightGuard<'a> {
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        let mut inner = lock(&self.0.inner);
-        inner.in_flight -= 1;
-        inner.last_used = Instant::now();
+        let unused = {
+            let mut inner = lock(&self.0.inner);
+            inner.in_flight -= 1;
+            inner.last_used = Instant::now();
+            let is_unused = |retired: &mut Arc<_>| Arc::strong_count(retired) <= OWNERS_WHEN_UNUSED;
+            inner.retired.extract_if(.., is_unused).collect::<Vec<_>>()
+        };
+        for connection in unused {
+            tokio::spawn(async move { connection.close().await });
+        }
     }
+}
+
+impl DownstreamServer {
+    /// Sends a request of a call, again on a new connection if the server has ended the session. Also returns the
+    /// connection.
+    pub(super) async fn request_in_session<T, F>(
+        &self,
+        call: &CallContext,
+        send: impl Fn(Arc<dyn ServerConnection>) -> F,
+    ) -> Result<(Arc<dyn ServerConnection>, Result<T, CallFailure>), Fault>
+    where
+        F: Future<Output = Result<T, CallFailure>>,
+    {
+        let mut renewals = 0;
+        loop {
+            let began = Instant::now();
+            let connected = self.connection_for_request().await;
+            record_connecting(call, began);
+            let connection = connected?;
+            let answer = send(Arc::clone(&connection)).await;
+            if !matches!(answer, Err(CallFailure::SessionEnded)) || renewals == MAX_SESSION_RENEWALS {
+                return Ok((connection, answer));
+            }
+            renewals += 1;
+            self.retire(connection);
+        }
+    }
+
+    /// Replaces a connection whose session has ended. Calls that still run on it can finish.
+    fn retire(&self, connection: Arc<dyn ServerConnection>) {
+        if self.detach_connection(&connection, ServerState::Configured, None) {
+            lock(&self.inner).retired.push(connection);
+        }
+    }
+}
+
+/// Adds the time since `began` to the call's time of connecting.
+pub(super) fn record_connecting(call: &CallContext, began: Instant) {
+    let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    call.connecting_us.fetch_add(connecting, Ordering::Relaxed);
 }

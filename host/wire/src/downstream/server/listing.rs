@@ -258,5 +258,6 @@ fn describe_failure(failure: &CallFailure) -> String {
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
         CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
         CallFailure::Login(fault) => fault_as_clause(fault),
+        CallFailure::SessionEnded => "it ended the session".to_owned(),
     }
 }

@@ -2,10 +2,7 @@
 //!
 //! Longer than 300 lines because it has every method of the trait.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -24,7 +21,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, DownstreamServer, InFlightGuard};
+use super::{AfterListing, DownstreamServer, InFlightGuard, in_flight::record_connecting};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
@@ -125,10 +122,13 @@ impl Source for DownstreamServer {
         let upstream = self.upstream_uri(uri)?;
         let own = self.signed_in_for(&call.context).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection_for_request().await?;
-        let read = connection.read_resource(&upstream, &call.context).await;
+        let (upstream, context) = (upstream.as_str(), &call.context);
+        let read = |connection: Arc<dyn ServerConnection>| async move {
+            connection.read_resource(upstream, context).await
+        };
+        let (connection, read) = own.request_in_session(&call.context, read).await?;
         let mut read = read.map_err(|failure| own.resource_failed(&connection, failure))?;
-        if let Some(exposed) = self.verify_skill_file(&upstream, &read).await? {
+        if let Some(exposed) = self.verify_skill_file(upstream, &read).await? {
             read.iter_mut().for_each(|part| part.uri.clone_from(&exposed));
             return Ok(read);
         }
@@ -155,8 +155,10 @@ impl Source for DownstreamServer {
         let upstream = self.upstream_uri(uri)?;
         let own = self.signed_in(&call.context.caller.principal).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection_for_request().await?;
-        let followed = connection.follow_resource(&upstream).await;
+        let upstream = upstream.as_str();
+        let follow =
+            |connection: Arc<dyn ServerConnection>| async move { connection.follow_resource(upstream).await };
+        let (connection, followed) = own.request_in_session(&call.context, follow).await?;
         followed.map_err(|failure| own.resource_failed(&connection, failure))
     }
 
@@ -169,8 +171,10 @@ impl Source for DownstreamServer {
     ) -> Result<Vec<PromptMessage>, Fault> {
         let own = self.signed_in_for(&call.context).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection_for_request().await?;
-        let made = connection.get_prompt(name, arguments.clone(), &call.context).await;
+        let get = |connection: Arc<dyn ServerConnection>| async move {
+            connection.get_prompt(name, arguments.clone(), &call.context).await
+        };
+        let (connection, made) = own.request_in_session(&call.context, get).await?;
         let mut made = made.map_err(|failure| own.call_failed(&connection, failure))?;
         made.iter_mut().for_each(|message| self.uris.map(&mut message.content));
         Ok(made)
@@ -191,8 +195,11 @@ impl Source for DownstreamServer {
         }
         let own = self.signed_in(&call.context.caller.principal).await?;
         let _running = InFlightGuard::begin(&own);
-        let connection = own.connection_for_request().await?;
-        connection.complete(typed).await.map_err(|failure| own.call_failed(&connection, failure))
+        let typed = &typed;
+        let complete =
+            |connection: Arc<dyn ServerConnection>| async move { connection.complete(typed.clone()).await };
+        let (connection, completed) = own.request_in_session(&call.context, complete).await?;
+        completed.map_err(|failure| own.call_failed(&connection, failure))
     }
 }
 
@@ -210,23 +217,28 @@ impl DownstreamServer {
     async fn call_as_itself(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let _running = InFlightGuard::begin(self);
         lock(&self.inner).needed |= !call.context.isolated;
-        let began = Instant::now();
-        let connected = if call.context.isolated {
+        let Value::Object(arguments) = &call.arguments else {
+            return Err(Fault::invalid("arguments must be an object"));
+        };
+        let send = |connection: Arc<dyn ServerConnection>| async move {
+            connection.call(&tool.id.name, arguments.clone(), &call.context).await
+        };
+        let (connection, answer, isolated) = if call.context.isolated {
             // The server was listed for this call, which now has its own connection.
             if std::mem::take(&mut lock(&self.inner).call_may_follow) {
                 self.stop_unless_needed();
             }
-            self.connect_isolated().await.map(|isolated| (Arc::clone(&isolated.connection), Some(isolated)))
+            let began = Instant::now();
+            let isolated = self.connect_isolated().await;
+            record_connecting(&call.context, began);
+            let isolated = isolated?;
+            let connection = Arc::clone(&isolated.connection);
+            let answer = send(Arc::clone(&connection)).await;
+            (connection, answer, Some(isolated))
         } else {
-            self.connection_for_request().await.map(|connection| (connection, None))
+            let (connection, answer) = self.request_in_session(&call.context, send).await?;
+            (connection, answer, None)
         };
-        let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
-        let (connection, isolated) = connected?;
-        let Value::Object(arguments) = call.arguments.clone() else {
-            return Err(Fault::invalid("arguments must be an object"));
-        };
-        let answer = connection.call(&tool.id.name, arguments, &call.context).await;
         let outcome = match answer {
             Ok(mut reply) => {
                 lock(&self.inner).breaker.record_success();
@@ -284,6 +296,13 @@ impl DownstreamServer {
                 self.close_connection(connection, why);
                 let message = self.redactor.redact_text(fault.message);
                 Fault { message: format!("server '{name}' refused the call: {message}"), ..fault }
+            }
+            CallFailure::SessionEnded => {
+                lock(&self.inner).breaker.call_failed(Instant::now());
+                self.close_connection(connection, "it ended the session".to_owned());
+                Fault::unavailable(format!("server '{name}' ended each new session before the request")).hint(
+                    format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."),
+                )
             }
             CallFailure::Unreadable(why) => {
                 lock(&self.inner).breaker.record_success();

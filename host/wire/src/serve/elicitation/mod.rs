@@ -25,7 +25,10 @@ use rmcp::{
     service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
 };
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
 
 use self::missing_capability::MissingCapability;
 use crate::{
@@ -197,9 +200,16 @@ impl SessionChannel {
         let mut request = CustomRequest::new(method, params);
         request.extensions.insert(OriginatingRequestId(self.request.clone()));
         let request = ServerRequest::CustomRequest(request);
-        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let handle = sent.map_err(|error| client_fault(&error))?;
-        let answer = await_answer(handle, "the call ended").await;
+        let peer = self.peer.clone();
+        // rmcp replaces the extension by the request that this task handles, which may be a server's question. A new task
+        // handles none. Dropping the set cancels the request.
+        let mut sending = JoinSet::new();
+        sending.spawn(async move {
+            let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+            await_answer(handle, "the call ended").await
+        });
+        let answer = sending.join_next().await.and_then(Result::ok);
+        let answer = answer.ok_or_else(|| Fault::internal("the question to the client was cut short"))?;
         match serde_json::to_value(answer.map_err(|error| client_fault(&error))?) {
             Ok(Value::Object(answer)) => Ok(answer),
             _ => Err(Fault::internal("the client's answer is not a JSON object")),
