@@ -39,7 +39,10 @@ fn a_tool_with_a_schema_that_hides_its_weight_is_left_out_alone() {
     let place = listing(&tools, "");
     let mut client = Client::start(&place, "all");
     let listed = client.tools();
-    assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 12, "{listed:?}");
+    // Tools with such an output schema work without it.
+    assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 16, "{listed:?}");
+    assert!(listed.iter().all(|tool| !tool.starts_with("s__takes")), "{listed:?}");
+    assert_eq!(client.call("s__gives0", json!({"reply": {"x": 1}}))["isError"], false);
     assert_eq!(client.text("s__echo", json!({"text": "the rest serves"})), "the rest serves");
     for number in 0..heavy.len() {
         client.log_with(&format!("'takes{number}'"));

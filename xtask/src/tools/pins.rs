@@ -100,7 +100,8 @@ pub(crate) const REAL_SERVERS: [RealServer; 18] = [
     ("excel", "uvx", &["excel-mcp-server==2.2.2", "stdio"], &[]),
 ];
 
-type RealServer =
+/// Name, command, arguments and environment of a server.
+pub(crate) type RealServer =
     (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {

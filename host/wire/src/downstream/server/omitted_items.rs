@@ -10,7 +10,7 @@ use gatehouse_core::{
     SourceId,
     names::quoted,
     source::{Listing, MAX_TOOLS},
-    tool::{ExposedName, MAX_NAME_CHARS},
+    tool::{ExposedName, MAX_NAME_CHARS, ToolSpec},
 };
 
 /// Names that clients see for the items of a server, with the server's own.
@@ -60,11 +60,22 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
     while listing.tools.len() < MAX_TOOLS
         && let Some(tool) = tools.next()
     {
-        let one = Listing { tools: vec![Arc::clone(&tool)], ..alone.clone() };
-        let checked =
-            one.check_server().map_err(|why| why.to_string()).and_then(|()| names.add("tool", &tool.name));
-        match checked {
-            Ok(()) => listing.tools.push(tool),
+        let check = |tool: &Arc<_>| {
+            let one = Listing { tools: vec![Arc::clone(tool)], ..alone.clone() };
+            one.check_server().map_err(|why| why.to_string())
+        };
+        let mut kept = Arc::clone(&tool);
+        let checked = check(&tool).or_else(|why| {
+            // The tool works without its output schema.
+            let tool = ToolSpec::clone(&tool);
+            let plain = Arc::new(ToolSpec { output_schema: None, ..tool });
+            check(&plain).map_err(|_| why.clone())?;
+            kept = plain;
+            invalid.push(format!("only the output schema of {why}"));
+            Ok(())
+        });
+        match checked.and_then(|()| names.add("tool", &tool.name)) {
+            Ok(()) => listing.tools.push(kept),
             Err(why) => invalid.push(why),
         }
     }
@@ -127,6 +138,18 @@ mod tests {
         assert_eq!(names(&listing), [&long, "fine"]);
         let expected = format!("tool '{twin}' would have the name '{shown}', like '{}…'", "y".repeat(64));
         assert_eq!(listing.omitted.reasons, [expected]);
+    }
+
+    #[test]
+    fn only_the_output_schema_of_a_tool_is_left_out_if_it_is_too_long() {
+        let mut tool = ToolSpec::clone(&listed(["large".to_owned()]).tools[0]);
+        let schema = json!({"type": "object", "description": "x".repeat(70_000)});
+        tool.output_schema = Some(Arc::new(schema.as_object().expect("a schema").clone()));
+        let mut listing = Listing { tools: vec![Arc::new(tool)], ..Listing::default() };
+        drop_invalid_tools(&SourceId::Server("s".into()), &mut listing);
+        assert_eq!((names(&listing), &listing.tools[0].output_schema), (vec!["large"], &None));
+        let expected = "left out 1 item: only the output schema of tool 'large': its output schema is longer than 65536 bytes";
+        assert_eq!(listing.omitted.to_string(), expected);
     }
 
     #[test]
