@@ -81,6 +81,7 @@ fn changes(pair: &mut Pair, check: fn(&mut Pair, &str)) {
         // The first call waits until the server is connected.
         pair.echoes(server);
         pair.client.listen(&format!("gatehouse://server/{server}/memo://1"));
+        pair.wait_for_subscription(server);
         pair.change(server);
         check(pair, server);
     });
@@ -166,6 +167,21 @@ impl Pair {
                 assert!(result.to_string().contains("the client 'test' cannot"), "{server}: {result}");
             }
         });
+    }
+
+    /// Waits until the server has the subscription: the acknowledgement to a client since 2026-07-28 comes earlier. Servers
+    /// of that version have one subscription for lists, too.
+    fn wait_for_subscription(&self, server: &str) {
+        let start = Instant::now();
+        loop {
+            let record = fs::read_to_string(self.place.path(server)).unwrap_or_default();
+            let count = |line: &str| record.lines().filter(|one| *one == line).count();
+            if count("resources/subscribe") >= 1 || count("subscribed") >= 2 {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{server} has no subscription: {record}");
+            std::thread::yield_now();
+        }
     }
 
     fn wait_for_record(&self, server: &str, any: &[&str]) {

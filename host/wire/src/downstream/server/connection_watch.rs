@@ -44,11 +44,16 @@ impl DownstreamServer {
                     Ok(()) = declarations.changed() => continue,
                 }
                 let Some(server) = weak.upgrade() else { break };
-                let is_current = server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
                 let is_idle = server.remaining_idle_time(idle) == Some(Duration::ZERO);
-                if !is_current
-                    || (is_idle && server.detach_connection(&connection, ServerState::Dormant, None))
-                {
+                let is_over = if server.is_retired(&connection) {
+                    is_idle
+                } else {
+                    let is_current =
+                        server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
+                    !is_current
+                        || (is_idle && server.detach_connection(&connection, ServerState::Dormant, None))
+                };
+                if is_over {
                     break;
                 }
             }

@@ -65,6 +65,11 @@ impl DownstreamServer {
         }
     }
 
+    /// Returns `true` if calls may still run on a connection that has been replaced.
+    pub(super) fn is_retired(&self, connection: &Arc<dyn ServerConnection>) -> bool {
+        lock(&self.inner).retired.iter().any(|retired| Arc::ptr_eq(retired, connection))
+    }
+
     /// Replaces a connection whose session has ended. Calls that still run on it can finish.
     fn retire(&self, connection: Arc<dyn ServerConnection>) {
         if self.detach_connection(&connection, ServerState::Configured, None) {
