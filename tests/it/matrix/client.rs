@@ -118,6 +118,13 @@ impl MatrixClient {
         self.wait_for(|message| message["method"] == method)["params"].clone()
     }
 
+    /// Waits until the host reports a change of a resource.
+    pub(super) fn wait_for_update(&mut self, uri: &str) {
+        self.wait_for(|message| {
+            message["method"] == "notifications/resources/updated" && message["params"]["uri"] == uri
+        });
+    }
+
     /// Returns the notifications of this kind that have arrived.
     pub(super) fn notifications(&self, method: &str) -> Vec<&Value> {
         self.kept.iter().filter(|message| message["method"] == method).map(|one| &one["params"]).collect()

@@ -9,7 +9,9 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
-use rmcp::model::{ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult};
+use rmcp::model::{
+    ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+};
 use tokio::sync::watch;
 
 use gatehouse_core::{json::encoded_len, lock};
@@ -119,12 +121,12 @@ impl MessageStream {
         Some((number, Arc::clone(self.messages.get(at)?)))
     }
 
-    /// True if the stream already announces the same list change, from message `number` on. Also true if `message` is
-    /// not a list change.
-    pub(crate) fn announces_list(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
-        let Some(list) = ListKind::in_message(message) else { return true };
+    /// Returns `true` if the stream already announces the same change of a list or resource, from message `number` on.
+    pub(crate) fn announces_change(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
+        let Some(change) = AnnouncedChange::in_message(message) else { return false };
         let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
-        self.messages.iter().skip(before).any(|message| ListKind::in_message(message) == Some(list))
+        let mut unsent = self.messages.iter().skip(before);
+        unsent.any(|message| AnnouncedChange::in_message(message).as_ref() == Some(&change))
     }
 
     pub(crate) fn notify_readers(&self) {
@@ -137,6 +139,25 @@ impl MessageStream {
 
     pub(crate) fn bytes(&self) -> usize {
         self.messages.iter().map(|message| size(message)).sum()
+    }
+}
+
+/// A change that a notification announces.
+#[derive(PartialEq)]
+enum AnnouncedChange<'a> {
+    List(ListKind),
+    /// The URI of a resource.
+    Resource(&'a str),
+}
+
+impl<'a> AnnouncedChange<'a> {
+    fn in_message(message: &'a ServerJsonRpcMessage) -> Option<Self> {
+        if let ServerJsonRpcMessage::Notification(notification) = message
+            && let ServerNotification::ResourceUpdatedNotification(updated) = &notification.notification
+        {
+            return Some(Self::Resource(&updated.params.uri));
+        }
+        ListKind::in_message(message).map(Self::List)
     }
 }
 
@@ -196,7 +217,31 @@ impl ReplyStore {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn only_a_change_that_is_already_announced_is_left_out() {
+        let message = |method: &str, params: serde_json::Value| -> StreamMessage {
+            let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+            Arc::new(serde_json::from_value(message).expect("a message"))
+        };
+        let list = || message("notifications/tools/list_changed", json!({}));
+        let updated = |uri: &str| message("notifications/resources/updated", json!({"uri": uri}));
+        let log = message("notifications/message", json!({"level": "info", "data": "x"}));
+        let mut stream = MessageStream::new(None, None, true);
+        let prompts = message("notifications/prompts/list_changed", json!({}));
+        stream.push(list());
+        stream.push(updated("memo://1"));
+        for announced in [list(), updated("memo://1")] {
+            assert!(stream.announces_change(1, &announced), "{announced:?}");
+            assert!(!stream.announces_change(3, &announced), "it has been sent: {announced:?}");
+        }
+        for new in [prompts, updated("memo://2"), log] {
+            assert!(!stream.announces_change(1, &new), "{new:?}");
+        }
+    }
 
     #[test]
     fn event_id_round_trips() {

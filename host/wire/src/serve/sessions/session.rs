@@ -275,11 +275,8 @@ impl HttpSession {
         let number = state.stream_of(&message);
         let next_unsent = state.next_unsent;
         let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
-        // One pending notification per list is enough.
-        if number == Some(CHANGES_STREAM)
-            && stream.next() > next_unsent
-            && stream.announces_list(next_unsent, &message)
-        {
+        // One pending notification per list or resource is enough.
+        if number == Some(CHANGES_STREAM) && stream.announces_change(next_unsent, &message) {
             return;
         }
         stream.resumable |= answered.is_none();
