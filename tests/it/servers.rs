@@ -6,6 +6,7 @@ mod asking;
 mod attacks;
 mod changes;
 mod content;
+mod ended_sessions;
 mod ends;
 mod eras;
 mod failures;

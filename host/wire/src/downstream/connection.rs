@@ -28,10 +28,23 @@ pub(super) enum CallFailure {
     Unanswered(Fault),
     /// The login is missing, expired or insufficient. The server did not run the request.
     Login(Fault),
-    /// The server does not know the session anymore. It did not run the request.
-    SessionEnded,
+    /// The server does not know the session anymore. It did not run this request.
+    SessionEnded {
+        /// True if it ran an earlier request of the same call.
+        has_begun: bool,
+    },
     /// The answer exceeds a limit or cannot be parsed; the text is the reason.
     Unreadable(String),
+}
+
+impl CallFailure {
+    /// Returns the failure of a call for that of its second or later request.
+    pub(super) fn of_later_request(self) -> Self {
+        match self {
+            Self::SessionEnded { .. } => Self::SessionEnded { has_begun: true },
+            failure => failure,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,6 +181,9 @@ pub(super) trait ServerConnection: Send + Sync {
     async fn ended(&self) -> ConnectionEnd;
 
     async fn close(&self);
+
+    /// Closes a connection whose session has ended: subscriptions at once, the rest when no request waits for its answer.
+    async fn close_after_requests(&self);
 }
 
 #[async_trait]

@@ -11,7 +11,7 @@ use http::{
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, JsonRpcMessage},
     transport::streamable_http_client::{
         AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpError,
         StreamableHttpPostResponse,
@@ -62,9 +62,6 @@ pub(crate) async fn post(
     }
     if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
         return Ok(StreamableHttpPostResponse::Accepted);
-    }
-    if status == StatusCode::NOT_FOUND && session.is_some() {
-        return Err(StreamableHttpError::SessionExpired);
     }
     if !status.is_success() {
         return failed(response, inbound, message, session).await;
@@ -167,11 +164,17 @@ async fn failed(
         },
         _ => None,
     };
-    if status == StatusCode::BAD_REQUEST
-        && session.is_some()
-        && error.as_ref().is_some_and(|error| error.id.is_none() && rejects_session(&error.error.message))
-    {
-        return Err(StreamableHttpError::SessionExpired);
+    if session.is_some() {
+        let names_session = names_lost_session(error.as_ref().map_or(&text, |error| &error.error.message));
+        let is_ended = match status {
+            // An application may use 404 for its own errors.
+            StatusCode::NOT_FOUND => names_session || !error.as_ref().is_some_and(|it| answers(it, message)),
+            StatusCode::BAD_REQUEST => names_session,
+            _ => false,
+        };
+        if is_ended {
+            return Err(StreamableHttpError::SessionExpired);
+        }
     }
     // Older servers reject discovery with various statuses and with ids of their own.
     if let JsonRpcMessage::Request(request) = message
@@ -192,11 +195,18 @@ async fn failed(
     }
 }
 
-/// Returns `true` for the refusals of servers that have lost a session and do not answer 404. Those of the TypeScript SDK
-/// are "No valid session ID provided" in its examples, and "Server not initialized".
-fn rejects_session(message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    message.contains("session") || message.contains("not initialized")
+/// Returns `true` if an error has the id of this request.
+fn answers(error: &JsonRpcError, message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Request(request) if error.id.as_ref() == Some(&request.id))
+}
+
+/// Returns `true` for the words with which servers refuse a session that they do not know. The SDKs for TypeScript and
+/// Python have these, some with status 400 instead of 404.
+fn names_lost_session(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["session not found", "no valid session id", "server not initialized"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 fn text_of(response: &Response, header: &str) -> Option<String> {

@@ -100,8 +100,6 @@ struct Inner {
     breaker: ServerBreaker,
     connection: Option<Arc<dyn ServerConnection>>,
     connected_at: Option<u64>,
-    /// Connections whose session has ended, and on which calls still run.
-    retired: Vec<Arc<dyn ServerConnection>>,
     /// What the connection declared to the server.
     declared: DeclaredFeatures,
     /// True if a client has used the connection, so that the server may keep state for it.
@@ -151,7 +149,6 @@ impl DownstreamServer {
                 breaker: ServerBreaker::default(),
                 connection: None,
                 connected_at: None,
-                retired: Vec::new(),
                 declared: DeclaredFeatures::default(),
                 used: false,
                 is_legacy: false,
@@ -223,17 +220,16 @@ impl DownstreamServer {
         if let Some(connecting) = lock(&self.connecting).take() {
             connecting.task.abort();
         }
-        let connections = {
+        let connection = {
             let mut inner = lock(&self.inner);
             inner.closed = true;
             inner.state = ServerState::Configured;
             inner.connected_at = None;
             inner.first_listing = None;
-            let retired = std::mem::take(&mut inner.retired);
-            inner.connection.take().into_iter().chain(retired)
+            inner.connection.take()
         };
         let own = async {
-            for connection in connections {
+            if let Some(connection) = connection {
                 connection.close().await;
             }
         };

@@ -21,6 +21,7 @@ use rmcp::{
 };
 use serde_json::{Map, json};
 use tokio::{sync::watch, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     active_calls::{self, ActiveCalls},
@@ -54,6 +55,10 @@ pub(super) struct ServerSession {
     logs: bool,
     /// The lowest level of log messages that was requested.
     log_level: tokio::sync::Mutex<Option<MessageLevel>>,
+    /// Requests that wait for their answers.
+    requests: TaskTracker,
+    /// Cancelled when the subscriptions end because the session has ended.
+    unsubscribed: CancellationToken,
 }
 
 /// Maximum wait for a server to set its log level.
@@ -110,6 +115,8 @@ impl ServerSession {
             since_2026,
             logs,
             log_level,
+            requests: TaskTracker::new(),
+            unsubscribed: CancellationToken::new(),
         }
     }
 
@@ -131,6 +138,7 @@ impl ServerSession {
         request: ClientRequest,
         call: Option<&Arc<CallContext>>,
     ) -> Result<(ServerResult, MessageMemory), CallFailure> {
+        let _waiting = self.requests.token();
         let starting = call.map(|_| self.calls.start());
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = match handle {
@@ -158,7 +166,7 @@ impl ServerSession {
         make: impl Fn(InputAnswers) -> ClientRequest,
     ) -> Result<ServerResult, CallFailure> {
         let mut answers = (None, None);
-        for _ in 0..DEFAULT_MRTR_MAX_ROUNDS {
+        for round in 0..DEFAULT_MRTR_MAX_ROUNDS {
             let mut request = make(answers);
             if let Some(meta) = &context.meta {
                 request.get_meta_mut().extend(RequestMetaObject(MetaObject(Map::clone(meta))));
@@ -170,7 +178,10 @@ impl ServerSession {
                     self.lower_log_level(level).await;
                 }
             }
-            let required = match self.request(request, Some(context)).await? {
+            let answer = self.request(request, Some(context)).await;
+            let answer =
+                answer.map_err(|failure| if round > 0 { failure.of_later_request() } else { failure });
+            let required = match answer? {
                 ServerResult::InputRequiredResult(required) => required,
                 result => return Ok(result),
             };
@@ -218,7 +229,7 @@ impl ServerSession {
                 let end = tokio::time::timeout(MAX_CLOSE_REASON_WAIT, self.ended()).await;
                 CallFailure::Transport(end.map_or_else(|_| "the connection closed".into(), |end| end.why))
             }
-            other if crate::login::is_session_ended(&other) => CallFailure::SessionEnded,
+            other if crate::login::is_session_ended(&other) => CallFailure::SessionEnded { has_begun: false },
             other => match crate::login::fault_of(&other) {
                 Some(fault) => CallFailure::Login(fault.clone()),
                 None => CallFailure::Transport(quoted(&crate::login::cause_in_words(&other), 500)),

@@ -204,7 +204,13 @@ impl StreamableHttpClient for AuthenticatedClient {
         let request = |token| {
             self.client.delete_session(Arc::clone(&uri), Arc::clone(&session), token, headers.clone())
         };
-        self.send(&uri, request).await
+        match self.send(&uri, request).await {
+            // The server has ended it before.
+            Err(StreamableHttpError::Client(error)) if error.status() == Some(StatusCode::NOT_FOUND) => {
+                Ok(())
+            }
+            deleted => deleted,
+        }
     }
 
     async fn get_stream(
@@ -231,6 +237,12 @@ impl StreamableHttpClient for AuthenticatedClient {
         };
         let opened = self.send(&uri, request).await;
         self.has_stream.send_replace(true);
-        opened
+        match opened {
+            // The session has ended, or there is no such stream. rmcp would try again without end.
+            Err(StreamableHttpError::Client(error)) if error.status() == Some(StatusCode::NOT_FOUND) => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            opened => opened,
+        }
     }
 }

@@ -13,6 +13,14 @@ use super::*;
 use crate::{downstream::inbound::InboundLimits, login::cause_in_words};
 
 async fn answered(request: ClientRequest, answer: String) -> Result<StreamableHttpPostResponse, String> {
+    answered_in(None, request, answer).await
+}
+
+async fn answered_in(
+    session: Option<&str>,
+    request: ClientRequest,
+    answer: String,
+) -> Result<StreamableHttpPostResponse, String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     let serve = async {
@@ -26,7 +34,7 @@ async fn answered(request: ClientRequest, answer: String) -> Result<StreamableHt
     inbound.register_request(&id);
     let message = ClientJsonRpcMessage::request(request, id);
     let client = HttpClients::default().for_url(&url.parse().expect("a url")).expect("a client").clone();
-    let sent = post(&client, &inbound, &url, &message, None, None, RequestHeaders::new());
+    let sent = post(&client, &inbound, &url, &message, session, None, RequestHeaders::new());
     let (came, ()) = tokio::join!(sent, serve);
     came.map_err(|error| cause_in_words(&error))
 }
@@ -96,4 +104,35 @@ async fn a_server_that_rejects_discovery_counts_as_older() {
     let refused =
         answered(discover(), http("401 Unauthorized", "text/plain", "who?")).await.expect_err("refused");
     assert!(refused.contains("HTTP 401"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_refused_session_differs_from_an_error_of_the_request() {
+    let error = |id: &str, message: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{message}"}}}}"#)
+    };
+    let (json, text) = ("application/json", "text/plain");
+    for (status, kind, body) in [
+        ("404 Not Found", text, String::new()),
+        ("404 Not Found", json, error("null", "Session not found")),
+        ("404 Not Found", json, error("\"server-error\"", "What?")),
+        ("404 Not Found", json, error("7", "Session not found")),
+        ("400 Bad Request", json, error("null", "Bad Request: No valid session ID provided")),
+        ("400 Bad Request", json, error("null", "Bad Request: Server not initialized")),
+        ("400 Bad Request", text, "Bad Request: No valid session ID provided".to_owned()),
+    ] {
+        let came = answered_in(Some("s"), ping(), http(status, kind, &body)).await.expect_err("refused");
+        assert_eq!(came, "Session expired (HTTP 404)", "{status}: {body}");
+        let came = answered(ping(), http(status, kind, &body)).await;
+        assert!(came.err().is_none_or(|why| !why.contains("expired")), "without a session: {body}");
+    }
+    for (status, message) in
+        [("404 Not Found", "no such record"), ("400 Bad Request", "the login session is over")]
+    {
+        let came = answered_in(Some("s"), ping(), http(status, json, &error("7", message))).await;
+        let Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), _)) = came else {
+            panic!("{came:?}");
+        };
+        assert_eq!((error.id, &*error.error.message), (Some(RequestId::Number(7)), message));
+    }
 }

@@ -126,9 +126,8 @@ impl DownstreamServer {
         // A new connection has listed its tools. With an older one, the stored listing may have been removed since.
         let connection = self.connection().await?;
         if self.known().await?.is_none() {
-            self.list_and_store(&connection, false)
-                .await
-                .map_err(|failure| self.listing_fault(&connection, failure))?;
+            let (connection, listed) = self.list_in_session(connection, false).await?;
+            listed.map_err(|failure| self.listing_fault(&connection, failure))?;
         }
         Ok(())
     }

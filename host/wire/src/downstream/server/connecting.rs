@@ -262,9 +262,9 @@ impl DownstreamServer {
                     tracing::warn!(source = %self.id, "cannot store the listing: {}", fault.in_one_line());
                     Ok((connection, RefreshReport::default()))
                 }
-                Err(ListFailure::Server(why)) => {
+                Err(failure) => {
                     connection.close().await;
-                    Err(ConnectFailure::transient(why))
+                    Err(ConnectFailure::transient(failure.in_one_line()))
                 }
             }
         };

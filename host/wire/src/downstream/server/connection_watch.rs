@@ -45,15 +45,11 @@ impl DownstreamServer {
                 }
                 let Some(server) = weak.upgrade() else { break };
                 let is_idle = server.remaining_idle_time(idle) == Some(Duration::ZERO);
-                let is_over = if server.is_retired(&connection) {
-                    is_idle
-                } else {
-                    let is_current =
-                        server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
-                    !is_current
-                        || (is_idle && server.detach_connection(&connection, ServerState::Dormant, None))
-                };
-                if is_over {
+                if !server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection)) {
+                    // It is closed by the code that detached it, which may be when its last request ends.
+                    return;
+                }
+                if is_idle && server.detach_connection(&connection, ServerState::Dormant, None) {
                     break;
                 }
             }

@@ -1,4 +1,4 @@
-//! Use of a connection, which keeps it from being closed.
+//! Use of a connection: it does not count as idle, and is replaced if the server has ended its session.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -10,9 +10,6 @@ use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Maximum number of new connections for one request, if the server ends each session.
 const MAX_SESSION_RENEWALS: u32 = 3;
-
-/// Owners of a retired connection that no request uses: the list of retired ones, and the task that watches it.
-const OWNERS_WHEN_UNUSED: usize = 2;
 
 /// Marks the server as in use, so that it does not count as idle, until it is dropped.
 pub(super) struct InFlightGuard<'a>(&'a DownstreamServer);
@@ -26,21 +23,14 @@ impl<'a> InFlightGuard<'a> {
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        let unused = {
-            let mut inner = lock(&self.0.inner);
-            inner.in_flight -= 1;
-            inner.last_used = Instant::now();
-            let is_unused = |retired: &mut Arc<_>| Arc::strong_count(retired) <= OWNERS_WHEN_UNUSED;
-            inner.retired.extract_if(.., is_unused).collect::<Vec<_>>()
-        };
-        for connection in unused {
-            tokio::spawn(async move { connection.close().await });
-        }
+        let mut inner = lock(&self.0.inner);
+        inner.in_flight -= 1;
+        inner.last_used = Instant::now();
     }
 }
 
 impl DownstreamServer {
-    /// Sends a request of a call, again on a new connection if the server has ended the session. Also returns the
+    /// Sends the first request of a call, again on a new connection if the server has ended the session. Also returns the
     /// connection.
     pub(super) async fn request_in_session<T, F>(
         &self,
@@ -57,23 +47,20 @@ impl DownstreamServer {
             record_connecting(call, began);
             let connection = connected?;
             let answer = send(Arc::clone(&connection)).await;
-            if !matches!(answer, Err(CallFailure::SessionEnded)) || renewals == MAX_SESSION_RENEWALS {
+            let was_not_run = matches!(answer, Err(CallFailure::SessionEnded { has_begun: false }));
+            if !was_not_run || renewals == MAX_SESSION_RENEWALS {
                 return Ok((connection, answer));
             }
             renewals += 1;
-            self.retire(connection);
+            self.retire(&connection);
         }
     }
 
-    /// Returns `true` if calls may still run on a connection that has been replaced.
-    pub(super) fn is_retired(&self, connection: &Arc<dyn ServerConnection>) -> bool {
-        lock(&self.inner).retired.iter().any(|retired| Arc::ptr_eq(retired, connection))
-    }
-
-    /// Replaces a connection whose session has ended. Calls that still run on it can finish.
-    fn retire(&self, connection: Arc<dyn ServerConnection>) {
-        if self.detach_connection(&connection, ServerState::Configured, None) {
-            lock(&self.inner).retired.push(connection);
+    /// Detaches a connection whose session has ended. Requests that wait for their answers can finish.
+    pub(super) fn retire(&self, connection: &Arc<dyn ServerConnection>) {
+        if self.detach_connection(connection, ServerState::Configured, None) {
+            let connection = Arc::clone(connection);
+            tokio::spawn(async move { connection.close_after_requests().await });
         }
     }
 }

@@ -59,8 +59,8 @@ impl DownstreamServer {
         let listed = self.list_and_store(&isolated.connection, false).await;
         isolated.end().await;
         listed.map(drop).map_err(|failure| match failure {
-            ListFailure::Server(why) => self.unreachable(&why),
             ListFailure::Index(fault) => fault,
+            failure => self.unreachable(&failure.in_one_line()),
         })
     }
 }

@@ -22,6 +22,8 @@ const MAX_REMEMBERED_BYTES: usize = 1 << 20;
 
 pub(super) enum ListFailure {
     Server(String),
+    /// The server does not know the session anymore.
+    SessionEnded,
     /// The index failed; the server works.
     Index(Fault),
 }
@@ -30,6 +32,7 @@ impl ListFailure {
     pub(super) fn in_one_line(self) -> String {
         match self {
             Self::Server(why) => why,
+            Self::SessionEnded => describe_failure(&CallFailure::SessionEnded { has_begun: false }),
             Self::Index(fault) => fault.in_one_line(),
         }
     }
@@ -54,7 +57,10 @@ impl DownstreamServer {
         let listed = tokio::time::timeout(limit, connection.list()).await;
         let listed =
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
-        let mut listing = listed.map_err(|failure| describe_failure(&failure))?;
+        let mut listing = listed.map_err(|failure| match failure {
+            CallFailure::SessionEnded { .. } => ListFailure::SessionEnded,
+            failure => describe_failure(&failure).into(),
+        })?;
         let (source, source_id, this) = (self.id.clone(), self.id.clone(), Weak::clone(&self.this));
         let checked = check_threads::run(&Principal::Local, &self.id, move |_| {
             listing.clean();
@@ -112,6 +118,23 @@ impl DownstreamServer {
         Ok(report)
     }
 
+    /// Lists the server on this connection, or on a new one if the session has ended. Also returns the connection.
+    pub(super) async fn list_in_session(
+        &self,
+        connection: Arc<dyn ServerConnection>,
+        force: bool,
+    ) -> Result<(Arc<dyn ServerConnection>, Result<RefreshReport, ListFailure>), Fault> {
+        match self.list_and_store(&connection, force).await {
+            Err(ListFailure::SessionEnded) => {
+                self.retire(&connection);
+                let next = self.connection().await?;
+                let listed = self.list_and_store(&next, force).await;
+                Ok((next, listed))
+            }
+            listed => Ok((connection, listed)),
+        }
+    }
+
     /// Lists the server again. Returns `false` if that failed and may succeed later.
     pub(super) async fn list_again(&self) -> bool {
         let connection = {
@@ -119,10 +142,13 @@ impl DownstreamServer {
             inner.stale = inner.connection.is_none();
             inner.connection.clone()
         };
-        if let Some(connection) = connection
-            && let Err(why) = self.list_and_store(&connection, false).await
-        {
-            let why = self.redactor.redact_text(why.in_one_line());
+        let Some(connection) = connection else { return true };
+        let listed = match self.list_in_session(connection, false).await {
+            Ok((_, listed)) => listed.map_err(ListFailure::in_one_line),
+            Err(fault) => Err(fault.in_one_line()),
+        };
+        if let Err(why) = listed {
+            let why = self.redactor.redact_text(why);
             tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
             return false;
         }
@@ -136,9 +162,8 @@ impl DownstreamServer {
         if before.is_none() && !force {
             return Ok(lock(&self.inner).first_report.clone());
         }
-        self.list_and_store(&connection, force)
-            .await
-            .map_err(|failure| self.listing_fault(&connection, failure))
+        let (connection, listed) = self.list_in_session(connection, force).await?;
+        listed.map_err(|failure| self.listing_fault(&connection, failure))
     }
 
     /// Converts the failure. Closes the connection if the server failed.
@@ -148,8 +173,12 @@ impl DownstreamServer {
         failure: ListFailure,
     ) -> Fault {
         match failure {
-            ListFailure::Server(why) => self.fail_connection(connection, &why),
             ListFailure::Index(fault) => fault,
+            ListFailure::SessionEnded => {
+                self.retire(connection);
+                self.unreachable(&ListFailure::SessionEnded.in_one_line())
+            }
+            ListFailure::Server(why) => self.fail_connection(connection, &why),
         }
     }
 
@@ -258,6 +287,6 @@ fn describe_failure(failure: &CallFailure) -> String {
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
         CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
         CallFailure::Login(fault) => fault_as_clause(fault),
-        CallFailure::SessionEnded => "it ended the session".to_owned(),
+        CallFailure::SessionEnded { .. } => "it ended the session".to_owned(),
     }
 }

@@ -64,18 +64,20 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
             let one = Listing { tools: vec![Arc::clone(tool)], ..alone.clone() };
             one.check_server().map_err(|why| why.to_string())
         };
-        let mut kept = Arc::clone(&tool);
-        let checked = check(&tool).or_else(|why| {
-            // The tool works without its output schema.
-            let tool = ToolSpec::clone(&tool);
-            let plain = Arc::new(ToolSpec { output_schema: None, ..tool });
-            check(&plain).map_err(|_| why.clone())?;
-            kept = plain;
-            invalid.push(format!("only the output schema of {why}"));
-            Ok(())
-        });
-        match checked.and_then(|()| names.add("tool", &tool.name)) {
-            Ok(()) => listing.tools.push(kept),
+        let checked = match check(&tool) {
+            Ok(()) => Ok((tool, None)),
+            Err(why) => {
+                // The tool works without its output schema.
+                let plain = Arc::new(ToolSpec { output_schema: None, ..ToolSpec::clone(&tool) });
+                let reason = format!("only the output schema of {why}");
+                check(&plain).map_err(|_| why).map(|()| (plain, Some(reason)))
+            }
+        };
+        match checked.and_then(|(tool, reason)| names.add("tool", &tool.name).map(|()| (tool, reason))) {
+            Ok((tool, reason)) => {
+                listing.tools.push(tool);
+                invalid.extend(reason);
+            }
             Err(why) => invalid.push(why),
         }
     }

@@ -29,6 +29,8 @@ const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
 const INVALID_PARAMS: i32 = -32602;
 
+const MAY_HAVE_RUN: &str = "The call may have taken effect.";
+
 #[async_trait]
 impl Source for DownstreamServer {
     fn id(&self) -> &SourceId {
@@ -79,15 +81,23 @@ impl Source for DownstreamServer {
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
         let own = self.for_caller(&call.context.caller.principal)?;
-        if let Some(connection) = own.connection_to_list(MAX_LIST_WAIT).await {
-            let _running = InFlightGuard::begin(&own);
-            match tokio::time::timeout(MAX_LIST_WAIT, connection.list_resources(cursor)).await {
-                Ok(Ok(page)) => {
+        let _running = InFlightGuard::begin(&own);
+        let mut connection = own.connection_to_list(MAX_LIST_WAIT).await;
+        let mut listed = own.ask_for_resources(connection.as_ref(), cursor).await;
+        if let (Some(ended), Some(Err(CallFailure::SessionEnded { .. }))) = (&connection, &listed) {
+            own.retire(ended);
+            connection =
+                tokio::time::timeout(MAX_LIST_WAIT, own.connection()).await.ok().and_then(Result::ok);
+            listed = own.ask_for_resources(connection.as_ref(), cursor).await;
+        }
+        if connection.is_some() {
+            match listed {
+                Some(Ok(page)) => {
                     let resources =
                         page.resources.into_iter().filter_map(|link| self.expose_link(link)).collect();
                     return Ok(ResourcePage { resources, next: page.next });
                 }
-                Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
+                Some(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
                     return Err(Fault::invalid(self.redactor.redact_text(message)));
                 }
                 _ => tracing::warn!(source = %self.id, "cannot list its resources; using the stored list"),
@@ -213,6 +223,15 @@ fn without_quarantined(listed: ServerListing) -> Arc<Listing> {
 }
 
 impl DownstreamServer {
+    /// Returns a page of the server's resources. `None` if there is no connection, or no answer in time.
+    async fn ask_for_resources(
+        &self,
+        connection: Option<&Arc<dyn ServerConnection>>,
+        cursor: Option<&str>,
+    ) -> Option<Result<ResourcePage, CallFailure>> {
+        tokio::time::timeout(MAX_LIST_WAIT, connection?.list_resources(cursor)).await.ok()
+    }
+
     /// Calls a tool over the connection of this server, which has the caller's login.
     async fn call_as_itself(&self, call: &Call, tool: &ToolEntry) -> Outcome {
         let _running = InFlightGuard::begin(self);
@@ -278,7 +297,7 @@ impl DownstreamServer {
                 let mut fault = Fault::unavailable(format!("server '{name}' did not answer: {why}"));
                 // The server may have run the request before the connection ended.
                 fault.retryable = false;
-                fault.hint("The call may have taken effect.")
+                fault.hint(MAY_HAVE_RUN)
             }
             CallFailure::Refused { code, message } => {
                 let message = self.redactor.redact_text(message);
@@ -297,12 +316,16 @@ impl DownstreamServer {
                 let message = self.redactor.redact_text(fault.message);
                 Fault { message: format!("server '{name}' refused the call: {message}"), ..fault }
             }
-            CallFailure::SessionEnded => {
+            CallFailure::SessionEnded { has_begun } => {
                 lock(&self.inner).breaker.call_failed(Instant::now());
-                self.close_connection(connection, "it ended the session".to_owned());
-                Fault::unavailable(format!("server '{name}' ended each new session before the request")).hint(
-                    format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."),
-                )
+                self.retire(connection);
+                if !has_begun {
+                    return self.unreachable("it ended the session before it ran the request");
+                }
+                let mut fault =
+                    Fault::unavailable(format!("server '{name}' ended the session during the call"));
+                fault.retryable = false;
+                fault.hint(MAY_HAVE_RUN)
             }
             CallFailure::Unreadable(why) => {
                 lock(&self.inner).breaker.record_success();

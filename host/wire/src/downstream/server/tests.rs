@@ -31,6 +31,7 @@ use super::*;
 use crate::downstream::connection::CallFailure;
 
 mod callers;
+mod ended_sessions;
 mod listings;
 mod scripted;
 
@@ -49,6 +50,8 @@ struct ScriptedConnector {
     lists: Arc<AtomicU32>,
     hold: Hold,
     broken_index: Arc<AtomicBool>,
+    /// Number of the valid session. Connections have that of their start.
+    session: Arc<AtomicU32>,
 }
 
 struct ScriptedConnection {
@@ -57,6 +60,7 @@ struct ScriptedConnection {
     hold: Hold,
     calls: Arc<AtomicU32>,
     closed: Arc<AtomicU32>,
+    session: (u32, Arc<AtomicU32>),
     end: watch::Sender<Option<String>>,
 }
 
@@ -134,7 +138,7 @@ async fn invalid_tools_do_not_affect_the_others() {
     let (server, _) = server();
     let listing = server.listing(&Principal::Local).await.expect("a listing").listing;
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["work", "die", "refuse"]);
+    assert_eq!(names, ["work", "die", "refuse", "end_session"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -162,4 +162,11 @@ impl ServerConnection for ServerSession {
             process.end().await;
         }
     }
+
+    async fn close_after_requests(&self) {
+        self.unsubscribed.cancel();
+        self.requests.close();
+        self.requests.wait().await;
+        self.close().await;
+    }
 }

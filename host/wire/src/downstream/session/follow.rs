@@ -43,10 +43,12 @@ impl ServerSession {
         let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
         self.request(request.into(), None).await?;
         let (peer, uri, mut end) = (self.peer.clone(), uri.to_owned(), self.end.clone());
+        let unsubscribed = self.unsubscribed.clone();
         tokio::spawn(async move {
             let is_unfollowed = tokio::select! {
                 () = first.wait_until_unfollowed() => true,
                 _ = end.wait_for(Option::is_some) => false,
+                () = unsubscribed.cancelled() => false,
             };
             if is_unfollowed {
                 let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));

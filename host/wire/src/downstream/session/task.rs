@@ -50,7 +50,7 @@ impl ServerSession {
         let limit = task.ttl_ms.map_or(MAX_TASK_PAUSE, Duration::from_millis);
         let ended = self.follow_task(task, context);
         let ended = context.wait_for_task(limit.min(MAX_TASK_PAUSE), ended).await;
-        let payload = ended.map_err(CallFailure::Unanswered)??;
+        let payload = ended.map_err(CallFailure::Unanswered)?.map_err(CallFailure::of_later_request)?;
         guard.id = None;
         match payload {
             TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))

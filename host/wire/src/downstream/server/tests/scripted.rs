@@ -22,7 +22,16 @@ impl Connector for ScriptedConnector {
         let (calls, closed) = (Arc::clone(&self.calls), Arc::clone(&self.closed));
         let (lists, hold) = (Arc::clone(&self.lists), Arc::clone(&self.hold));
         let (login, end) = (context.login, watch::Sender::new(None));
-        Ok(Arc::new(ScriptedConnection { login, hold, calls, closed, lists, end }))
+        let session = (self.session.load(Ordering::SeqCst), Arc::clone(&self.session));
+        Ok(Arc::new(ScriptedConnection { login, hold, calls, closed, lists, session, end }))
+    }
+}
+
+impl ScriptedConnection {
+    fn check_session(&self) -> Result<(), CallFailure> {
+        let (own, valid) = &self.session;
+        let is_valid = *own == valid.load(Ordering::SeqCst);
+        is_valid.then_some(()).ok_or(CallFailure::SessionEnded { has_begun: false })
     }
 }
 
@@ -33,6 +42,7 @@ impl ServerConnection for ScriptedConnection {
     }
 
     async fn list(&self) -> Result<Listing, CallFailure> {
+        self.check_session()?;
         self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {
             Arc::new(ToolSpec {
@@ -59,6 +69,7 @@ impl ServerConnection for ScriptedConnection {
             tool("no_object", json!({"type": "string"})),
             tool("die", object()),
             tool("refuse", object()),
+            tool("end_session", object()),
         ];
         let (go_on, held) = mpsc::channel();
         tokio::task::spawn_blocking(move || held.recv());
@@ -73,8 +84,13 @@ impl ServerConnection for ScriptedConnection {
         _: Map<String, Value>,
         _: &Arc<gatehouse_core::CallContext>,
     ) -> Result<Reply, CallFailure> {
+        self.check_session()?;
         self.calls.fetch_add(1, Ordering::SeqCst);
         match tool {
+            "end_session" => {
+                self.session.1.fetch_add(1, Ordering::SeqCst);
+                Err(CallFailure::SessionEnded { has_begun: true })
+            }
             "die" => {
                 self.end.send_replace(Some("exit status: 3".into()));
                 Err(CallFailure::Transport("exit status: 3".into()))
@@ -88,6 +104,7 @@ impl ServerConnection for ScriptedConnection {
     }
 
     async fn list_resources(&self, _: Option<&str>) -> Result<ResourcePage, CallFailure> {
+        self.check_session()?;
         Ok(ResourcePage::default())
     }
 
@@ -128,6 +145,10 @@ impl ServerConnection for ScriptedConnection {
 
     async fn close(&self) {
         self.closed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    async fn close_after_requests(&self) {
+        self.close().await;
     }
 }
 
