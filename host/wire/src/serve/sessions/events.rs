@@ -109,11 +109,6 @@ impl MessageStream {
         self.notify_readers();
     }
 
-    /// Returns the number of the next message to be pushed.
-    pub(crate) fn next(&self) -> u64 {
-        self.first + self.messages.len() as u64
-    }
-
     /// Returns the first available message with at least this number.
     pub(crate) fn read(&self, number: u64) -> Option<(u64, StreamMessage)> {
         let number = number.max(self.first);

@@ -13,7 +13,7 @@ async fn a_request_that_was_not_run_is_repeated_in_the_next_session() {
     connector.session.fetch_add(1, Ordering::SeqCst);
     assert!(call(&server, "work").await.is_ok());
     assert_eq!(counted(&connector), [2, 2, 2]);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    pass(1).await;
     assert_eq!(connector.closed.load(Ordering::SeqCst), 1, "the connection of the first session");
 }
 
