@@ -21,13 +21,29 @@ const text = (value) => JSON.stringify(value);
 async function login() {
     const settings = { client_id: context.client_id, client_secret: context.client_secret, issuer: context.issuer, private_key: context.private_key_pem };
     if (scenario.startsWith("auth/client-credentials")) {
-        const { origin, pathname } = new URL(url);
-        const about = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
-        settings.issuer = (await about.json()).authorization_servers[0];
+        settings.issuer = await issuer();
         settings.grant = "client-credentials";
     }
-    const keys = Object.entries(settings).filter(([, value]) => value);
-    return keys.length ? `oauth = { ${keys.map(([key, value]) => `${key} = ${text(value)}`).join(", ")} }\n` : "";
+    if (context.idp_issuer) {
+        settings.issuer = await issuer();
+        settings.identity_provider = { issuer: context.idp_issuer, client_id: context.idp_client_id };
+    }
+    const keys = Object.values(settings).some(Boolean);
+    return keys ? `oauth = ${table(settings)}\n` : "";
+}
+
+/// Returns an inline table without the missing keys.
+function table(keys) {
+    const known = Object.entries(keys).filter(([, value]) => value);
+    const pairs = known.map(([key, value]) => `${key} = ${typeof value === "object" ? table(value) : text(value)}`);
+    return `{ ${pairs.join(", ")} }`;
+}
+
+/// Returns the authorization server that the MCP server names.
+async function issuer() {
+    const { origin, pathname } = new URL(url);
+    const about = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+    return (await about.json()).authorization_servers[0];
 }
 
 writeFileSync(presets, `[servers.s]\nurl = ${text(url)}\n${await login()}[presets.all]\nservers = ["s"]\nstructured = true\n`);
@@ -39,7 +55,9 @@ function start(args) {
 
 /// Logs in as a user would: opens the address that the command prints.
 async function logIn(scope) {
-    const child = start(["servers", "login", "s", "--no-browser", ...(scope ? ["--scope", scope] : [])]);
+    const how = context.idp_id_token ? ["--id-token"] : ["--no-browser"];
+    const child = start(["servers", "login", "s", ...how, ...(scope ? ["--scope", scope] : [])]);
+    if (context.idp_id_token) child.stdin.end(`${context.idp_id_token}\n`);
     const visit = (line) => {
         console.error(line);
         const address = line.match(/https?:\/\/\S+/)?.[0];

@@ -95,7 +95,7 @@ fn the_browser_of_the_desktop_is_opened() {
     }
     let opened = fs::read_to_string(opened).expect("an address");
     assert!(opened.contains("/authorize?") && told.contains(opened.trim()), "{opened}\n{told}");
-    let issuer = format!("Logging in to 'git' at the authorization server http://{}/\n", authority.address);
+    let issuer = format!("Logging in to 'git' at http://{}/\n", authority.address);
     assert!(told.starts_with(&issuer), "the issuer is shown first: {told}");
 }
 

@@ -22,7 +22,8 @@ pub(crate) use super::{
     quotas::RawQuota,
     raw_presets::RawPreset,
     raw_servers::{
-        GrantKind, LoginKind, OnChange, RawOAuth, RawProxy, RawServer, RawToolOverride, TransportKind,
+        GrantKind, LoginKind, OnChange, RawIdentityProvider, RawOAuth, RawProxy, RawServer, RawToolOverride,
+        TransportKind,
     },
 };
 

@@ -114,6 +114,30 @@ pub(crate) struct RawOAuth {
     /// `client-credentials` if the client logs in with its own secret or key, without a user. Default: `authorization-code`.
     #[schemars(with = "Option<GrantKind>")]
     pub(crate) grant: Option<Spanned<GrantKind>>,
+    /// Your company's identity provider, where users sign in. It vouches for them at `issuer`. Needs `client_id`.
+    #[schemars(with = "Option<RawIdentityProvider>")]
+    pub(crate) identity_provider: Option<Spanned<RawIdentityProvider>>,
+}
+
+/// An identity provider that vouches for its users at the authorization servers of MCP servers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "IdentityProvider")]
+pub(crate) struct RawIdentityProvider {
+    /// Its address, as its metadata has it.
+    #[schemars(with = "String")]
+    pub(crate) issuer: Spanned<String>,
+    /// The client that you registered for Gatehouse at the provider.
+    #[schemars(with = "String")]
+    pub(crate) client_id: Spanned<String>,
+    /// The secret of that client, if it has one: "${NAME}".
+    #[schemars(with = "Option<String>")]
+    #[serde(default)]
+    pub(crate) client_secret: Option<Spanned<String>>,
+    /// The private key of that client instead of a secret, PEM in PKCS#8: "${NAME}".
+    #[schemars(with = "Option<String>")]
+    #[serde(default)]
+    pub(crate) private_key: Option<Spanned<String>>,
 }
 
 /// How a login is granted.

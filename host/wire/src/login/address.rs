@@ -63,7 +63,7 @@ impl ConfiguredHosts {
 }
 
 pub(super) const PRIVATE_ISSUER_HINT: &str = "If the authorization server is in your network, set its URL as issuer in \
-[servers.<name>.oauth] of presets.toml.";
+[servers.<name>.oauth] of presets.toml. For an identity provider, set it in [servers.<name>.oauth.identity_provider].";
 
 fn literal(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()

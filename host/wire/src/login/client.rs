@@ -58,20 +58,27 @@ impl OAuthClient {
     ) -> Result<Self, Fault> {
         let issuer = quoted(&authority.issuer, 200);
         let named = settings.issuer.as_ref().and_then(|issuer| issuer.client.as_ref());
-        let Some(NamedClient { id, secret, private_key }) = named else {
+        let Some(named) = named else {
             return Self::register(server, authority, http, redirect).await;
         };
+        let id = &named.id;
         if id.starts_with("https://") && !authority.takes_client_documents {
             let why = format!("{issuer} does not support the URL of a document as client_id");
             return Err(needs_registration(server, &issuer, redirect, why));
         }
+        Ok(Self::named(named, authority))
+    }
+
+    /// Returns the client that presets.toml names for an authorization server.
+    pub(super) fn named(named: &NamedClient, authority: &AuthorizationServer) -> Self {
+        let NamedClient { id, secret, private_key } = named;
         let audience = authority.issuer.clone();
         let (secret, auth_method) = match (private_key, secret) {
             (Some(key), _) => (Some(key), AuthMethod::PrivateKeyJwt),
             (None, Some(secret)) => (Some(secret), AuthMethod::for_secret(&authority.auth_methods)),
             (None, None) => (None, AuthMethod::None),
         };
-        Ok(Self { id: id.clone(), secret: secret.cloned(), auth_method, audience })
+        Self { id: id.clone(), secret: secret.cloned(), auth_method, audience }
     }
 
     async fn register(

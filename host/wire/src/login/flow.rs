@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use gatehouse_core::{Fault, http::Secret, names::quoted};
+use gatehouse_core::{Fault, http::Secret};
 use gatehouse_net::{Method, StatusCode, Url, random_bytes};
 use sha2::{Digest as _, Sha256};
 
@@ -16,10 +16,9 @@ use super::{
     client::OAuthClient,
     endpoints::LoginEndpoints,
     http::RequestContent,
-    login_store::StoredLogin,
+    identity::IdentityProvider,
     metadata::{AuthorizationServer, Discovery},
     parsed,
-    token::{TokenEndpoint, TokenError, TokenResponse},
 };
 
 /// Request that shows if a server requires a login. It has no side effects.
@@ -27,32 +26,54 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
 
 /// A login that waits for the answer of the authorization server.
 pub(super) struct StartedLogin {
-    id: LoginId,
-    server: Url,
-    named_issuer: Option<String>,
-    authority: AuthorizationServer,
-    confirmed_origins: Option<BTreeMap<String, String>>,
-    client: OAuthClient,
-    scopes: Vec<String>,
-    redirect: String,
+    pub(super) id: LoginId,
+    pub(super) server: Url,
+    pub(super) named_issuer: Option<String>,
+    pub(super) authority: AuthorizationServer,
+    pub(super) confirmed_origins: Option<BTreeMap<String, String>>,
+    pub(super) client: OAuthClient,
+    /// Identity provider where the user agrees, instead of at the authorization server.
+    pub(super) provider: Option<IdentityProvider>,
+    pub(super) scopes: Vec<String>,
+    /// Where the browser returns to. Empty if no user is asked.
+    pub(super) redirect: String,
     state: Secret,
-    verifier: Secret,
+    pub(super) verifier: Secret,
+}
+
+/// Proof for which an authorization server issues tokens.
+#[derive(Clone, Copy)]
+pub(super) enum LoginProof<'a> {
+    /// Code that the user's browser brought.
+    Code(&'a Secret),
+    /// ID token of the identity provider.
+    IdToken(&'a Secret),
+    /// Secret or key of the client itself.
+    ClientCredentials,
 }
 
 impl StartedLogin {
+    /// Returns the authorization server where the user agrees.
+    fn page(&self) -> &AuthorizationServer {
+        self.provider.as_ref().map_or(&self.authority, |provider| &provider.authority)
+    }
+
     pub(super) fn issuer(&self) -> &str {
-        &self.authority.issuer
+        &self.page().issuer
     }
 
     /// Returns the URL where the user agrees.
     pub(super) fn address(&self) -> Url {
-        let Self { authority, client, redirect, scopes, state, verifier, .. } = self;
-        authorization(authority, client, redirect, scopes, state, verifier)
+        let (client, scopes) = match &self.provider {
+            Some(provider) => (&provider.client, &provider.authority.scopes),
+            None => (&self.client, &self.scopes),
+        };
+        authorization(self.page(), client, &self.redirect, scopes, &self.state, &self.verifier)
     }
 
     pub(super) fn expected_answer(&self) -> ExpectedAnswer<'_> {
-        let names_issuer = self.authority.names_issuer;
-        ExpectedAnswer { state: &self.state, issuer: &self.authority.issuer, names_issuer }
+        let page = self.page();
+        ExpectedAnswer { state: &self.state, issuer: &page.issuer, names_issuer: page.names_issuer }
     }
 }
 
@@ -70,13 +91,37 @@ impl Logins {
     ) -> Result<LoginState, Fault> {
         if settings.grant == LoginGrant::ClientCredentials {
             let started = self.start_login(id, url, settings, dialog, String::new()).await?;
-            return self.finish_login(started, None).await;
+            return self.finish_login(started, LoginProof::ClientCredentials).await;
         }
         let callback = CallbackListener::open(settings.redirect_port).await?;
         let started = self.start_login(id, url, settings, dialog, callback.redirect.clone()).await?;
         dialog.show(&parsed(started.issuer())?, &started.address());
         let code = callback.code(&started.expected_answer()).await?;
-        self.finish_login(started, Some(&code)).await
+        self.finish_login(started, LoginProof::Code(&code)).await
+    }
+
+    /// Logs in with an ID token that the user got from the identity provider elsewhere. It is renewed until the ID
+    /// token expires.
+    ///
+    /// # Errors
+    /// As [`log_in`](Self::log_in), and if the settings name no identity provider.
+    pub async fn log_in_with_id_token(
+        &self,
+        id: &LoginId,
+        url: &str,
+        settings: &LoginSettings,
+        dialog: &dyn LoginDialog,
+        id_token: &Secret,
+    ) -> Result<LoginState, Fault> {
+        if !matches!(settings.grant, LoginGrant::IdentityProvider(_)) {
+            let server = id.server();
+            let why =
+                format!("server '{server}' has no identity provider that could have issued an ID token");
+            return Err(Fault::invalid(why)
+                .hint(format!("Add [servers.{server}.oauth.identity_provider] to presets.toml.")));
+        }
+        let started = self.start_login(id, url, settings, dialog, String::new()).await?;
+        self.finish_login(started, LoginProof::IdToken(id_token)).await
     }
 
     /// Finds the authorization server, and a client there that it sends back to `redirect`.
@@ -127,6 +172,12 @@ impl Logins {
         let client =
             OAuthClient::find_or_register(server, settings, &authority, &shared.http, &redirect).await?;
         let scopes = scopes(settings, &challenge, &authority);
+        let provider = match &settings.grant {
+            LoginGrant::IdentityProvider(named) => {
+                Some(IdentityProvider::find(http, server, named, !redirect.is_empty()).await?)
+            }
+            LoginGrant::AuthorizationCode | LoginGrant::ClientCredentials => None,
+        };
         let (state, verifier) = (random()?, random()?);
         Ok(StartedLogin {
             id: id.clone(),
@@ -135,98 +186,12 @@ impl Logins {
             authority,
             confirmed_origins,
             client,
+            provider,
             scopes,
             redirect,
             state,
             verifier,
         })
-    }
-
-    /// Exchanges the code for tokens, and stores the login. Without a code, the client logs in as itself.
-    pub(super) async fn finish_login(
-        &self,
-        started: StartedLogin,
-        code: Option<&Secret>,
-    ) -> Result<LoginState, Fault> {
-        let shared = &self.shared;
-        let StartedLogin { id, server, named_issuer, authority, confirmed_origins, client, .. } = started;
-        let (http, target) = (&shared.http, &authority.token);
-        let endpoint = TokenEndpoint { http, target, client: &client, resource: &authority.resource };
-        let issued = match code {
-            Some(code) => endpoint.exchange(code, &started.verifier, &started.redirect).await,
-            None => endpoint.issue_to_client(&started.scopes).await,
-        };
-        let issued = issued.map_err(|refused| match refused {
-            TokenError::Grant(why) | TokenError::Client(why) => {
-                Fault::denied(format!("the login was refused: {why}"))
-            }
-            TokenError::Other(fault) => fault,
-        })?;
-        let mut login = StoredLogin {
-            owner: id.owner().map(|owner| owner.as_str().to_owned()),
-            server: resource(&server),
-            resource: authority.resource,
-            issuer: authority.issuer,
-            named_issuer,
-            confirmed_origins,
-            token_endpoint: authority.token.url.into(),
-            revocation_endpoint: authority.revocation.map(|endpoint| endpoint.url.into()),
-            client,
-            scopes: started.scopes,
-            access_token: Secret::new(""),
-            refresh_token: None,
-            client_credentials: code.is_none(),
-            issued_at: 0,
-            expires_at: None,
-        };
-        login.replace_tokens(issued, shared.clock.now_ms());
-        let state = login.state(shared.clock.now_ms());
-        if state == LoginState::Ended {
-            let (server, issuer) = (id.server(), quoted(&login.issuer, 200));
-            return Err(Fault::unavailable(format!(
-                "the login to '{server}' has already expired: {issuer} issued a token that expires immediately, and \
-                no refresh token"
-            )));
-        }
-        let _locked = shared.store.lock(&id).await?;
-        shared.store.write(&id, &login).await?;
-        Ok(state)
-    }
-
-    /// Stores a token that the user got from the server elsewhere, such as a personal access token.
-    ///
-    /// # Errors
-    /// If it is not a bearer token (RFC 6750), or the login cannot be written.
-    pub async fn store_token(&self, id: &LoginId, url: &str, token: &Secret) -> Result<LoginState, Fault> {
-        const MAX_TOKEN: usize = 16 << 10;
-        let given = token.reveal();
-        let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
-        if given.is_empty() || given.len() > MAX_TOKEN || !given.chars().all(is_token) {
-            return Err(Fault::invalid(format!(
-                "invalid token: expected 1 to {MAX_TOKEN} letters, digits or -._~+/="
-            )));
-        }
-        let (shared, server) = (&self.shared, resource(&parsed(url)?));
-        let login = StoredLogin {
-            owner: id.owner().map(|owner| owner.as_str().to_owned()),
-            resource: server.clone(),
-            issuer: server.clone(),
-            server,
-            named_issuer: None,
-            confirmed_origins: None,
-            token_endpoint: String::new(),
-            revocation_endpoint: None,
-            client: OAuthClient::unused(),
-            scopes: Vec::new(),
-            access_token: token.clone(),
-            refresh_token: None,
-            client_credentials: false,
-            issued_at: shared.clock.now_ms(),
-            expires_at: None,
-        };
-        let _locked = shared.store.lock(id).await?;
-        shared.store.write(id, &login).await?;
-        Ok(login.state(shared.clock.now_ms()))
     }
 
     /// Returns the server's challenge to an unauthenticated request. Older servers do not accept POST here.
@@ -237,17 +202,6 @@ impl Logins {
             answer = self.shared.http.get(target).await?;
         }
         Ok((BearerChallenge::from_headers(answer.challenges()), answer.status))
-    }
-}
-
-impl StoredLogin {
-    /// Replaces the tokens. The old refresh token remains if the server issued no new one.
-    pub(super) fn replace_tokens(&mut self, issued: TokenResponse, now: u64) {
-        self.access_token = issued.access;
-        self.refresh_token = issued.refresh.or_else(|| self.refresh_token.take());
-        self.issued_at = now;
-        self.expires_at = issued.life.map(|life| now.saturating_add(life * 1000));
-        self.scopes = issued.scopes.unwrap_or_else(|| std::mem::take(&mut self.scopes));
     }
 }
 
@@ -284,8 +238,14 @@ fn authorization(
         ("state", state.reveal()),
         ("code_challenge", &challenge),
         ("code_challenge_method", "S256"),
-        ("resource", &authority.resource),
     ]);
+    if let Some(resource) = &authority.resource {
+        query.append_pair("resource", resource);
+    }
+    if scopes.iter().any(|scope| scope == "offline_access") {
+        // Without consent, providers ignore the scope (OpenID Connect Core, section 11).
+        query.append_pair("prompt", "consent");
+    }
     if !scopes.is_empty() {
         query.append_pair("scope", &scopes.join(" "));
     }

@@ -18,9 +18,10 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{LoginId, client::OAuthClient};
+use super::{LoginId, client::OAuthClient, identity::StoredIdentity};
 
-const MAX_LOCK_WAIT: Duration = Duration::from_secs(45);
+/// Longer than a renewal, which sends at most three requests.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(75);
 
 /// Pause between attempts to lock. The blocking lock of the system cannot be cancelled.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -52,6 +53,9 @@ pub(super) struct StoredLogin {
     /// True if the client logged in with its own secret, and does so again instead of refreshing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) client_credentials: bool,
+    /// Identity of the user at a provider that vouches for it, if the login is renewed with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) identity: Option<StoredIdentity>,
     pub(super) issued_at: u64,
     /// `None` if the server did not set one.
     pub(super) expires_at: Option<u64>,
@@ -203,14 +207,19 @@ fn bounded(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Serializes a secret in plain text: the file is readable only by its owner.
-mod secret {
+pub(super) mod secret {
     use super::{Deserialize, Deserializer, Secret, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in super::super) fn serialize<S: Serializer>(
+        secret: &Secret,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(secret.reveal())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Secret, D::Error> {
         Ok(Secret::new(String::deserialize(deserializer)?))
     }
 }

@@ -13,7 +13,8 @@ use super::{
 
 pub(super) struct AuthorizationServer {
     pub(super) issuer: String,
-    pub(super) resource: String,
+    /// Resource of its tokens. `None` at an identity provider, whose tokens are about a user.
+    pub(super) resource: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) authorization: LoginTarget,
     pub(super) token: LoginTarget,
@@ -43,6 +44,8 @@ struct AuthorizationServerDocument {
     registration_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
     #[serde(default)]
+    scopes_supported: Vec<String>,
+    #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     #[serde(default)]
     token_endpoint_auth_methods_supported: Vec<String>,
@@ -63,6 +66,7 @@ impl AuthorizationServerDocument {
             token_endpoint: format!("{base}/token"),
             registration_endpoint: Some(format!("{base}/register")),
             revocation_endpoint: None,
+            scopes_supported: Vec::new(),
             code_challenge_methods_supported: vec!["S256".to_owned()],
             token_endpoint_auth_methods_supported: Vec::new(),
             authorization_response_iss_parameter_supported: false,
@@ -107,13 +111,41 @@ impl Discovery<'_> {
                 )));
             }
         };
+        Ok(AuthorizationServer {
+            resource: Some(document.resource),
+            scopes: document.scopes_supported,
+            ..self.checked(about)?
+        })
+    }
+
+    /// Finds the endpoints of the identity provider `issuer`. Its scopes are those that name a user, and keep the user
+    /// signed in if it supports that.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(super) async fn identity_provider(&self, issuer: &str) -> Result<AuthorizationServer, Fault> {
+        let missing = || {
+            let shown = quoted(issuer, 200);
+            Fault::unavailable(format!("the identity provider {shown} publishes no metadata"))
+        };
+        let about = self.authority(issuer).await?.ok_or_else(missing)?;
+        let offered =
+            |scope: &&str| *scope == "openid" || about.scopes_supported.iter().any(|one| one == scope);
+        let scopes = ["openid", "offline_access"].iter().filter(|scope| offered(scope));
+        let scopes = scopes.map(|scope| (*scope).to_owned()).collect();
+        Ok(AuthorizationServer { scopes, ..self.checked(about)? })
+    }
+
+    /// Checks the endpoints of an authorization server.
+    fn checked(&self, about: AuthorizationServerDocument) -> Result<AuthorizationServer, Fault> {
+        let issuer = &about.issuer;
         let endpoint = |text: &str, what: &str| {
-            self.hosts.check(text, &format!("the {what} endpoint of {}", quoted(&issuer, 200)))
+            self.hosts.check(text, &format!("the {what} endpoint of {}", quoted(issuer, 200)))
         };
         let checks_codes = about.code_challenge_methods_supported.iter().any(|method| method == "S256");
         if self.needs_user && !checks_codes {
             let message =
-                format!("{} does not declare support for S256 code challenges", quoted(&issuer, 200));
+                format!("{} does not declare support for S256 code challenges", quoted(issuer, 200));
             return Err(Fault::denied(message).hint("Without them, another program could steal the login."));
         }
         let optional =
@@ -132,8 +164,8 @@ impl Discovery<'_> {
             registration: optional(&about.registration_endpoint, "registration")?,
             revocation: optional(&about.revocation_endpoint, "revocation")?,
             issuer: about.issuer,
-            resource: document.resource,
-            scopes: document.scopes_supported,
+            resource: None,
+            scopes: Vec::new(),
             auth_methods: about.token_endpoint_auth_methods_supported,
             names_issuer: about.authorization_response_iss_parameter_supported,
             takes_client_documents: about.client_id_metadata_document_supported,

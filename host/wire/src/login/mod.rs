@@ -5,8 +5,8 @@
 //! [`Logins::renew_refused_token`] once. It never follows redirects with a token, and redacts the token from responses.
 //! Files are read for each request, so that changes by other processes apply immediately.
 //!
-//! The OAuth support of rmcp is not used: its clock cannot be set by tests, it repeats a renewal that another host has
-//! just made, and it does not revoke tokens. It also follows redirects while renewing.
+//! The OAuth support of rmcp is not used: its clock cannot be set by tests, it repeats renewals of other hosts, it does
+//! not revoke tokens, and it follows redirects while renewing.
 
 mod address;
 mod callback;
@@ -14,8 +14,10 @@ mod challenge;
 mod client;
 mod client_assertion;
 mod endpoints;
+mod finish;
 mod flow;
 mod http;
+mod identity;
 mod login_id;
 mod login_store;
 mod metadata;
@@ -42,12 +44,7 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::{Fault, Principal, http::Secret, names::quoted, ports::Clock};
 use tokio_util::task::TaskTracker;
 
-use self::{
-    address::resource,
-    http::LoginHttp,
-    login_store::{LoginStore, StoredLogin},
-    renew::TokenRenewals,
-};
+use self::{address::resource, http::LoginHttp, login_store::LoginStore, renew::TokenRenewals};
 
 /// Maximum bytes of the scopes in a command that a message names.
 const MAX_SCOPES: usize = 500;
@@ -65,13 +62,16 @@ pub struct LoginSettings {
 }
 
 /// How a login is granted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LoginGrant {
     /// A user agrees in a browser.
     #[default]
     AuthorizationCode,
     /// The client logs in with its own secret or key (extension `io.modelcontextprotocol/oauth-client-credentials`).
     ClientCredentials,
+    /// A user agrees at this identity provider, which vouches for the user at the authorization server (extension
+    /// `io.modelcontextprotocol/enterprise-managed-authorization`).
+    IdentityProvider(NamedIssuer),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,23 +268,6 @@ impl Logins {
     pub async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-    }
-}
-
-impl LoginContext {
-    async fn revoke(&self, login: &StoredLogin) -> Result<(), Fault> {
-        let Some(endpoint) = &login.revocation_endpoint else {
-            return Err(Fault::unavailable(format!(
-                "{} does not support token revocation",
-                quoted(&login.issuer, 200)
-            )));
-        };
-        let target = login.configured_hosts()?.check(endpoint, "the revocation endpoint")?;
-        let endpoint = login.endpoint(&self.http, &target);
-        match &login.refresh_token {
-            Some(token) => endpoint.revoke(token, "refresh_token").await,
-            None => endpoint.revoke(&login.access_token, "access_token").await,
-        }
     }
 }
 

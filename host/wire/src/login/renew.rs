@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{Fault, http::Secret, lock, single_flight::SingleFlight};
+use gatehouse_core::{Fault, http::Secret, lock, names::quoted, single_flight::SingleFlight};
 use gatehouse_net::{Backoff, CircuitBreaker};
 
 use super::{
@@ -45,7 +45,10 @@ impl StoredLogin {
     }
 
     pub(super) fn state(&self, now: u64) -> LoginState {
-        let renewable = self.refresh_token.is_some() || self.client_credentials;
+        let renewable = self.refresh_token.is_some()
+            || self.client_credentials
+            // It must still be usable when the token expires.
+            || self.identity.as_ref().is_some_and(|one| one.is_usable(now.max(self.expires_at.unwrap_or(now))));
         match renewable {
             false if self.has_expired(now) => LoginState::Ended,
             renewable => LoginState::Valid { until: self.expires_at, renewable },
@@ -54,7 +57,7 @@ impl StoredLogin {
 
     /// Returns an endpoint that takes its tokens.
     pub(super) fn endpoint<'a>(&'a self, http: &'a LoginHttp, target: &'a LoginTarget) -> TokenEndpoint<'a> {
-        TokenEndpoint { http, target, client: &self.client, resource: &self.resource }
+        TokenEndpoint { http, target, client: &self.client, resource: Some(&self.resource) }
     }
 
     pub(super) fn configured_hosts(&self) -> Result<ConfiguredHosts, Fault> {
@@ -90,6 +93,7 @@ impl LoginContext {
             return Ok(());
         }
         login.refresh_token = None;
+        login.identity = None;
         login.expires_at = Some(self.clock.now_ms());
         self.store.write(id, &login).await
     }
@@ -118,7 +122,9 @@ impl LoginContext {
             return Ok(login.access_token);
         }
         let refresh = login.refresh_token.clone();
-        if refresh.is_none() && !login.client_credentials {
+        let now = self.clock.now_ms();
+        let has_identity = login.identity.as_ref().is_some_and(|identity| identity.is_usable(now));
+        if refresh.is_none() && !login.client_credentials && !has_identity {
             // A token that is only due is still valid. One that is not due was refused.
             if !login.is_due(self.clock.now_ms()) {
                 self.end(id, login).await?;
@@ -129,10 +135,10 @@ impl LoginContext {
         let target = login.configured_hosts()?.check(&login.token_endpoint, "the token endpoint")?;
         // Write first, so that a full disk is detected before the refresh token is used up.
         self.store.write(id, &login).await?;
-        let endpoint = login.endpoint(&self.http, &target);
         let issued = match &refresh {
-            Some(refresh) => endpoint.refresh(refresh).await,
-            None => endpoint.issue_to_client(&login.scopes).await,
+            Some(refresh) => login.endpoint(&self.http, &target).refresh(refresh).await,
+            None if has_identity => self.renew_by_identity(id, &mut login, &target).await,
+            None => login.endpoint(&self.http, &target).issue_to_client(&login.scopes).await,
         };
         match issued {
             Ok(issued) => {
@@ -149,6 +155,7 @@ impl LoginContext {
                 } else {
                     login.refresh_token = None;
                     login.client_credentials = false;
+                    login.identity = None;
                     self.store.write(id, &login).await?;
                 }
                 Err(id.ended_fault())
@@ -170,4 +177,35 @@ impl LoginContext {
             }
         }
     }
+
+    /// Revokes the tokens of a login that ends, and the identity that renews it.
+    ///
+    /// # Errors
+    /// If one of them is not revoked.
+    pub(super) async fn revoke(&self, login: &StoredLogin) -> Result<(), Fault> {
+        let of_identity = match &login.identity {
+            Some(identity) => identity.revoke(&self.http).await,
+            None => Ok(()),
+        };
+        let of_login = self.revoke_tokens(login).await;
+        match (of_identity, of_login) {
+            (Err(one), Err(other)) => Err(Fault::unavailable(format!("{}. {}", one.message, other.message))),
+            (one, other) => one.and(other),
+        }
+    }
+
+    async fn revoke_tokens(&self, login: &StoredLogin) -> Result<(), Fault> {
+        let Some(endpoint) = &login.revocation_endpoint else { return Err(no_revocation(&login.issuer)) };
+        let target = login.configured_hosts()?.check(endpoint, "the revocation endpoint")?;
+        let endpoint = login.endpoint(&self.http, &target);
+        match &login.refresh_token {
+            Some(token) => endpoint.revoke(token, "refresh_token").await,
+            None => endpoint.revoke(&login.access_token, "access_token").await,
+        }
+    }
+}
+
+/// Returns the fault for an authorization server that cannot revoke tokens.
+pub(super) fn no_revocation(issuer: &str) -> Fault {
+    Fault::unavailable(format!("{} does not support token revocation", quoted(issuer, 200)))
 }

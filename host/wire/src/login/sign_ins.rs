@@ -19,7 +19,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     LoginDialog, LoginEndpoints, LoginId, LoginSettings, Logins,
-    flow::{StartedLogin, random},
+    flow::{LoginProof, StartedLogin, random},
 };
 
 /// How long a link can be used.
@@ -215,7 +215,7 @@ impl Logins {
         if host.is_none() || caller.ended.is_cancelled() {
             return Err(gone());
         }
-        self.finish_login(*started, Some(&code)).await?;
+        self.finish_login(*started, LoginProof::Code(&code)).await?;
         tracing::info!(server = login.server(), owner = login.owner().map(Principal::as_str), "signed in");
         ended.send_replace(true);
         Ok(login)

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// Maximum bytes of a token. Most servers reject longer headers.
-const MAX_TOKEN: usize = 16 << 10;
+pub(super) const MAX_TOKEN: usize = 16 << 10;
 
 /// Maximum lifetime of a token in seconds; longer ones are capped.
 const MAX_TOKEN_LIFE: u64 = 10 * 365 * 24 * 3600;
@@ -25,6 +25,8 @@ pub(super) struct TokenResponse {
     pub(super) life: Option<u64>,
     /// Granted scopes. `None` if they are the requested ones.
     pub(super) scopes: Option<Vec<String>>,
+    /// Statement of an identity provider about the user who signed in (OpenID Connect Core, section 2).
+    pub(super) id_token: Option<Secret>,
 }
 
 /// Reason that no tokens were issued.
@@ -51,15 +53,17 @@ struct TokenDocument {
     /// Number, or number as a string.
     expires_in: Option<Value>,
     scope: Option<String>,
+    id_token: Option<String>,
 }
 
 /// Token endpoint with one client.
+#[derive(Clone, Copy)]
 pub(super) struct TokenEndpoint<'a> {
     pub(super) http: &'a LoginHttp,
     pub(super) target: &'a LoginTarget,
     pub(super) client: &'a OAuthClient,
-    /// Resource of the tokens (RFC 8707).
-    pub(super) resource: &'a str,
+    /// Resource of the tokens (RFC 8707). `None` at an identity provider.
+    pub(super) resource: Option<&'a str>,
 }
 
 impl TokenEndpoint<'_> {
@@ -95,19 +99,33 @@ impl TokenEndpoint<'_> {
         self.request_tokens(pairs, [refresh.clone()]).await
     }
 
-    async fn request_tokens(
+    pub(super) async fn request_tokens(
+        &self,
+        pairs: Vec<(&'static str, String)>,
+        secrets: impl IntoIterator<Item = Secret>,
+    ) -> Result<TokenResponse, TokenError> {
+        let answer = self.request(pairs, secrets).await?;
+        Ok(TokenResponse::read(&answer, self.host())?)
+    }
+
+    /// Sends a request for a token. Returns the response if it is a success.
+    pub(super) async fn request(
         &self,
         mut pairs: Vec<(&'static str, String)>,
         secrets: impl IntoIterator<Item = Secret>,
-    ) -> Result<TokenResponse, TokenError> {
-        pairs.push(("resource", self.resource.to_owned()));
+    ) -> Result<Response, TokenError> {
+        // RFC 8693 has this code for a subject token that has expired or is not accepted.
+        let is_exchange = pairs.iter().any(|(name, _)| *name == "subject_token");
+        pairs.extend(self.resource.map(|resource| ("resource", resource.to_owned())));
         let (answer, refused) = self.send(pairs, secrets).await?;
-        let Some(why) = refused else {
-            return Ok(TokenResponse::read(&answer, self.host())?);
-        };
+        let Some(why) = refused else { return Ok(answer) };
         match answer.error().as_deref() {
             Some("invalid_grant") if answer.status.is_client_error() => Err(TokenError::Grant(why)),
+            Some("invalid_request") if is_exchange && answer.status.is_client_error() => {
+                Err(TokenError::Grant(why))
+            }
             Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(why)),
+            Some("access_denied" | "invalid_target") => Err(TokenError::Other(Fault::denied(why))),
             _ => Err(TokenError::Other(Fault::unavailable(why))),
         }
     }
@@ -133,7 +151,7 @@ impl TokenEndpoint<'_> {
         Ok((answer, refused))
     }
 
-    fn host(&self) -> &str {
+    pub(super) fn host(&self) -> &str {
         self.target.url.host_str().unwrap_or_default()
     }
 }
@@ -147,11 +165,8 @@ impl TokenResponse {
                 "{host} issued a token of type '{kind}'; expected a bearer token"
             )));
         }
-        let fit = |token: &str| {
-            !token.is_empty() && token.len() <= MAX_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic())
-        };
         let refresh = document.refresh_token.filter(|token| !token.is_empty());
-        if !fit(&document.access_token) || !refresh.as_deref().is_none_or(fit) {
+        if !is_token(&document.access_token) || !refresh.as_deref().is_none_or(is_token) {
             return Err(Fault::unavailable(format!("{host} issued a token that is not valid in a header")));
         }
         let life = document.expires_in.and_then(|life| match life {
@@ -164,6 +179,12 @@ impl TokenResponse {
             refresh: refresh.map(Secret::new),
             life: life.map(|seconds: f64| (seconds.max(0.0) as u64).min(MAX_TOKEN_LIFE)),
             scopes,
+            id_token: document.id_token.filter(|token| is_token(token)).map(Secret::new),
         })
     }
+}
+
+/// Whether a text can be sent as a token.
+pub(super) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_TOKEN && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

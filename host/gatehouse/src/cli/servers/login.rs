@@ -38,6 +38,9 @@ pub(in crate::cli) struct LoginArgs {
     /// Read a token of the server from standard input, such as a personal access token, instead of using a browser
     #[arg(long, conflicts_with_all = ["scope", "no_browser"])]
     token: bool,
+    /// Read an ID token of the identity provider in presets.toml from standard input, instead of using a browser
+    #[arg(long, conflicts_with_all = ["token", "no_browser"])]
+    id_token: bool,
     /// Open no browser; the address is printed either way
     #[arg(long)]
     no_browser: bool,
@@ -67,9 +70,13 @@ pub(super) async fn log_in(
         return Err(CommandError::usage(why));
     }
     let logins = logins(&config);
-    let state = match arguments.token {
-        true => logins.store_token(&id, &url, &token_from_input()?).await?,
-        false => logins.log_in(&id, &url, &settings, &TerminalDialog(arguments)).await?,
+    let dialog = TerminalDialog(arguments);
+    let state = if arguments.token {
+        logins.store_token(&id, &url, &token_from_input()?).await?
+    } else if arguments.id_token {
+        logins.log_in_with_id_token(&id, &url, &settings, &dialog, &token_from_input()?).await?
+    } else {
+        logins.log_in(&id, &url, &settings, &dialog).await?
     };
     if let (true, LoginState::Valid { until, renewable }) = (arguments.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
@@ -130,7 +137,7 @@ impl LoginDialog for TerminalDialog<'_> {
     fn show(&self, issuer: &Url, address: &Url) {
         let server = &self.0.server;
         out::notice(format!(
-            "Logging in to '{server}' at the authorization server {issuer}\nOpen this address within five minutes:\n\n  \
+            "Logging in to '{server}' at {issuer}\nOpen this address within five minutes:\n\n  \
              {address}\n"
         ));
         if !self.0.no_browser && !open(address.as_str()) {

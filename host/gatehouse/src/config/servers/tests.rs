@@ -95,6 +95,35 @@ fn a_login_is_described_beside_an_address() {
 }
 
 #[test]
+fn an_identity_provider_vouches_for_the_user_of_a_client() {
+    let provider = |keys: &str| {
+        format!(
+            "url = \"https://a.example\"\n[servers.git.oauth]\n{keys}\n[servers.git.oauth.identity_provider]\n\
+            issuer = \"https://login.corp\"\nclient_id = \"us\"\n"
+        )
+    };
+    let client = "client_id = \"me\"\nissuer = \"https://sso.corp\"";
+    let secret = "client_secret = \"${GATEHOUSE_TOKEN}\"";
+    let read = server(&format!("{}{secret}", provider(client))).expect("valid");
+    let LoginGrant::IdentityProvider(named) = read.login.grant else { panic!("another grant") };
+    assert_eq!(named.url, "https://login.corp");
+    let wanted =
+        NamedClient { id: "us".into(), secret: Some(Secret::new("0123456789abcdef")), private_key: None };
+    assert_eq!(named.client, Some(wanted));
+    assert_eq!(read.definition.secrets, [Secret::new("0123456789abcdef")], "redacted in all replies");
+    for (block, why) in [
+        (provider(""), "identity_provider needs client_id and issuer"),
+        (provider("client_id = \"me\""), "client_id needs an issuer"),
+        (provider(&format!("{client}\ngrant = \"client-credentials\"")), "exclude each other"),
+        (format!("{}{secret}\nprivate_key = \"x\"", provider(client)), "exclude each other"),
+        (provider(client).replace("https://login.corp", "login.corp"), "issuer must be an address"),
+    ] {
+        let error = error(&block).to_string();
+        assert!(error.contains(why), "{block}: {error}");
+    }
+}
+
+#[test]
 fn a_variable_that_is_not_set_is_named_and_no_error() {
     let block = "url = \"https://${GATEHOUSE_TEST_B}/mcp\"\nheaders = { X = \"${GATEHOUSE_TEST_A}${GATEHOUSE_TEST_B}\" }";
     let definition = server(block).expect("valid").definition;

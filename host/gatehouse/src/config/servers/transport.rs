@@ -7,7 +7,7 @@ use gatehouse_core::{
     names::quoted,
     ports::servers::ServerTransport,
 };
-use gatehouse_wire::login::{LoginSettings, NamedClient, NamedIssuer};
+use gatehouse_wire::login::LoginSettings;
 use toml::Spanned;
 
 use super::redaction::RedactionValues;
@@ -32,8 +32,8 @@ pub(super) struct ServerKeys {
 }
 
 /// Fills in templates and records variables, secrets and literal credentials.
-struct TemplateFiller<'a> {
-    text: &'a ConfigText,
+pub(super) struct TemplateFiller<'a> {
+    pub(super) text: &'a ConfigText,
     env: &'a Env,
     variables: Vec<String>,
     missing: Vec<String>,
@@ -115,7 +115,7 @@ pub(super) fn read(
 
 impl TemplateFiller<'_> {
     /// Fills in the variables of a text. Returns the text as written if a variable is not set.
-    fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+    pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
         let typed = given.get_ref();
         if typed.contains('\0') {
             return Err(self.text.error_at(given.span(), "NUL characters are not allowed"));
@@ -133,7 +133,7 @@ impl TemplateFiller<'_> {
     }
 
     /// Fills in a named value. A credential in it is secret even if it is written in the file.
-    fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
+    pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given.get_ref());
         self.literals(name, given.get_ref(), found);
@@ -240,61 +240,5 @@ impl TemplateFiller<'_> {
             headers.push((name.get_ref().clone(), filled));
         }
         Ok(headers)
-    }
-
-    /// Validates `[servers.NAME.oauth]`: login settings that are known before the server is contacted.
-    fn login(&mut self, given: &raw::RawOAuth) -> Result<LoginSettings, ConfigError> {
-        let text = self.text;
-        super::login::check_credentials(text, given)?;
-        // Without an issuer, the server could choose who receives the client's credentials.
-        if let (Some(id), None) = (&given.client_id, &given.issuer) {
-            let (key, place) = match (&given.client_secret, &given.private_key) {
-                (Some(secret), _) => ("client_secret needs", secret),
-                (None, Some(key)) => ("private_key needs", key),
-                (None, None) => ("client_id needs", id),
-            };
-            let why = format!(
-                "{key} an issuer; write issuer = \"https://…\", the address of the authorization server that the \
-                client is registered at"
-            );
-            return Err(text.error_at(place.span(), why));
-        }
-        let client_id = given.client_id.as_ref().map(|id| self.fill(id)).transpose()?;
-        let client_secret =
-            given.client_secret.as_ref().map(|secret| self.value("client_secret", secret)).transpose()?;
-        let private_key = given.private_key.as_ref().map(|key| self.value("private_key", key)).transpose()?;
-        let letter = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
-        let is_scope = |scope: &str| !scope.is_empty() && scope.chars().all(letter);
-        if let Some(scope) = given.scopes.iter().find(|scope| !is_scope(scope.get_ref())) {
-            let why = format!("'{}' is not a scope; scopes are a list of words", quoted(scope.get_ref(), 64));
-            return Err(text.error_at(scope.span(), why));
-        }
-        let issuer = given.issuer.as_ref().map(|issuer| self.issuer(issuer)).transpose()?;
-        let port = |port: &Spanned<i64>| {
-            let fits = u16::try_from(*port.get_ref()).ok().filter(|port| *port > 0);
-            let why = || format!("redirect_port must be 1 to 65535, not {}", port.get_ref());
-            text.at(port, fits.ok_or_else(why))
-        };
-        let grant = super::login::grant(
-            text,
-            given.grant.as_ref(),
-            client_secret.is_some() || private_key.is_some(),
-        )?;
-        let client = client_id.map(|id| NamedClient { id, secret: client_secret, private_key });
-        Ok(LoginSettings {
-            issuer: issuer.map(|url| NamedIssuer { url, client }),
-            scopes: given.scopes.iter().map(|scope| scope.get_ref().clone()).collect(),
-            redirect_port: given.redirect_port.as_ref().map(port).transpose()?,
-            grant,
-        })
-    }
-
-    fn issuer(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
-        let url = self.fill(given)?;
-        // If a variable is not yet set, the login checks the URL later.
-        if url.contains("${") || url.starts_with("https://") || url.starts_with("http://") {
-            return Ok(url);
-        }
-        Err(self.text.error_at(given.span(), "issuer must be an address such as https://auth.example.com"))
     }
 }

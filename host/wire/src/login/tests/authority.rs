@@ -50,6 +50,12 @@ pub(super) enum Misbehavior {
     RefusesTokenWithoutChallenge,
     RequiresScope,
     RepliesWithError,
+    /// The provider vouches for its user no longer.
+    ExchangeRefused,
+    /// The provider issues something else than an assertion.
+    ExchangesToOther,
+    NoIdToken,
+    AssertionRefused,
 }
 
 #[derive(Default)]
@@ -60,6 +66,7 @@ struct State {
     codes: BTreeMap<String, String>,
     access: String,
     refresh: String,
+    id_token: String,
     number: u32,
 }
 
@@ -104,6 +111,11 @@ impl Authority {
     pub(super) fn tokens(&self) -> (String, String) {
         let state = lock(&self.state);
         (state.access.clone(), state.refresh.clone())
+    }
+
+    /// Replaces the ID token that it accepts.
+    pub(super) fn accept_id_token(&self, token: &str) {
+        token.clone_into(&mut lock(&self.state).id_token);
     }
 
     pub(super) fn seen(&self, path: &str) -> Vec<SeenRequest> {
@@ -182,7 +194,7 @@ impl State {
             }
             "/register" => json_of(201, json!({"client_id": "registered-1"})),
             "/authorize" => self.authorize(seen, base),
-            "/token" => self.token(seen),
+            "/token" => self.token(seen, base),
             "/revoke" => Some((200, String::new(), String::new())),
             _ => nothing(),
         }
@@ -264,7 +276,7 @@ impl State {
         Some((302, format!("location: {back}\r\n"), String::new()))
     }
 
-    fn token(&mut self, seen: &SeenRequest) -> Option<Answer> {
+    fn token(&mut self, seen: &SeenRequest, base: &str) -> Option<Answer> {
         // Error messages quote the whole request, as careless servers do.
         let refused = |error: &str| json_of(400, json!({"error": error, "error_description": seen.body}));
         match () {
@@ -278,12 +290,32 @@ impl State {
             () => {}
         }
         let form = |name: &str| seen.form.get(name).map_or("", String::as_str);
-        let to_client = form("grant_type") == "client_credentials";
-        if to_client {
+        let grant = form("grant_type").rsplit(':').next().unwrap_or_default();
+        if grant == "token-exchange" {
+            if self.has(Misbehavior::ExchangeRefused) || form("subject_token") != self.id_token {
+                return refused("invalid_request");
+            }
+            let kind = if self.has(Misbehavior::ExchangesToOther) { "access_token" } else { "id-jag" };
+            self.number += 1;
+            let assertion = format!("assertion-secret-{}-for-{}", self.number, form("audience"));
+            return json_of(
+                200,
+                json!({"access_token": assertion, "token_type": "N_A",
+                    "issued_token_type": format!("urn:ietf:params:oauth:token-type:{kind}")}),
+            );
+        }
+        let to_client = matches!(grant, "client_credentials" | "jwt-bearer");
+        if grant == "jwt-bearer" {
+            if self.has(Misbehavior::AssertionRefused)
+                || !form("assertion").ends_with(&format!("-for-{base}"))
+            {
+                return refused("invalid_grant");
+            }
+        } else if to_client {
             if !seen.authorization.starts_with("Basic ") {
                 return refused("invalid_client");
             }
-        } else if form("grant_type") == "refresh_token" {
+        } else if grant == "refresh_token" {
             if self.has(Misbehavior::RefreshRefused) || form("refresh_token") != self.refresh {
                 return refused("invalid_grant");
             }
@@ -305,9 +337,14 @@ impl State {
             () => json!(3600),
         };
         let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": life});
-        if !keeps && !to_client && !self.has(Misbehavior::NoRefresh) {
+        // Some issue one for an assertion, too, against the specification.
+        if !keeps && grant != "client_credentials" && !self.has(Misbehavior::NoRefresh) {
             self.refresh = format!("refresh-secret-{number}");
             issued["refresh_token"] = self.refresh.as_str().into();
+        }
+        if !to_client && !self.has(Misbehavior::NoIdToken) {
+            self.id_token = format!("id-secret-{number}");
+            issued["id_token"] = self.id_token.as_str().into();
         }
         json_of(200, issued)
     }

@@ -2,6 +2,7 @@
 
 mod authority;
 mod endpoints;
+mod identity;
 mod making;
 mod renewing;
 mod sending;

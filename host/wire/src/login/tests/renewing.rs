@@ -180,6 +180,7 @@ async fn a_stuck_token_endpoint_times_out() {
         access_token: Secret::new("access-secret"),
         refresh_token: Some(Secret::new("refresh-secret")),
         client_credentials: false,
+        identity: None,
         issued_at: START_MS,
         expires_at: Some(START_MS),
     };

@@ -124,7 +124,7 @@ impl SignInPages<'_> {
         let (issuer, address) = (escaped(&started.issuer), escaped(started.address.as_str()));
         let content = format!(
             "<h1>Continue at {issuer}</h1>\n\
-             <p>There you agree that Gatehouse uses your account. Nobody else can use it here.</p>\n\
+             <p>There you sign in, so that Gatehouse can use your account. Nobody else can use it here.</p>\n\
              <p><a href=\"{address}\">Continue</a></p>\n"
         );
         let mut response = answer(StatusCode::OK, "Continue", &content);
