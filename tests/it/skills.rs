@@ -155,6 +155,20 @@ fn skills_of_servers_keep_their_files_together_and_reach_clients_through_the_pro
     assert_eq!(skill["uri"], "skill://server/up/field-notes/SKILL.md");
     assert_eq!(read(&mut client_of_proxy, uri)["result"]["contents"][0]["text"], KINDS);
     client_of_proxy.wait_for_tools(PATIENCE, |tools| tools.iter().any(|tool| tool == "search_tools"));
+    let mut search = |question: &str, server: Option<&str>| {
+        let mut arguments = json!({"query": question});
+        if let Some(server) = server {
+            arguments["server"] = json!(server);
+        }
+        client_of_proxy.text("search_tools", arguments)
+    };
+    let named = "Skills to read first:\nskill://server/up/field-notes/SKILL.md: How to keep notes.";
+    for server in [None, Some("up")] {
+        let found = search("how to keep notes", server);
+        assert!(found.contains(named), "{found}");
+    }
+    let other = search("restart the database", None);
+    assert!(!other.contains("skill"), "{other}");
     assert_eq!(client_of_proxy.close(), Some(0));
 }
 

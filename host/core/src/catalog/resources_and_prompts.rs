@@ -169,7 +169,13 @@ impl ResourcesAndPrompts {
 
     /// Returns the skills of all sources, in preset order.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
-        self.resources.iter().chain(&self.linked).flat_map(|known| &known.listing.skills)
+        self.skills_by_source().map(|(_, skill)| skill)
+    }
+
+    /// Returns the skills of all sources, each with its source, in preset order.
+    pub fn skills_by_source(&self) -> impl Iterator<Item = (&SourceId, &Skill)> {
+        let all = self.resources.iter().chain(&self.linked);
+        all.flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
     }
 
     pub fn prompts(&self) -> &[PromptEntry] {

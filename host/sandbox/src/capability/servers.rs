@@ -4,6 +4,7 @@
 mod alternatives;
 mod isolation;
 mod listings;
+mod skills;
 mod unlisted;
 mod visible;
 
@@ -162,7 +163,7 @@ impl<'a> ServerAccess<'a> {
         Ok(with_known(entry, self.known(server).await?.as_ref()))
     }
 
-    /// Searches the callable tools. The note names servers that have not listed theirs.
+    /// Searches the callable tools. The note names skills that fit, and servers that have not listed their tools.
     pub(crate) async fn search(
         &self,
         request: ToolSearchRequest,
@@ -173,11 +174,12 @@ impl<'a> ServerAccess<'a> {
         }
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &request, server);
+        let skills = skills::fitting(self.catalog, &request, server);
         if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
             self.registry_with(server).await?;
         }
         let Some(servers) = &self.ports.servers else {
-            let note = of_gates.is_empty().then(|| "There are no servers.".into());
+            let note = skills.or_else(|| of_gates.is_empty().then(|| "There are no servers.".into()));
             return Ok(ServerToolMatches { hits: of_gates, unmatched_terms: Vec::new(), note });
         };
         let mut callable = self.callable().await?;
@@ -217,7 +219,9 @@ impl<'a> ServerAccess<'a> {
         }
         let unlisted = (!unlisted.is_empty()).then(|| listings::missing_listings(&unlisted));
         let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
-        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        let notes = (!notes.is_empty()).then(|| notes.join(" "));
+        let notes: Vec<String> = [skills, notes].into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join("\n"));
         let mut unmatched_terms = found.unmatched_terms;
         if let Some(unmatched_by_gates) = unmatched_by_gates {
             unmatched_terms.retain(|term| unmatched_by_gates.contains(term));

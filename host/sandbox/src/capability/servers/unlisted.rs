@@ -9,7 +9,7 @@ use gatehouse_core::{
     ports::tool_index::{MatchQuality, ToolHit, ToolSearchRequest},
     search::{
         RowSet,
-        tools::{ToolQuery, ToolSearch, ToolSegment, ToolSegments},
+        tools::{ToolMatches, ToolQuery, ToolSearch, ToolSegment, ToolSegments},
     },
 };
 
@@ -47,26 +47,27 @@ pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Opti
         ToolSegment::new(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
     };
     let segments: Vec<ToolSegment> = entries.iter().map(segment).collect();
-    let tools = ToolSegments::new(segments.iter().collect());
-    let mut allowed = RowSet::default();
-    (0..tools.len()).for_each(|tool| allowed.insert(tool));
-    let asked = [ToolQuery { text: &question.query, cosines: Vec::new() }];
-    let search = ToolSearch {
-        queries: &asked,
-        allowed: &allowed,
-        limit: question.limit,
-        min_score: question.min_score,
-    };
-    let found = tools.search(&search);
-    // With so few tools a single word means little: most of the query has to match.
-    let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
-    let about_them = found.unmatched_terms.len() * 3 <= words;
-    let fits = |fit| matches!(fit, MatchQuality::Names | MatchQuality::Good);
-    let hits = found.tools.into_iter().filter(|found| about_them && fits(found.fit));
-    let hits = hits.filter_map(|found| {
+    let found = search_few(&segments, question);
+    let hits = found.tools.into_iter().filter_map(|found| {
         let entry = entries.get(found.tool)?;
         let (id, spec) = (entry.id.clone(), Arc::clone(&entry.spec));
         Some((ToolHit { id, spec, score: found.score, fit: found.fit }, Arc::clone(entry)))
     });
     UnlistedTools { hits: hits.collect(), unmatched_terms: Some(found.unmatched_terms) }
+}
+
+/// Searches a few items in memory. Returns those that fit.
+pub(super) fn search_few(segments: &[ToolSegment], question: &ToolSearchRequest) -> ToolMatches {
+    let items = ToolSegments::new(segments.iter().collect());
+    let mut allowed = RowSet::default();
+    (0..items.len()).for_each(|item| allowed.insert(item));
+    let asked = [ToolQuery { text: &question.query, cosines: Vec::new() }];
+    let (limit, min_score) = (question.limit, question.min_score);
+    let mut found = items.search(&ToolSearch { queries: &asked, allowed: &allowed, limit, min_score });
+    // With so few items a single word means little: most of the query has to match.
+    let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
+    let about_them = found.unmatched_terms.len() * 3 <= words;
+    let fits = |fit| matches!(fit, MatchQuality::Names | MatchQuality::Good);
+    found.tools.retain(|found| about_them && fits(found.fit));
+    found
 }
