@@ -1,5 +1,7 @@
 //! MCP server: one handler for stdio and HTTP, and for every protocol version that rmcp supports.
 
+mod call_future;
+mod call_message;
 mod caller_views;
 mod client_table;
 mod elicitation;

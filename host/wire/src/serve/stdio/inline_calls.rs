@@ -11,7 +11,6 @@
 use std::{
     collections::{HashMap, VecDeque},
     future::{poll_fn, ready},
-    panic::AssertUnwindSafe,
     pin::Pin,
     sync::{Arc, OnceLock},
     task::Poll,
@@ -20,9 +19,9 @@ use std::{
 
 use futures_util::{FutureExt, poll};
 use rmcp::{
-    ErrorData, RoleServer, Service,
-    model::{ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId},
-    service::{Peer, RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
+    RoleServer,
+    model::{ClientRequest, GetExtensions, JsonRpcMessage, JsonRpcRequest, RequestId},
+    service::{Peer, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use tokio::task::{JoinSet, coop::unconstrained};
@@ -31,7 +30,11 @@ use tokio_util::sync::CancellationToken;
 use super::framing::LargeRequest;
 use crate::{
     peer_requests::{answered_request, cancelled_request},
-    serve::{handler::Handler, workers::Workers},
+    serve::{
+        call_future::{CallFuture, call_future},
+        handler::Handler,
+        workers::Workers,
+    },
 };
 
 /// Maximum replies in a batch. The client processes it while the next one is built.
@@ -42,8 +45,6 @@ const MAX_REPLY_DELAY: Duration = Duration::from_millis(1);
 
 /// Maximum time of a step on the thread that reads input.
 const MAX_INLINE_POLL: Duration = Duration::from_millis(1);
-
-type CallFuture = Pin<Box<dyn Future<Output = TxJsonRpcMessage<RoleServer>> + Send>>;
 
 enum CallStep {
     Done(Box<TxJsonRpcMessage<RoleServer>>),
@@ -101,26 +102,9 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
 
     /// Runs a call, inline if it finishes on its first poll.
     async fn call(&mut self, peer: Peer<RoleServer>, call: JsonRpcRequest<ClientRequest>) {
-        let JsonRpcRequest { id, mut request, .. } = call;
-        let mut context = RequestContext::new(id.clone(), peer);
-        context.meta = std::mem::take(request.get_meta_mut());
-        // Also cancelled after the reply, to stop background work of the call.
-        let cancel = context.ct.clone();
-        let is_large = request.extensions().get::<LargeRequest>().is_some();
-        let handler = Arc::clone(&self.handler);
-        let reply_to = id.clone();
-        let mut work: CallFuture = Box::pin(async move {
-            // A panic here would end the connection.
-            let result = AssertUnwindSafe(handler.handle_request(request, context)).catch_unwind().await;
-            match result {
-                Ok(Ok(result)) => JsonRpcMessage::response(result, reply_to),
-                Ok(Err(error)) => JsonRpcMessage::error(error, Some(reply_to)),
-                Err(_) => {
-                    let error = ErrorData::internal_error("the host failed on this call", None);
-                    JsonRpcMessage::error(error, Some(reply_to))
-                }
-            }
-        });
+        let id = call.id.clone();
+        let is_large = call.request.extensions().get::<LargeRequest>().is_some();
+        let (mut work, cancel) = call_future(Arc::clone(&self.handler), peer, call);
         if is_large {
             self.cancels.insert(id, cancel);
             return self.spawn_call(work);

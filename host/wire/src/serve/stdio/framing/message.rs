@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::MAX_LINE;
 use crate::serve::{
+    call_message::parse_call,
     envelope,
     json_text::{MessageOutline, replace_lone_surrogates},
 };
@@ -27,6 +28,9 @@ pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
     if bounds::too_many_values(line) {
         let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
         return Err(Some(envelope::invalid(MessageOutline::new(line).request_id, why)));
+    }
+    if let Some(call) = parse_call(line) {
+        return Ok(JsonRpcMessage::Request(call));
     }
     serde_json::from_slice(line)
         .map_err(|_| envelope::check(line).err().or_else(|| envelope::unreadable(line)))
