@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Http, Place,
-    session::{events, message},
+    session::{events, message, reply_to},
 };
 
 const PRESETS: &str = "[gates.vices]\nlimits = { time = \"500 ms\", concurrency = 1 }\n\
@@ -154,11 +154,54 @@ fn streams_are_named_first_for_those_who_know_what_it_means() {
         let (session, opened) = host.initialize("/mcp", version);
         assert!(opened.iter().all(|event| !event.data.is_empty()), "{version}: {opened:?}");
         let with = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", version)];
-        let (_, _, body) = host.post("/mcp", &message(2, "tools/list", json!({})), &with);
-        let listed = events(&body);
-        let named = listed.iter().filter(|event| event.data.is_empty()).count();
+        let (_, _, body) = host.post("/mcp", &call(2, "vice_sleep"), &with);
+        let streamed = events(&body);
+        let named = streamed.iter().filter(|event| event.data.is_empty()).count();
         assert_eq!(named, usize::from(version == "2025-11-25"), "{version}: {body}");
-        assert_eq!(listed.last().expect("an event").message()["id"], 2, "{version}");
-        assert!(listed.iter().all(|event| event.id.is_some()), "{version}: {body}");
+        assert_eq!(streamed.last().expect("an event").message()["id"], 2, "{version}");
+        assert!(streamed.iter().all(|event| event.id.is_some()), "{version}: {body}");
     }
+}
+
+#[test]
+fn a_reply_is_plain_json_if_it_comes_soon_and_alone() {
+    let place = Place::with("[presets.p]\ngates.asker = {}\n", &["asker"]);
+    let host = Http::start(&place, "p", &[]);
+    let tell = |id: u64| message(id, "tools/call", json!({"name": "tell", "arguments": {}}));
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let (session, _) = host.initialize("/mcp", version);
+        let with = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", version)];
+        host.post("/mcp", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
+        let level = message(2, "logging/setLevel", json!({"level": "info"}));
+        for request in [tell(2), message(2, "tools/list", json!({})), level] {
+            let (status, headers, body) = host.post("/mcp", &request, &with);
+            assert_eq!((status, &*headers["content-type"]), (200, "application/json"), "{version}: {body}");
+            assert_eq!(reply_to(2, &body)["error"], Value::Null, "{version}: {body}");
+        }
+        let (_, headers, body) = host.post("/mcp", &tell(3), &with);
+        assert_eq!(headers["content-type"], "text/event-stream", "a log message comes first: {body}");
+        let methods = events(&body).into_iter().filter(|event| !event.data.is_empty());
+        let methods: Vec<Value> = methods.map(|event| event.message()["method"].clone()).collect();
+        assert_eq!(methods, [json!("notifications/message"), Value::Null], "{version}: {body}");
+        assert_eq!(reply_to(3, &body)["result"]["content"][0]["text"], "told");
+    }
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let with =
+        |tool| [("mcp-method", "tools/call"), ("mcp-name", tool), ("mcp-protocol-version", "2026-07-28")];
+    let tell =
+        |meta: &Value| message(4, "tools/call", json!({"name": "tell", "arguments": {}, "_meta": meta}));
+    let (_, headers, body) = host.post("/mcp", &tell(&meta), &with("tell"));
+    assert_eq!(headers["content-type"], "application/json", "{body}");
+    assert_eq!(reply_to(4, &body)["result"]["content"][0]["text"], "told", "{body}");
+    let (status, _, body) = host.post("/mcp", &tell(&meta), &with("ask"));
+    assert_eq!((status, &reply_to(4, &body)["error"]["code"]), (400, &json!(-32020)), "another tool: {body}");
+    let mut logged = meta;
+    logged["io.modelcontextprotocol/logLevel"] = json!("info");
+    let (_, headers, body) = host.post("/mcp", &tell(&logged), &with("tell"));
+    assert_eq!(headers["content-type"], "text/event-stream", "{body}");
+    assert_eq!(events(&body).len(), 2, "{body}");
 }

@@ -4,7 +4,7 @@ mod exposure;
 
 use serde_json::{Value, json};
 
-use crate::support::{Http, Place, text_of};
+use crate::support::{Http, Place, session::reply_to, text_of};
 
 const PRESETS: &str = r#"
 [auth]
@@ -59,9 +59,7 @@ impl<'a> Person<'a> {
     fn request(&self, method: &str, params: Value) -> Value {
         let (status, body) = self.send(&self.session, method, params);
         assert_eq!(status, 200, "{body}");
-        let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let mut answers = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
-        answers.find(|message| message["id"] == 7).unwrap_or_else(|| panic!("no answer in {body}"))
+        reply_to(7, &body)
     }
 
     fn call(&self, tool: &str, arguments: Value) -> String {

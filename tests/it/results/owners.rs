@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{log, place, shortened};
-use crate::support::{Client, Http, Place};
+use crate::support::{Client, Http, Place, session::reply_to};
 
 const TOKEN: &str = "0123456789abcdef-token";
 const AUTHORIZATION: (&str, &str) = ("authorization", "Bearer 0123456789abcdef-token");
@@ -26,11 +26,7 @@ impl Bearer {
         let headers = [("mcp-session-id", &*self.session), AUTHORIZATION];
         let (status, _, body) = self.host.post("/mcp", &message, &headers);
         assert_eq!(status, 200, "{body}");
-        let mut events = body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let answer = events.find_map(|data| {
-            serde_json::from_str::<Value>(data.trim()).ok().filter(|message| message["id"] == 7)
-        });
-        answer.unwrap_or_else(|| panic!("no answer in {body}"))
+        reply_to(7, &body)
     }
 
     fn call(&self, tool: &str, arguments: Value) -> Value {

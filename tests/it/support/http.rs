@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{host::PATIENCE, place::Place};
+use super::{host::PATIENCE, place::Place, session::reply_to};
 
 pub(crate) struct Http {
     child: Child,
@@ -155,9 +155,7 @@ impl Http {
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let (status, _, body) = self.post(path, &message, &[("mcp-session-id", session)]);
         assert_eq!(status, 200, "{body}");
-        let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let mut answers = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
-        answers.find(|message| message["id"] == 7).unwrap_or_else(|| panic!("no answer in {body}"))
+        reply_to(7, &body)
     }
 }
 

@@ -19,7 +19,11 @@ impl Event {
     }
 }
 
+/// Returns the events of a reply. One that is plain JSON counts as an event without an ID.
 pub(crate) fn events(body: &str) -> Vec<Event> {
+    if body.starts_with('{') {
+        return vec![Event { id: None, data: body.to_owned() }];
+    }
     let mut events = Vec::new();
     let mut event = Event::default();
     let mut given = false;
@@ -36,6 +40,13 @@ pub(crate) fn events(body: &str) -> Vec<Event> {
         }
     }
     events
+}
+
+/// Returns the reply to a request.
+pub(crate) fn reply_to(id: u64, body: &str) -> Value {
+    let messages =
+        events(body).into_iter().filter(|event| !event.data.is_empty()).map(|event| event.message());
+    messages.into_iter().find(|message| message["id"] == id).unwrap_or_else(|| panic!("no answer in {body}"))
 }
 
 pub(crate) fn message(id: u64, method: &str, params: Value) -> Value {

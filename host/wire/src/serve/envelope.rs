@@ -36,8 +36,8 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     T::deserialize(deserializer).map(Some)
 }
 
-/// Checks the bytes of one message. The error is the JSON-RPC response to send.
-pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
+/// Checks the bytes of one message. Returns whether it is a request. The error is the JSON-RPC response to send.
+pub(super) fn check(bytes: &[u8]) -> Result<bool, Value> {
     let invalid = |id, why: &str| Err(invalid(id, why));
     let batch = || invalid(None, "batches are not supported; send each message separately");
     let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
@@ -59,10 +59,11 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
     }
     let answers = result.is_some() || error.is_some();
     match (&method, &id) {
-        (None, _) if answers => Ok(()),
+        (None, _) if answers => Ok(false),
         (None, _) => invalid(id, "not a JSON-RPC 2.0 message: expected `method`, `result` or `error`"),
-        (Some(Value::String(_)), None | Some(Value::String(_))) => Ok(()),
-        (Some(Value::String(_)), Some(Value::Number(number))) if number.is_i64() => Ok(()),
+        (Some(Value::String(_)), None) => Ok(false),
+        (Some(Value::String(_)), Some(Value::String(_))) => Ok(true),
+        (Some(Value::String(_)), Some(Value::Number(number))) if number.is_i64() => Ok(true),
         (Some(Value::String(method)), Some(_)) => {
             let why =
                 format!("invalid request ID for {}: expected a string or an integer", quoted(method, 64));

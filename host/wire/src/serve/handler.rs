@@ -21,7 +21,7 @@ use rmcp::{
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::client_features::{self, has_apps};
 use crate::serve::{
@@ -33,6 +33,7 @@ use crate::serve::{
         resource_requests::one_page,
         skill_requests::has_skills,
     },
+    sessions::SessionLink,
 };
 
 pub(super) const LIST_TTL_MS: u64 = 60_000;
@@ -59,8 +60,18 @@ impl Handler {
 
     /// Returns a copy of this handler with empty client state, for the caller of the current HTTP request.
     pub(super) fn for_another_client(&self) -> Self {
-        let caller = REQUEST_CALLER.try_with(Arc::clone).unwrap_or_else(|_| Arc::clone(&self.caller));
+        self.for_caller(REQUEST_CALLER.try_with(Arc::clone).unwrap_or_else(|_| Arc::clone(&self.caller)))
+    }
+
+    /// Returns a copy of this handler with empty client state.
+    pub(super) fn for_caller(&self, caller: Arc<Caller>) -> Self {
         Self { client: Arc::default(), caller, ..self.clone() }
+    }
+
+    /// Returns the input schema of a tool.
+    pub(super) fn input_schema(&self, tool: &str) -> Option<Arc<Map<String, Value>>> {
+        let catalog = self.served.catalog(&self.caller);
+        catalog.get(tool).map(|entry| Arc::clone(&entry.spec.input_schema))
     }
 
     pub(super) fn caller(&self) -> &Arc<Caller> {
@@ -149,6 +160,9 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Some(session) = context.extensions.get::<SessionLink>() {
+            session.attach(self.clone(), context.peer.clone());
+        }
         self.presets.client_features.join(&self.caller.principal, &self.client, &context.peer);
         self.served.clients.join(Arc::clone(&self.client), &self.caller, context.peer);
     }
@@ -270,9 +284,7 @@ impl ServerHandler for Handler {
 
     /// Returns a tool that holds only the input schema: rmcp reads its header rules on every HTTP call.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let catalog = self.served.catalog(&self.caller);
-        let entry = catalog.get(name)?;
-        Some(Tool::new_with_raw(entry.name.to_string(), None, Arc::clone(&entry.spec.input_schema)))
+        Some(Tool::new_with_raw(name.to_owned(), None, self.input_schema(name)?))
     }
 
     async fn call_tool(

@@ -10,17 +10,23 @@ use bytes::Bytes;
 use gatehouse_core::{Caller, Principal};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage, JsonRpcRequest},
+    transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     body::MAX_BODY,
+    direct_requests::{DirectAnswer, StatelessRequests, accepts_both, answer_in_session, has_version},
     reply::{BoxResponse, json, plain},
 };
 use crate::{
     media_type,
     serve::{
-        ServedPreset, ServedPresets, envelope,
+        ServedPreset, ServedPresets,
+        call_message::parse_call,
+        envelope,
         handler::{Handler, REQUEST_CALLER},
         seal::SealKeys,
         sessions::{NoSession, Sessions, events::ReplyStore, with_owner},
@@ -28,6 +34,13 @@ use crate::{
 };
 
 const SESSION: &str = "mcp-session-id";
+
+fn parse_request(body: &[u8]) -> Option<JsonRpcRequest<ClientRequest>> {
+    match serde_json::from_slice::<ClientJsonRpcMessage>(body).ok()? {
+        JsonRpcMessage::Request(request) => Some(request),
+        _ => None,
+    }
+}
 
 /// Returns a caller that may use nothing, for handlers without a request.
 fn no_caller() -> Arc<Caller> {
@@ -55,6 +68,7 @@ impl PresetServices {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_BODY)
+            .with_json_response(true)
             .with_cancellation_token(end.child_token());
         let replies = Arc::default();
         Self {
@@ -82,6 +96,7 @@ impl PresetServices {
 pub(super) struct McpService {
     service: StreamableHttpService<Handler, Sessions>,
     sessions: Arc<Sessions>,
+    stateless: StatelessRequests,
 }
 
 impl McpService {
@@ -97,11 +112,12 @@ impl McpService {
         config.sse_retry = None;
         let handler = Handler::new(Arc::clone(presets), Arc::clone(served), no_caller());
         let end = config.cancellation_token.clone();
+        let stateless = StatelessRequests::new(handler.for_another_client(), end.child_token());
         let sessions =
             Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end);
         let make = move || Ok(handler.for_another_client());
         let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-        Self { service, sessions }
+        Self { service, sessions, stateless }
     }
 
     pub(super) async fn answer(&self, mut request: Request<Bytes>) -> BoxResponse {
@@ -109,16 +125,36 @@ impl McpService {
         let owner = caller.principal.clone();
         let method = request.method().clone();
         let is_json = media_type(request.headers()) == "application/json";
-        if method == Method::POST
-            && let Err(why) = envelope::check(request.body())
-        {
-            return json(StatusCode::BAD_REQUEST, &why);
+        let mut message = None;
+        if method == Method::POST {
+            message = parse_call(request.body());
+            let is_request = match &message {
+                Some(_) => true,
+                None => match envelope::check(request.body()) {
+                    Ok(is_request) => is_request,
+                    Err(why) => return json(StatusCode::BAD_REQUEST, &why),
+                },
+            };
+            let can_run = is_request && is_json && accepts_both(request.headers());
+            if can_run && message.is_none() && request.headers().contains_key(SESSION) {
+                message = parse_request(request.body());
+            } else if !can_run {
+                message = None;
+            }
         }
         let Ok(()) = self.open_session_id(request.headers_mut(), &owner) else {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         };
+        let begun = match message {
+            Some(message) => match self.run(message, &request, &caller).await {
+                Some(DirectAnswer::Complete(response)) => return response,
+                Some(DirectAnswer::Streams(reader)) => Some(reader),
+                None => None,
+            },
+            None => None,
+        };
         let body = request.body().clone();
-        let answer = with_owner(owner.clone(), self.service.handle(request.map(Full::new)));
+        let answer = with_owner(owner.clone(), begun, self.service.handle(request.map(Full::new)));
         // rmcp creates handlers on this task, and asks them for tools without a context.
         let mut response = REQUEST_CALLER.scope(caller, answer).await;
         match (method, response.status()) {
@@ -141,6 +177,30 @@ impl McpService {
             response.headers_mut().insert(SESSION, id);
         }
         response
+    }
+
+    /// Runs a request on this task. `None` if rmcp has to answer it.
+    async fn run(
+        &self,
+        message: JsonRpcRequest<ClientRequest>,
+        request: &Request<Bytes>,
+        caller: &Arc<Caller>,
+    ) -> Option<DirectAnswer> {
+        let Some(id) = request.headers().get(SESSION) else {
+            return self.stateless.answer(message, request, caller).await.map(DirectAnswer::Complete);
+        };
+        let session = self.sessions.open_session(id.to_str().ok()?, &caller.principal)?;
+        // Requests that name their version have no session.
+        let is_of_session = has_version(request.headers(), &session.version())
+            && message.request.get_meta().protocol_version().is_none()
+            && !matches!(
+                message.request,
+                ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+            );
+        if !is_of_session {
+            return None;
+        }
+        answer_in_session(&session, message, request).await
     }
 
     /// Replaces the session ID of a request by what it seals. Fails if its session is unknown, or somebody else's.

@@ -12,6 +12,7 @@ mod auth;
 mod body;
 mod connection;
 mod connections;
+mod direct_requests;
 mod door_audit;
 mod endpoints;
 mod guard;

@@ -105,6 +105,30 @@ impl EventReader {
         Self::from_number(session, state, number, 1)
     }
 
+    /// Waits until there is a message to read, or the stream ends.
+    pub(crate) async fn wait_for_message(&mut self) {
+        loop {
+            self.changes.borrow_and_update();
+            if self.next_event().is_ready() || self.changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Ends a request whose reply is sent without this stream. Returns false if the stream has messages, or has ended.
+    pub(crate) fn end_silent_call(&self, request: &RequestId) -> bool {
+        self.session.end_silent_call(request, self.stream)
+    }
+
+    /// Lets the client resume the stream, whose events it is going to read.
+    pub(crate) fn open_to_client(&self) {
+        let mut state = self.session.state();
+        // Nothing would release an ended stream.
+        if let Some(stream) = state.streams.get_mut(&self.stream).filter(|stream| !stream.finished) {
+            stream.resumable |= self.send_priming_event;
+        }
+    }
+
     pub(crate) fn events(self) -> impl Events<Item = ServerSseMessage> + Send + Sync + 'static {
         stream::unfold(self, |mut reader| async move { Some((reader.event().await?, reader)) })
     }

@@ -13,6 +13,7 @@ use rmcp::model::{
     ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use tokio::sync::watch;
+use tokio_util::sync::DropGuard;
 
 use gatehouse_core::{json::encoded_len, lock};
 
@@ -83,6 +84,8 @@ pub(crate) struct MessageStream {
     /// True if a client may know an event of this stream and resume it.
     pub(crate) resumable: bool,
     pub(crate) finished: bool,
+    /// Cancels the request when the stream ends, if it does not run in the handler's loop.
+    pub(crate) cancel: Option<DropGuard>,
     changed: watch::Sender<()>,
 }
 
@@ -96,6 +99,7 @@ impl MessageStream {
             readers: 0,
             resumable,
             finished: false,
+            cancel: None,
             changed: watch::Sender::new(()),
         }
     }
@@ -122,6 +126,11 @@ impl MessageStream {
         let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let mut unsent = self.messages.iter().skip(before);
         unsent.any(|message| AnnouncedChange::in_message(message).as_ref() == Some(&change))
+    }
+
+    /// Whether nothing has been sent, and the request still runs.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.messages.is_empty() && self.first == 1 && !self.finished
     }
 
     pub(crate) fn notify_readers(&self) {

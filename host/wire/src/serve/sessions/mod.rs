@@ -12,6 +12,7 @@ mod session;
 pub(crate) mod wire_id;
 
 use std::{
+    cell::RefCell,
     collections::{HashMap, VecDeque},
     io,
     sync::{Arc, Mutex, MutexGuard, Weak},
@@ -32,26 +33,44 @@ use rmcp::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::session::NoSession;
+pub(crate) use self::{
+    event_reader::EventReader,
+    session::{HttpSession, NoSession, SessionLink},
+};
 use self::{
     events::{EventId, ReplyStore},
-    session::{HttpSession, SessionTransport},
+    session::SessionTransport,
     wire_id::WireId,
 };
 use crate::serve::{handler::Handler, seal::SealKeys};
 
-tokio::task_local! {
-    /// Principal of the request that this task answers. rmcp does not pass requests on to session managers.
-    static OWNER: Principal;
+/// Request that rmcp answers on this task. It does not pass requests on to session managers.
+struct CurrentRequest {
+    /// Principal that owns the sessions which the request opens or restores.
+    owner: Principal,
+    /// Stream of the request, if it runs already.
+    begun: RefCell<Option<EventReader>>,
 }
 
-/// Answers a request of a principal, who owns the sessions that it opens or restores.
-pub(crate) async fn with_owner<T>(owner: Principal, answer: impl Future<Output = T>) -> T {
-    OWNER.scope(owner, answer).await
+tokio::task_local! {
+    static CURRENT: CurrentRequest;
+}
+
+/// Answers a request of a principal with rmcp. `begun` is its stream if it runs already.
+pub(crate) async fn with_owner<T>(
+    owner: Principal,
+    begun: Option<EventReader>,
+    answer: impl Future<Output = T>,
+) -> T {
+    CURRENT.scope(CurrentRequest { owner, begun: RefCell::new(begun) }, answer).await
 }
 
 fn owner() -> Principal {
-    OWNER.try_with(Clone::clone).unwrap_or_default()
+    CURRENT.try_with(|request| request.owner.clone()).unwrap_or_default()
+}
+
+fn take_begun() -> Option<EventReader> {
+    CURRENT.try_with(|request| request.begun.take()).ok().flatten()
 }
 
 /// Maximum sessions per preset. Of the principal with the most sessions, the one with the lowest rank is evicted.
@@ -169,14 +188,14 @@ impl Sessions {
 
     /// Returns the session with this ID. Restores it if necessary.
     pub(crate) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
+        let owner = owner();
+        if let Some(session) = self.open_session(id, &owner) {
+            return Ok(session);
+        }
         let wire = WireId::parse(id).ok_or(NoSession)?;
         let mut open = self.open();
-        if let Some(session) = open.sessions.get(wire.id) {
-            if session.owner != owner() {
-                return Err(NoSession);
-            }
-            session.touch();
-            return Ok(Arc::clone(session));
+        if open.sessions.contains_key(wire.id) {
+            return Err(NoSession);
         }
         if open.has_ended(wire.id) {
             return Err(NoSession);
@@ -184,12 +203,20 @@ impl Sessions {
         let client = wire.client().ok_or(NoSession)?;
         let room = open.make_room();
         let (session, transport) =
-            HttpSession::new(wire.id.into(), owner(), Arc::clone(&self.replies), Some(client.clone()));
+            HttpSession::new(wire.id.into(), owner, Arc::clone(&self.replies), Some(client.clone()));
         open.sessions.insert(session.id.clone(), Arc::clone(&session));
         drop(open);
         self.release(room);
         self.serve(Arc::clone(&session), transport, client);
         Ok(session)
+    }
+
+    /// Returns the session with this ID if it is in memory and belongs to this principal.
+    pub(crate) fn open_session(&self, id: &str, owner: &Principal) -> Option<Arc<HttpSession>> {
+        let wire = WireId::parse(id)?;
+        let session = self.open().sessions.get(wire.id).cloned().filter(|session| session.owner == *owner)?;
+        session.touch();
+        Some(session)
     }
 
     fn serve(&self, session: Arc<HttpSession>, transport: SessionTransport, client: InitializeRequestParams) {
@@ -203,6 +230,7 @@ impl Sessions {
         // The client does not send `initialized` again.
         let handler @ Handler { served, client, .. } = running.service();
         let (caller, peer) = (handler.caller(), running.peer().clone());
+        session.attach(handler.clone(), peer.clone());
         served.clients.rejoin(Arc::clone(client), caller, peer, &served.catalog(caller));
         let me = self.me.clone();
         tokio::spawn(async move {
@@ -290,7 +318,12 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
-        Ok(self.find(id)?.request(message).await?.events())
+        let begun = take_begun();
+        let reader = match begun {
+            Some(reader) => reader,
+            None => self.find(id)?.request(message).await?,
+        };
+        Ok(reader.events())
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), NoSession> {

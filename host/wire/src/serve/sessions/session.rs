@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, Weak},
     time::Instant,
 };
 
@@ -22,10 +22,11 @@ use rmcp::{
         InitializeRequestParams, ProgressToken, ProtocolVersion, RequestId, ServerJsonRpcMessage,
         ServerNotification, ServerResult,
     },
-    service::OriginatingRequestId,
+    service::{OriginatingRequestId, Peer},
     transport::{Transport, streamable_http_server::SessionId},
 };
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     SessionRank,
@@ -33,7 +34,10 @@ use super::{
     events::{EventId, MessageStream, ReplyStore},
     wire_id::WireId,
 };
-use crate::peer_requests::{answered_request, cancelled_request};
+use crate::{
+    peer_requests::{answered_request, cancelled_request},
+    serve::handler::Handler,
+};
 
 /// Maximum client messages that wait for the handler.
 const MAX_INBOX: usize = 16;
@@ -54,6 +58,21 @@ pub(crate) struct HttpSession {
     epoch: u32,
     replies: Arc<ReplyStore>,
     state: Mutex<SessionState>,
+    /// Set once the client is initialized.
+    handler: OnceLock<(Arc<Handler>, Peer<RoleServer>)>,
+}
+
+/// Link to the session that a message belongs to, for its handler.
+#[derive(Clone)]
+pub(crate) struct SessionLink(Weak<HttpSession>);
+
+impl SessionLink {
+    /// Lets requests of the session run on this handler directly.
+    pub(crate) fn attach(&self, handler: Handler, peer: Peer<RoleServer>) {
+        if let Some(session) = self.0.upgrade() {
+            session.attach(handler, peer);
+        }
+    }
 }
 
 pub(crate) struct SessionState {
@@ -82,6 +101,12 @@ impl SessionState {
         self.last_stream += 1;
         self.streams.insert(self.last_stream, stream);
         self.last_stream
+    }
+
+    fn forget_token(&mut self, token: Option<ProgressToken>, stream: u64) {
+        if let Some(token) = token.filter(|token| self.tokens.get(token) == Some(&stream)) {
+            self.tokens.remove(&token);
+        }
     }
 
     /// Returns the stream for a message: that of its request, else the stream of changes. `None` if its request is
@@ -139,7 +164,8 @@ impl HttpSession {
         // Random, so that event IDs from an earlier session with this ID do not match.
         let epoch = RandomState::new().build_hasher().finish() as u32;
         let restored = restored.is_some();
-        let session = Arc::new(Self { id, owner, restored, epoch, replies, state: Mutex::new(state) });
+        let (state, handler) = (Mutex::new(state), OnceLock::new());
+        let session = Arc::new(Self { id, owner, restored, epoch, replies, state, handler });
         (Arc::clone(&session), SessionTransport { session, receiver })
     }
 
@@ -165,6 +191,20 @@ impl HttpSession {
 
     pub(crate) fn touch(&self) {
         self.state().used = Instant::now();
+    }
+
+    pub(crate) fn attach(&self, handler: Handler, peer: Peer<RoleServer>) {
+        // A client may send `initialized` again.
+        let _ = self.handler.set((Arc::new(handler), peer));
+    }
+
+    /// Returns the handler of this session, and its client. `None` before the client is initialized.
+    pub(crate) fn handler(&self) -> Option<(Arc<Handler>, Peer<RoleServer>)> {
+        self.handler.get().cloned()
+    }
+
+    pub(crate) fn version(&self) -> ProtocolVersion {
+        self.state().version.clone()
     }
 
     /// True if streams start with an event that has an ID and no message. Clients before 2025-11-25 fail on it.
@@ -206,25 +246,47 @@ impl HttpSession {
     ) -> Result<EventReader, NoSession> {
         let ClientJsonRpcMessage::Request(request) = &message else { return Err(NoSession) };
         let (id, token) = (request.id.clone(), request.request.get_meta().get_progress_token());
-        let send_priming_event = self.sends_priming_event();
-        let reader = {
-            let mut state = self.state();
-            state.initialized = true;
-            let number = state.add(MessageStream::new(Some(id.clone()), token.clone(), send_priming_event));
-            state.requests.insert(id, number);
-            state.tokens.extend(token.map(|token| (token, number)));
-            EventReader::from_start(self, &mut state, number, send_priming_event)
-        };
+        let resumable = self.sends_priming_event();
+        let reader = self.open_stream(id.clone(), MessageStream::new(Some(id), token, resumable));
         self.forward_to_handler(message).await?;
         Ok(reader)
     }
 
+    /// Begins a request that runs outside of the handler's loop, and returns a reader of its stream. The client cannot
+    /// resume the stream until it is [opened](EventReader::open_to_client).
+    pub(crate) fn begin_call(
+        self: &Arc<Self>,
+        id: RequestId,
+        token: Option<ProgressToken>,
+        cancel: CancellationToken,
+    ) -> Result<EventReader, NoSession> {
+        if self.state().inbox.is_none() {
+            return Err(NoSession);
+        }
+        let mut stream = MessageStream::new(Some(id.clone()), token, false);
+        stream.cancel = Some(cancel.drop_guard());
+        Ok(self.open_stream(id, stream))
+    }
+
+    fn open_stream(self: &Arc<Self>, id: RequestId, stream: MessageStream) -> EventReader {
+        let send_priming_event = self.sends_priming_event();
+        let mut state = self.state();
+        state.initialized = true;
+        let token = stream.token.clone();
+        let number = state.add(stream);
+        state.requests.insert(id, number);
+        state.tokens.extend(token.map(|token| (token, number)));
+        EventReader::from_start(self, &mut state, number, send_priming_event)
+    }
+
     /// Forwards a notification or a response.
-    pub(crate) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
-        if let ClientJsonRpcMessage::Notification(notification) = &message
+    pub(crate) async fn accept(self: &Arc<Self>, mut message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+        if let ClientJsonRpcMessage::Notification(notification) = &mut message
             && matches!(notification.notification, ClientNotification::InitializedNotification(_))
         {
             self.state().initialized = true;
+            let link = SessionLink(Arc::downgrade(self));
+            notification.notification.extensions_mut().insert(link);
         }
         // The handler does not reply to a cancelled request.
         if let Some(id) = cancelled_request(&message) {
@@ -294,12 +356,12 @@ impl HttpSession {
         let Some(number) = state.requests.remove(request) else { return };
         let Some(stream) = state.streams.get_mut(&number) else { return };
         stream.finished = true;
+        // Stops the background work of the call, too.
+        stream.cancel = None;
         stream.notify_readers();
         let (resumable, readers, token) = (stream.resumable, stream.readers, stream.token.take());
         let bytes = if resumable { stream.bytes() } else { 0 };
-        if let Some(token) = token.filter(|token| state.tokens.get(token) == Some(&number)) {
-            state.tokens.remove(&token);
-        }
+        state.forget_token(token, number);
         if !resumable && readers == 0 {
             state.streams.remove(&number);
         }
@@ -307,6 +369,21 @@ impl HttpSession {
         if resumable {
             self.replies.retain(self, number, bytes, Instant::now());
         }
+    }
+
+    /// Ends a request whose reply is sent without a stream. Returns false if the stream has messages, or has ended.
+    pub(crate) fn end_silent_call(&self, id: &RequestId, number: u64) -> bool {
+        let mut state = self.state();
+        state.used = Instant::now();
+        if !state.streams.get(&number).is_some_and(MessageStream::is_silent) {
+            return false;
+        }
+        let stream = state.streams.remove(&number);
+        if state.requests.get(id) == Some(&number) {
+            state.requests.remove(id);
+        }
+        state.forget_token(stream.and_then(|mut stream| stream.token.take()), number);
+        true
     }
 
     /// Drops a stored stream as soon as it has no readers.

@@ -1,0 +1,273 @@
+//! Requests that the task of their HTTP request answers itself.
+//!
+//! Most calls end within a few milliseconds and send nothing but their reply, so they need no stream: the reply is
+//! plain JSON. A call in a session that takes longer, or sends something first, continues on a task of its own, and its
+//! stream is opened. Everything that is not exactly as expected is left to rmcp, which also writes the refusals.
+
+use std::{future::pending, io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use gatehouse_core::Caller;
+use http::{
+    HeaderMap, HeaderValue, Request, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+    request::Parts,
+};
+use http_body_util::{BodyExt as _, Full};
+use rmcp::{
+    RoleServer,
+    model::{
+        ClientCapabilities, ClientRequest, ErrorCode, GetExtensions as _, GetMeta as _, Implementation,
+        InitializeRequestParams, JsonRpcMessage, JsonRpcRequest, ProtocolVersion, ServerJsonRpcMessage,
+    },
+    service::{Peer, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly_with_ct},
+    transport::{Transport, TransportAdapterIdentity},
+};
+use serde_json::{Map, Value};
+use tokio::{runtime::Handle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::reply::BoxResponse;
+use crate::serve::{
+    call_future::{CallFuture, call_future},
+    handler::Handler,
+    sessions::{EventReader, HttpSession},
+};
+
+/// Longest time for which the headers of a reply in a session wait for its call to end.
+const MAX_HOLD: Duration = Duration::from_millis(20);
+
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+const PARAM_PREFIX: &str = "mcp-param-";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const HEADER_RULE: &str = "x-mcp-header";
+
+/// End of a request in a session, as far as its HTTP request is concerned.
+pub(super) enum DirectAnswer {
+    Complete(BoxResponse),
+    /// The request continues, and its messages have to be streamed.
+    Streams(EventReader),
+}
+
+/// A call that its HTTP request polls. Dropping it, because the client has left, moves it to a task.
+struct HeldCall {
+    work: Option<CallFuture>,
+    rest: RestOfCall,
+}
+
+/// What becomes of a call without its HTTP request.
+enum RestOfCall {
+    /// Its reply goes to the stream in the session, for a client that returns.
+    ToSession(Arc<HttpSession>),
+    /// Nobody can receive its reply, so it is cancelled.
+    Cancelled(CancellationToken),
+}
+
+impl HeldCall {
+    /// Waits for the reply.
+    async fn reply(&mut self) -> ServerJsonRpcMessage {
+        match &mut self.work {
+            Some(work) => {
+                let reply = tokio::task::coop::unconstrained(work.as_mut()).await;
+                self.work = None;
+                reply
+            }
+            None => pending().await,
+        }
+    }
+}
+
+impl Drop for HeldCall {
+    fn drop(&mut self) {
+        let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) else { return };
+        match &self.rest {
+            RestOfCall::ToSession(session) => {
+                let session = Arc::clone(session);
+                runtime.spawn(async move { session.deliver(work.await) });
+            }
+            RestOfCall::Cancelled(cancel) => {
+                cancel.cancel();
+                runtime.spawn(work);
+            }
+        }
+    }
+}
+
+/// Answers a request in a session. `None` if the session cannot run it itself.
+pub(super) async fn answer_in_session(
+    session: &Arc<HttpSession>,
+    mut message: JsonRpcRequest<ClientRequest>,
+    caller: &Request<Bytes>,
+) -> Option<DirectAnswer> {
+    let id = message.id.clone();
+    let token = message.request.get_meta().get_progress_token();
+    message.request.extensions_mut().insert(identity(caller));
+    let (handler, peer) = session.handler()?;
+    let (work, cancel) = call_future(handler, peer, message);
+    let mut reader = session.begin_call(id.clone(), token, cancel).ok()?;
+    let mut held = HeldCall { work: Some(work), rest: RestOfCall::ToSession(Arc::clone(session)) };
+    let first = async {
+        tokio::select! {
+            biased;
+            reply = held.reply() => Some(reply),
+            () = reader.wait_for_message() => None,
+        }
+    };
+    let Ok(Some(reply)) = timeout(MAX_HOLD, first).await else {
+        reader.open_to_client();
+        return Some(DirectAnswer::Streams(reader));
+    };
+    if reader.end_silent_call(&id) {
+        return Some(DirectAnswer::Complete(json(StatusCode::OK, &reply)));
+    }
+    reader.open_to_client();
+    session.deliver(reply);
+    Some(DirectAnswer::Streams(reader))
+}
+
+/// Handler of requests without a session, whose client only gets the reply.
+pub(super) struct StatelessRequests {
+    handler: Handler,
+    peer: Peer<RoleServer>,
+}
+
+impl StatelessRequests {
+    /// Creates it inside a runtime. Cancelling `end` ends it.
+    pub(super) fn new(handler: Handler, end: CancellationToken) -> Self {
+        let client = InitializeRequestParams::new(ClientCapabilities::default(), Implementation::default())
+            .with_protocol_version(ProtocolVersion::V_2026_07_28);
+        let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
+            handler.clone(),
+            NoTransport,
+            Some(client),
+            end,
+        );
+        let peer = running.peer().clone();
+        tokio::spawn(running.waiting());
+        Self { handler, peer }
+    }
+
+    /// Answers a tool call of 2026-07-28. `None` if it can send something before its reply, or is not exactly as the
+    /// protocol has it.
+    pub(super) async fn answer(
+        &self,
+        mut message: JsonRpcRequest<ClientRequest>,
+        request: &Request<Bytes>,
+        caller: &Arc<Caller>,
+    ) -> Option<BoxResponse> {
+        let ClientRequest::CallToolRequest(call) = &message.request else { return None };
+        let meta = message.request.get_meta();
+        let sends = meta.get_progress_token().is_some() || meta.contains_key(LOG_LEVEL);
+        let version = ProtocolVersion::V_2026_07_28;
+        let is_complete = meta.missing_required_keys(&version).is_empty()
+            && meta.protocol_version().is_some_and(|named| named == version);
+        if sends || !is_complete || !has_standard_headers(request.headers(), &call.params.name) {
+            return None;
+        }
+        let handler = self.handler.for_caller(Arc::clone(caller));
+        if handler.input_schema(&call.params.name).is_some_and(|schema| has_header_rules(&schema)) {
+            return None;
+        }
+        message.request.extensions_mut().insert(identity(request));
+        let (work, cancel) = call_future(Arc::new(handler), self.peer.clone(), message);
+        let mut held = HeldCall { work: Some(work), rest: RestOfCall::Cancelled(cancel.clone()) };
+        let reply = held.reply().await;
+        cancel.cancel();
+        Some(json(status(&reply), &reply))
+    }
+}
+
+/// Returns the status of a reply without a session, as rmcp chooses it.
+fn status(reply: &ServerJsonRpcMessage) -> StatusCode {
+    let JsonRpcMessage::Error(error) = reply else { return StatusCode::OK };
+    match error.error.code {
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+        | ErrorCode::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
+        ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+/// Whether a client accepts both forms of a reply.
+pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter();
+    let (Some(accept), None) = (values.next().and_then(|value| value.to_str().ok()), values.next()) else {
+        return false;
+    };
+    let has = |wanted: &str| accept.split(',').any(|one| one.trim().eq_ignore_ascii_case(wanted));
+    has("application/json") && has("text/event-stream")
+}
+
+/// Whether a request in a session of this version, or one that may name another, has a fitting version header.
+pub(super) fn has_version(headers: &HeaderMap, version: &ProtocolVersion) -> bool {
+    let mut values = headers.get_all(VERSION).iter();
+    values.next().is_none_or(|value| value.as_bytes() == version.as_str().as_bytes())
+        && values.next().is_none()
+}
+
+/// Whether the headers that 2026-07-28 requires agree with the call.
+fn has_standard_headers(headers: &HeaderMap, tool: &str) -> bool {
+    let is = |name: &str, expected: &str| {
+        let mut values = headers.get_all(name).iter();
+        values.next().is_some_and(|value| value.as_bytes() == expected.as_bytes()) && values.next().is_none()
+    };
+    // An encoded name begins with `=?`.
+    is(VERSION, ProtocolVersion::V_2026_07_28.as_str())
+        && is(METHOD, "tools/call")
+        && is(NAME, tool)
+        && !tool.starts_with("=?")
+        && tool.bytes().all(|byte| byte.is_ascii_graphic())
+        && !headers.keys().any(|name| name.as_str().starts_with(PARAM_PREFIX))
+}
+
+/// Whether a schema wants arguments repeated in headers, which rmcp checks.
+fn has_header_rules(schema: &Map<String, Value>) -> bool {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let mut properties = properties.into_iter().flat_map(Map::values).filter_map(Value::as_object);
+    schema.contains_key(HEADER_RULE) || properties.any(has_header_rules)
+}
+
+/// Returns who sent a request, for its handler.
+fn identity(request: &Request<Bytes>) -> Parts {
+    let (mut parts, ()) = Request::new(()).into_parts();
+    parts.extensions = request.extensions().clone();
+    parts
+}
+
+fn json(status: StatusCode, reply: &ServerJsonRpcMessage) -> BoxResponse {
+    let Ok(body) = serde_json::to_vec(reply) else {
+        return super::reply::refuse(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the reply cannot be written as JSON",
+        );
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A transport over which nothing arrives.
+struct NoTransport;
+
+impl Transport<RoleServer> for NoTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        _: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        pending().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
