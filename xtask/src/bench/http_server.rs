@@ -27,6 +27,8 @@ pub(crate) enum HttpEra {
 pub(crate) struct HttpBenchServer {
     child: Child,
     address: String,
+    /// Path of its endpoint.
+    path: String,
 }
 
 impl HttpBenchServer {
@@ -50,7 +52,23 @@ impl HttpBenchServer {
         let mut log = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         // Drain the pipe, or a server that logs much would stop.
         thread::spawn(move || std::io::copy(&mut errors, &mut log));
-        Ok(Self { child, address })
+        Ok(Self { child, address, path: "/mcp".into() })
+    }
+
+    /// Starts a server at a known address and path, and waits until it accepts connections.
+    pub(crate) fn start_at(mut command: Command, address: &str, path: &str, log: &Path) -> Result<Self> {
+        let log_file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        let errors = log_file.try_clone()?;
+        let child = command.stdin(Stdio::null()).stdout(log_file).stderr(errors).spawn();
+        let child = child.with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        let mut server = Self { child, address: address.to_owned(), path: path.to_owned() };
+        let begin = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            ensure!(server.child.try_wait()?.is_none(), "the server ended; see {}", log.display());
+            ensure!(begin.elapsed() < REPLY_TIMEOUT, "the server does not listen; see {}", log.display());
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(server)
     }
 
     pub(crate) fn process(&self) -> u32 {
@@ -59,7 +77,7 @@ impl HttpBenchServer {
 
     /// Connects a client, with the value of its `Authorization` header.
     pub(crate) fn connect(&self, era: HttpEra, credential: Option<&str>) -> Result<HttpClient> {
-        HttpClient::connect(&self.address, era, credential)
+        HttpClient::connect(&self.address, &self.path, era, credential)
     }
 }
 
@@ -80,7 +98,7 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    fn connect(address: &str, era: HttpEra, credential: Option<&str>) -> Result<Self> {
+    fn connect(address: &str, path: &str, era: HttpEra, credential: Option<&str>) -> Result<Self> {
         let stream = TcpStream::connect(address).with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
@@ -90,7 +108,7 @@ impl HttpClient {
             HttpEra::Stateless => "2026-07-28",
         };
         let head = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\nmcp-protocol-version: {version}\r\n{credential}"
         );
         let mut client = Self { stream: BufReader::new(stream), head, era, next: 0, body: Vec::new() };

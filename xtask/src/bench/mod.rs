@@ -2,10 +2,12 @@
 //!
 //! The two sides alternate in brief rounds, so that other load affects both equally. Numbers are medians over rounds,
 //! ratios medians of the rounds' ratios; on a shared machine only ratios are meaningful. `--noise` measures the
-//! method's error: it runs the native server on both sides. `--quality` measures search results instead of time.
+//! method's error: it runs the native server on both sides. `--quality` measures search results instead of time, and
+//! `--peers` other gateways beside this one.
 
 mod added_time;
 mod http_server;
+mod peers;
 mod publish;
 mod quality;
 mod reference;
@@ -87,6 +89,9 @@ struct Options {
     quick: bool,
     noise: bool,
     quality: bool,
+    peers: bool,
+    /// Build to measure instead of that of this checkout.
+    binary: Option<PathBuf>,
     from_nothing: bool,
     publish: bool,
     data: Option<PathBuf>,
@@ -100,14 +105,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if options.publish {
         return publish::run(&workspace.root);
     }
+    if options.peers {
+        build(&workspace, false, options.binary.is_some())?;
+        return peers::run(&Bench::new(&workspace, options.quick, false)?.with_binary(options.binary));
+    }
     let mut report = BenchReport::new(&workspace, options.quick, options.noise)?;
     if options.quality {
         quality::run(&workspace, options.data, &mut report)?;
     }
     // Quality alone needs no gateway.
     if !options.quality || !options.only.is_empty() {
-        build(&workspace, options.noise)?;
-        let mut bench = Bench::new(&workspace, options.quick, options.noise)?;
+        build(&workspace, options.noise, options.binary.is_some())?;
+        let mut bench = Bench::new(&workspace, options.quick, options.noise)?.with_binary(options.binary);
         bench.from_nothing = options.from_nothing;
         for measurement in MEASUREMENTS {
             if options.only.is_empty() || options.only.iter().any(|id| id == measurement.id) {
@@ -133,7 +142,12 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--noise" => options.noise = true,
             "--from-nothing" => options.from_nothing = true,
             "--quality" => options.quality = true,
+            "--peers" => options.peers = true,
             "--publish" => options.publish = true,
+            "--binary" => {
+                let file = rest.next().ok_or_else(|| UsageError("--binary needs a file".into()))?;
+                options.binary = Some(file.into());
+            }
             "--data" => {
                 let folder = rest.next().ok_or_else(|| UsageError("--data needs a directory".into()))?;
                 options.data = Some(folder.into());
@@ -152,7 +166,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
 /// Makes release builds of everything to measure, one package at a time.
 ///
 /// One joint build would unify features, and the gateway would differ from the one that `cargo xtask run` builds.
-fn build(workspace: &Workspace, noise: bool) -> Result<()> {
+fn build(workspace: &Workspace, noise: bool, has_binary: bool) -> Result<()> {
     let release = |package| {
         let mut command = process::cargo();
         command.current_dir(&workspace.root).args(["build", "--release", "-p", package]);
@@ -161,7 +175,9 @@ fn build(workspace: &Workspace, noise: bool) -> Result<()> {
     release("bench-floor")?;
     if !noise {
         gates::build(workspace, GateSelection::All, &snapshot::WORKSPACE)?;
-        release("gatehouse")?;
+        if !has_binary {
+            release("gatehouse")?;
+        }
     }
     Ok(())
 }

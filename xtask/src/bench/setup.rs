@@ -72,6 +72,17 @@ impl Bench {
         if self.quick { full.div_ceil(5) } else { full }
     }
 
+    /// Measures this build, if one is given.
+    pub(crate) fn with_binary(self, binary: Option<PathBuf>) -> Self {
+        let gatehouse = binary.unwrap_or_else(|| self.gatehouse.clone());
+        Self { gatehouse, ..self }
+    }
+
+    /// Returns the native server.
+    pub(crate) fn floor(&self) -> &Path {
+        &self.floor
+    }
+
     pub(crate) fn noise(&self) -> bool {
         self.noise
     }

@@ -16,12 +16,18 @@ pub(crate) const CARGO_TOOLS: Bundle = Bundle {
 pub(crate) const PYTHON_CLIENT: Bundle =
     Bundle { name: "python-client", manager: PackageManager::Pip, pins: &["mcp==2.3.0"] };
 
+pub(crate) const FASTMCP: Bundle = pip("fastmcp", &["fastmcp==4.1.0"]);
+
+/// Other gateways, for a comparison of their speed.
+pub(crate) const MCP_PROXY: Bundle = cargo("mcp-proxy", &["mcp-proxy@0.6.0"]);
+pub(crate) const NODE_MCP_PROXY: Bundle = npm("node-mcp-proxy", &["mcp-proxy@6.7.19"]);
+
 /// Clients by the variable that holds their path; `tests/clients` has a program for each. Old versions are included
 /// because people still run them, and they accept less than new ones.
 pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
     ("GATEHOUSE_TEST_PYTHON_1", pip("python-1-client", &["mcp==1.22.0"])),
     ("GATEHOUSE_TEST_PYTHON_2", PYTHON_CLIENT),
-    ("GATEHOUSE_TEST_FASTMCP", pip("fastmcp", &["fastmcp==4.1.0"])),
+    ("GATEHOUSE_TEST_FASTMCP", FASTMCP),
     ("GATEHOUSE_TEST_LANGCHAIN", pip("langchain", &["langchain-mcp-adapters==0.3.2"])),
     ("GATEHOUSE_TEST_OPENAI_AGENTS", pip("openai-agents", &["openai-agents==0.24.0"])),
     ("GATEHOUSE_TEST_PYDANTIC_AI", pip("pydantic-ai", &["pydantic-ai-slim[mcp]==2.68.0"])),
@@ -106,6 +112,10 @@ pub(crate) type RealServer =
 
 const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
     Bundle { name, manager: PackageManager::Pip, pins }
+}
+
+const fn cargo(name: &'static str, pins: &'static [&'static str]) -> Bundle {
+    Bundle { name, manager: PackageManager::Cargo, pins }
 }
 
 const fn source(name: &'static str, pins: &'static [&'static str]) -> Bundle {

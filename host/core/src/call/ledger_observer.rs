@@ -21,13 +21,14 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub struct LedgerObserver {
     ledger: Arc<dyn CallLedger>,
     clock: Arc<dyn Clock>,
-    host: u64,
+    /// Number of the caller without a name.
+    local: u64,
 }
 
 impl LedgerObserver {
     /// Creates the observer. `host` distinguishes unnamed callers: each stdio client has its own host.
     pub fn new(ledger: Arc<dyn CallLedger>, clock: Arc<dyn Clock>, host: u64) -> Self {
-        Self { ledger, clock, host }
+        Self { ledger, clock, local: caller_number(&format!("local:{host}")) }
     }
 }
 
@@ -41,7 +42,7 @@ impl CallObserver for LedgerObserver {
         }
         // The store keys this hash before it saves it; otherwise names could be guessed from it.
         let caller = match context.principal() {
-            Principal::Local => caller_number(&format!("local:{}", self.host)),
+            Principal::Local => self.local,
             Principal::Named(name) => caller_number(&format!("named:{name}")),
         };
         let connecting_us = context.connecting_us.load(Ordering::Relaxed);

@@ -87,6 +87,7 @@ impl DownstreamServers {
             changes: watch::Sender::new(0),
             client_features: Arc::default(),
             shown_generation: Mutex::default(),
+            runtime: tokio::runtime::Handle::try_current().ok(),
         };
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
     }

@@ -32,7 +32,9 @@ use gatehouse_core::{
     },
 };
 use tokio::{
+    runtime::Handle,
     sync::{Semaphore, watch},
+    task::JoinHandle,
     time::Instant,
 };
 
@@ -68,6 +70,18 @@ pub(super) struct ServerContext {
     pub(super) client_features: Arc<ClientFeatures>,
     /// Index generation whose tools clients were shown. `None` if they are shown none.
     pub(super) shown_generation: Mutex<Option<i64>>,
+    /// Runtime of the connections. A call may run on other threads, which must not keep a connection.
+    pub(super) runtime: Option<Handle>,
+}
+
+impl ServerContext {
+    /// Spawns a task on the runtime of the connections.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        match &self.runtime {
+            Some(runtime) => runtime.spawn(work),
+            None => tokio::spawn(work),
+        }
+    }
 }
 
 pub(super) struct DownstreamServer {

@@ -1,6 +1,7 @@
 //! Guard for messages of servers, before rmcp reads them. It redacts secrets, counts values before parsing, and parses
 //! large messages outside the async runtime. A response that cannot be read only fails its own request.
 
+mod call_reply;
 mod flood;
 mod pending_responses;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{connection::ConnectionEnd, server_text::repaired};
 use crate::{MIN_LARGE_MESSAGE, serve::response_id};
+use call_reply::parse_call_reply;
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
 use pending_responses::PendingResponses;
 pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
@@ -121,8 +123,8 @@ impl InboundReader {
         }
     }
 
-    pub(crate) fn register_request(&self, id: &RequestId) {
-        self.pending.register(id);
+    pub(crate) fn register_request(&self, id: &RequestId, is_call: bool) {
+        self.pending.register(id, is_call);
     }
 
     pub(super) fn take_response(&self, id: &RequestId) -> ReceivedResponse {
@@ -150,8 +152,8 @@ impl InboundReader {
     fn parse(&self, text: Vec<u8>, memory: MessageMemory) -> Option<ServerMessage> {
         let text = self.limits.redactor.redact_body(text);
         let parsed = match repaired(&text) {
-            Some(text) => serde_json::from_slice(&text),
-            None => serde_json::from_slice(&text),
+            Some(text) => self.parse_message(&text),
+            None => self.parse_message(&text),
         };
         match parsed {
             Ok(JsonRpcMessage::Response(response)) => {
@@ -165,6 +167,17 @@ impl InboundReader {
             Ok(message) => Some(message),
             Err(error) => self.refuse_text(&text, format!("it is not an MCP message: {error}")),
         }
+    }
+
+    fn parse_message(&self, text: &[u8]) -> serde_json::Result<ServerMessage> {
+        // rmcp tries one type of message and result after the other, on copies of all values.
+        if self.pending.awaits_calls()
+            && let Some((id, result)) = parse_call_reply(text)
+            && self.pending.is_call(&id)
+        {
+            return Ok(JsonRpcMessage::response(ServerResult::CallToolResult(result), id));
+        }
+        serde_json::from_slice(text)
     }
 
     pub(crate) fn refuse(&self, id: &RequestId, why: &str) -> ServerMessage {

@@ -32,9 +32,15 @@ pub(in crate::downstream) struct ReceivedResponse {
     pub(in crate::downstream) refused: Option<String>,
 }
 
-/// Pending requests of one connection. `None` until the response arrives.
+/// Pending requests of one connection.
 #[derive(Clone, Default)]
-pub(super) struct PendingResponses(Arc<Mutex<HashMap<RequestId, Option<ReceivedResponse>>>>);
+pub(super) struct PendingResponses(Arc<Mutex<HashMap<RequestId, PendingResponse>>>);
+
+struct PendingResponse {
+    is_call: bool,
+    /// `None` until it arrives.
+    received: Option<ReceivedResponse>,
+}
 
 /// Normalizes a response ID: some servers answer `"7"` to 7, and rmcp accepts it.
 fn sent_id(id: &RequestId) -> RequestId {
@@ -45,8 +51,19 @@ fn sent_id(id: &RequestId) -> RequestId {
 }
 
 impl PendingResponses {
-    pub(super) fn register(&self, id: &RequestId) {
-        lock(&self.0).insert(id.clone(), None);
+    /// Registers a request. `is_call` if it calls a tool.
+    pub(super) fn register(&self, id: &RequestId, is_call: bool) {
+        lock(&self.0).insert(id.clone(), PendingResponse { is_call, received: None });
+    }
+
+    /// Whether a response to a tool call is awaited.
+    pub(super) fn awaits_calls(&self) -> bool {
+        lock(&self.0).values().any(|pending| pending.is_call)
+    }
+
+    /// Whether this request calls a tool.
+    pub(super) fn is_call(&self, id: &RequestId) -> bool {
+        lock(&self.0).get(&sent_id(id)).is_some_and(|pending| pending.is_call)
     }
 
     pub(super) fn forget(&self, id: &RequestId) {
@@ -56,8 +73,8 @@ impl PendingResponses {
     /// Records a response. Returns `false` if no request waits for it, or if it is a duplicate.
     pub(super) fn record(&self, id: &RequestId, response: ReceivedResponse) -> bool {
         match lock(&self.0).get_mut(&sent_id(id)) {
-            Some(slot @ None) => {
-                *slot = Some(response);
+            Some(pending) if pending.received.is_none() => {
+                pending.received = Some(response);
                 true
             }
             _ => false,
@@ -65,12 +82,13 @@ impl PendingResponses {
     }
 
     pub(super) fn detach_result(&self, id: &RequestId, result: ServerResult) {
-        if let Some(Some(arrival)) = lock(&self.0).get_mut(&sent_id(id)) {
+        let mut all = lock(&self.0);
+        if let Some(arrival) = all.get_mut(&sent_id(id)).and_then(|pending| pending.received.as_mut()) {
             arrival.result = Some(result);
         }
     }
 
     pub(super) fn take(&self, id: &RequestId) -> ReceivedResponse {
-        lock(&self.0).remove(&sent_id(id)).flatten().unwrap_or_default()
+        lock(&self.0).remove(&sent_id(id)).and_then(|pending| pending.received).unwrap_or_default()
     }
 }

@@ -107,7 +107,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         if let JsonRpcMessage::Request(request) = &item {
-            self.inbound.register_request(&request.id);
+            let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
+            self.inbound.register_request(&request.id, is_call);
             self.probe = match (&request.request, std::mem::take(&mut self.probe)) {
                 (ClientRequest::DiscoverRequest(_), _) => DiscoveryProbe::Sent(request.id.clone()),
                 (ClientRequest::InitializeRequest(_), DiscoveryProbe::Sent(id)) => {

@@ -31,7 +31,7 @@ async fn answered_in(
     };
     let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
     let id = RequestId::Number(7);
-    inbound.register_request(&id);
+    inbound.register_request(&id, false);
     let message = ClientJsonRpcMessage::request(request, id);
     let client = HttpClients::default().for_url(&url.parse().expect("a url")).expect("a client").clone();
     let sent = post(&client, &inbound, &url, &message, session, None, RequestHeaders::new());

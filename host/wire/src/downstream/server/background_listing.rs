@@ -81,7 +81,7 @@ impl DownstreamServer {
         let weak = Arc::downgrade(&wanted);
         inner.first_listing = Some(FirstListing { wanted: Weak::clone(&weak), began, progress });
         drop(inner);
-        tokio::spawn(list_until_done(Weak::clone(&self.this), weak, then));
+        self.shared.spawn(list_until_done(Weak::clone(&self.this), weak, then));
         (PendingListing { why: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
     }
 
@@ -142,7 +142,7 @@ impl DownstreamServer {
         *state = RelistState::Running;
         drop(state);
         let weak = Arc::downgrade(self);
-        tokio::spawn(async move {
+        self.shared.spawn(async move {
             let mut failures = 0;
             for round in 1.. {
                 let Some(server) = weak.upgrade() else { return };

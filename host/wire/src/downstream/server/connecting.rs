@@ -143,7 +143,7 @@ impl DownstreamServer {
                 None => {
                     let this = self.this.upgrade().ok_or_else(shutdown_fault)?;
                     let (sender, outcome) = watch::channel(None);
-                    let task = tokio::spawn(async move {
+                    let task = self.shared.spawn(async move {
                         let connected = this.connect().await;
                         sender.send_replace(Some(connected));
                     });

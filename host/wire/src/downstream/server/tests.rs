@@ -82,6 +82,7 @@ fn server_with(login: ServerLogin, logins: Arc<Logins>) -> (Arc<DownstreamServer
         changes: watch::Sender::new(0),
         client_features: Arc::default(),
         shown_generation: Mutex::default(),
+        runtime: None,
     };
     let definition = ServerDefinition {
         name: "s".into(),

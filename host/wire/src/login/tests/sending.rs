@@ -27,7 +27,7 @@ fn ping_message() -> ClientJsonRpcMessage {
 
 fn inbound() -> InboundReader {
     let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
-    inbound.register_request(&NumberOrString::Number(0));
+    inbound.register_request(&NumberOrString::Number(0), false);
     inbound
 }
 

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use bytes::Bytes;
@@ -96,7 +96,10 @@ impl PresetServices {
 pub(super) struct McpService {
     service: StreamableHttpService<Handler, Sessions>,
     sessions: Arc<Sessions>,
-    stateless: StatelessRequests,
+    /// Created on first use: rmcp asks it for its features, which are known only after the start.
+    stateless: OnceLock<StatelessRequests>,
+    handler: Handler,
+    end: CancellationToken,
 }
 
 impl McpService {
@@ -112,12 +115,12 @@ impl McpService {
         config.sse_retry = None;
         let handler = Handler::new(Arc::clone(presets), Arc::clone(served), no_caller());
         let end = config.cancellation_token.clone();
-        let stateless = StatelessRequests::new(handler.for_another_client(), end.child_token());
         let sessions =
-            Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end);
-        let make = move || Ok(handler.for_another_client());
+            Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end.clone());
+        let prototype = handler.clone();
+        let make = move || Ok(prototype.for_another_client());
         let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-        Self { service, sessions, stateless }
+        Self { service, sessions, stateless: OnceLock::new(), handler, end }
     }
 
     pub(super) async fn answer(&self, mut request: Request<Bytes>) -> BoxResponse {
@@ -187,7 +190,9 @@ impl McpService {
         caller: &Arc<Caller>,
     ) -> Option<DirectAnswer> {
         let Some(id) = request.headers().get(SESSION) else {
-            return self.stateless.answer(message, request, caller).await.map(DirectAnswer::Complete);
+            let new = || StatelessRequests::new(self.handler.clone(), self.end.child_token());
+            let stateless = self.stateless.get_or_init(new);
+            return stateless.answer(message, request, caller).await.map(DirectAnswer::Complete);
         };
         let session = self.sessions.open_session(id.to_str().ok()?, &caller.principal)?;
         // Requests that name their version have no session.

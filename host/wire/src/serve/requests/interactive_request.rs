@@ -1,7 +1,12 @@
 //! Requests during which the host can ask the client for input: tool calls, prompts and resource reads. They identify
 //! the client, choose how to ask it, and can resume a paused request.
 
-use std::{net::SocketAddr, panic::AssertUnwindSafe, path::PathBuf, sync::Arc};
+use std::{
+    net::SocketAddr,
+    panic::AssertUnwindSafe,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use futures_util::FutureExt;
 use gatehouse_core::{
@@ -219,11 +224,14 @@ pub(crate) fn origin(extensions: &Extensions) -> Option<Arc<RequestOrigin>> {
     Some(Arc::new(RequestOrigin { address: Some(peer.ip()), ..RequestOrigin::default() }))
 }
 
+/// Directory in which this process was started. It stays there.
+static CURRENT_DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+
 /// Returns the directory in which the client started this process. `None` over HTTP.
 fn working_directory(extensions: &Extensions) -> Option<PathBuf> {
     match extensions.get::<http::request::Parts>() {
         Some(_) => None,
-        None => std::env::current_dir().ok(),
+        None => CURRENT_DIRECTORY.get_or_init(|| std::env::current_dir().ok()).clone(),
     }
 }
 

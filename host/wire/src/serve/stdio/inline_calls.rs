@@ -10,14 +10,14 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    future::{poll_fn, ready},
-    pin::Pin,
+    future::ready,
+    pin::{Pin, pin},
     sync::{Arc, OnceLock},
-    task::Poll,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use futures_util::{FutureExt, poll};
+use futures_util::{FutureExt, StreamExt, poll, stream::FuturesUnordered};
 use rmcp::{
     RoleServer,
     model::{ClientRequest, GetExtensions, JsonRpcMessage, JsonRpcRequest, RequestId},
@@ -46,27 +46,40 @@ const MAX_REPLY_DELAY: Duration = Duration::from_millis(1);
 /// Maximum time of a step on the thread that reads input.
 const MAX_INLINE_POLL: Duration = Duration::from_millis(1);
 
-enum CallStep {
-    Done(Box<TxJsonRpcMessage<RoleServer>>),
-    /// The call computes for long and must move to another thread.
-    Busy(CallFuture),
+/// A call that is polled on the thread that reads input. Waking another thread takes longer than most steps.
+struct InlineCall(Option<RunningCall>);
+
+struct RunningCall {
+    id: RequestId,
+    work: CallFuture,
+    cancel: CancellationToken,
 }
 
-/// Polls a call on the thread that reads input, until a step takes long. Waking another thread takes longer than most
-/// steps.
-fn interleave(work: CallFuture) -> impl Future<Output = CallStep> + Send {
-    let mut work = Some(work);
-    poll_fn(move |cx| {
-        let Some(current) = work.as_mut() else { return Poll::Pending };
+enum CallStep {
+    Done(Box<TxJsonRpcMessage<RoleServer>>, CancellationToken),
+    /// The call computes for long and must move to another thread.
+    Busy(RunningCall),
+}
+
+impl Future for InlineCall {
+    type Output = CallStep;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CallStep> {
+        let Some(call) = self.0.as_mut() else { return Poll::Pending };
         let began = Instant::now();
-        match current.as_mut().poll(cx) {
-            Poll::Ready(reply) => Poll::Ready(CallStep::Done(Box::new(reply))),
-            Poll::Pending if began.elapsed() >= MAX_INLINE_POLL => {
-                work.take().map_or(Poll::Pending, |work| Poll::Ready(CallStep::Busy(work)))
+        // Without the task budget, so that earlier calls do not force this one to yield.
+        let polled = pin!(unconstrained(call.work.as_mut())).poll(cx);
+        match (polled, self.0.take()) {
+            (Poll::Ready(reply), Some(call)) => Poll::Ready(CallStep::Done(Box::new(reply), call.cancel)),
+            (Poll::Pending, Some(call)) if began.elapsed() >= MAX_INLINE_POLL => {
+                Poll::Ready(CallStep::Busy(call))
             }
-            Poll::Pending => Poll::Pending,
+            (_, call) => {
+                self.0 = call;
+                Poll::Pending
+            }
         }
-    })
+    }
 }
 
 /// Peer of the client. Unset until the handshake is over.
@@ -77,9 +90,10 @@ pub(crate) struct InlineCalls<T: Transport<RoleServer>> {
     transport: T,
     handler: Arc<Handler>,
     client: ClientPeer,
-    /// Calls that did not finish on their first poll.
-    running: JoinSet<CallStep>,
-    cancels: HashMap<RequestId, CancellationToken>,
+    running: FuturesUnordered<InlineCall>,
+    /// Calls that were moved to other threads.
+    moved: JoinSet<(Box<TxJsonRpcMessage<RoleServer>>, CancellationToken)>,
+    moved_cancels: HashMap<RequestId, CancellationToken>,
     replies: ReplyBatch<T::Error>,
     ended: bool,
     workers: Workers,
@@ -92,8 +106,9 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
             transport,
             handler: Arc::new(handler),
             client,
-            running: JoinSet::new(),
-            cancels: HashMap::new(),
+            running: FuturesUnordered::new(),
+            moved: JoinSet::new(),
+            moved_cancels: HashMap::new(),
             replies: ReplyBatch::default(),
             ended: false,
             workers,
@@ -104,44 +119,53 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
     async fn call(&mut self, peer: Peer<RoleServer>, call: JsonRpcRequest<ClientRequest>) {
         let id = call.id.clone();
         let is_large = call.request.extensions().get::<LargeRequest>().is_some();
-        let (mut work, cancel) = call_future(Arc::clone(&self.handler), peer, call);
+        let (work, cancel) = call_future(Arc::clone(&self.handler), peer, call);
+        let call = RunningCall { id, work, cancel };
         if is_large {
-            self.cancels.insert(id, cancel);
-            return self.spawn_call(work);
+            return self.move_call(call);
         }
-        // Poll without the task budget, so that earlier calls do not force this one to yield.
-        let began = Instant::now();
-        match poll!(unconstrained(work.as_mut())) {
-            Poll::Ready(reply) => {
-                cancel.cancel();
-                self.queue_reply(reply);
-            }
-            Poll::Pending => {
-                self.cancels.insert(id, cancel);
-                if began.elapsed() < MAX_INLINE_POLL {
-                    self.running.spawn(interleave(work));
-                } else {
-                    self.spawn_call(work);
-                }
-            }
+        self.running.push(InlineCall(Some(call)));
+        if let Poll::Ready(Some(step)) = poll!(self.running.next()) {
+            self.finish_step(step);
         }
     }
 
-    fn spawn_call(&mut self, work: CallFuture) {
-        let work = async move { CallStep::Done(Box::new(work.await)) };
+    fn move_call(&mut self, call: RunningCall) {
+        let RunningCall { id, work, cancel } = call;
+        self.moved_cancels.insert(id, cancel.clone());
+        let work = async move { (Box::new(work.await), cancel) };
         match self.workers.handle() {
-            Some(workers) => self.running.spawn_on(work, &workers),
-            None => self.running.spawn(work),
+            Some(workers) => self.moved.spawn_on(work, &workers),
+            None => self.moved.spawn(work),
         };
+    }
+
+    fn finish_step(&mut self, step: CallStep) {
+        match step {
+            CallStep::Done(reply, cancel) => self.finish_call(*reply, &cancel),
+            CallStep::Busy(call) => self.move_call(call),
+        }
+    }
+
+    /// Cancels a request of the client, which then gets no reply.
+    fn cancel_call(&mut self, id: &RequestId) {
+        if let Some(cancel) = self.moved_cancels.remove(id) {
+            cancel.cancel();
+        }
+        for call in self.running.iter().filter_map(|call| call.0.as_ref()) {
+            if call.id == *id {
+                call.cancel.cancel();
+            }
+        }
     }
 
     fn queue_reply(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
         self.replies.push(self.transport.send(reply));
     }
 
-    /// Sends the reply of a concurrent call, unless the client cancelled it.
-    fn finish_call(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
-        if let Some(cancel) = answered_request(&reply).and_then(|id| self.cancels.remove(id)) {
+    /// Sends the reply of a call, unless the client cancelled it, and stops its background work.
+    fn finish_call(&mut self, reply: TxJsonRpcMessage<RoleServer>, cancel: &CancellationToken) {
+        if !cancel.is_cancelled() {
             cancel.cancel();
             self.queue_reply(reply);
         }
@@ -162,11 +186,16 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
         loop {
             let message = tokio::select! {
                 biased;
-                Some(done) = self.running.join_next() => {
-                    match done {
-                        Ok(CallStep::Done(reply)) => self.finish_call(*reply),
-                        Ok(CallStep::Busy(work)) => self.spawn_call(work),
-                        Err(_) => {}
+                Some(step) = self.running.next() => {
+                    self.finish_step(step);
+                    continue;
+                }
+                Some(done) = self.moved.join_next() => {
+                    if let Ok((reply, cancel)) = done {
+                        if let Some(id) = answered_request(&reply) {
+                            self.moved_cancels.remove(id);
+                        }
+                        self.finish_call(*reply, &cancel);
                     }
                     continue;
                 }
@@ -182,8 +211,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
                     self.call(peer, call).await;
                 }
                 (Some(message), _) => {
-                    if let Some(cancel) = cancelled_request(&message).and_then(|id| self.cancels.remove(id)) {
-                        cancel.cancel();
+                    if let Some(id) = cancelled_request(&message) {
+                        self.cancel_call(id);
                     }
                     return Some(message);
                 }
