@@ -28,8 +28,8 @@ pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
 pub(crate) const MAX_MEMORIES: u32 = 4;
 pub(crate) const MAX_TABLES: u32 = 8;
 
-/// Bytes of each memory that stay mapped between calls.
-pub(crate) const KEEP_RESIDENT: usize = 2 << 20;
+/// Bytes of each memory that stay mapped between calls. After a burst, as many slots keep that much for good.
+pub(crate) const KEEP_RESIDENT: usize = 512 << 10;
 
 /// Bytes of address space between two memories; wasmtime's default.
 const GUARD_BYTES: usize = 32 << 20;
@@ -245,8 +245,12 @@ fn tick(shared: &TickerState, engine: &Engine) {
             }
             shared.asleep.store(false, SeqCst);
             idle = 0;
+            if shared.closed.load(SeqCst) {
+                return;
+            }
         }
         engine.increment_epoch();
-        thread::sleep(TICK_INTERVAL);
+        // Unlike a sleep, this ends when the clock is dropped, for which the exit of the host waits.
+        thread::park_timeout(TICK_INTERVAL);
     }
 }

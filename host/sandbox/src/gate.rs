@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    capability::{InstanceContext, RunningCall},
+    capability::{GateFacts, InstanceContext, RunningCall},
     folders::{self, GuestFolder},
     index::FileStamp,
     instance::LoadedComponent,
@@ -53,7 +53,7 @@ pub struct Gate {
     pub(crate) id: SourceId,
     name: Arc<str>,
     info: GateInfo,
-    grants: Arc<Grants>,
+    facts: Arc<GateFacts>,
     pub(crate) http: Arc<HttpRules>,
     limits: SandboxLimits,
     pub(crate) shared: Arc<SandboxState>,
@@ -90,11 +90,21 @@ impl Gate {
             reuse,
         };
         let name: Arc<str> = name.into();
+        let threads = shared.threads.for_gate(&name);
+        let facts = GateFacts {
+            gate: Arc::clone(&name),
+            grants: Arc::new(info.grants.clone()),
+            ports: shared.ports.clone(),
+            http: Arc::clone(&http),
+            limits: limits.clone(),
+            memory: shared.capacity.memory.clone(),
+            threads: Arc::clone(&threads),
+        };
         Ok(Self {
             id: SourceId::Gate(Arc::clone(&name)),
-            threads: shared.threads.for_gate(&name),
+            threads,
             name,
-            grants: Arc::new(info.grants.clone()),
+            facts: Arc::new(facts),
             idle: reuse.then(|| IdleInstances::new(Arc::clone(&shared.reserve), limits.concurrency)),
             info,
             http,
@@ -147,17 +157,7 @@ impl Gate {
     }
 
     pub(crate) fn facts(&self, params: Arc<str>, call: Option<RunningCall>) -> InstanceContext {
-        InstanceContext {
-            gate: Arc::clone(&self.name),
-            grants: Arc::clone(&self.grants),
-            ports: self.shared.ports.clone(),
-            params,
-            http: Arc::clone(&self.http),
-            limits: self.limits.clone(),
-            memory: self.shared.capacity.memory.clone(),
-            threads: Arc::clone(&self.threads),
-            call,
-        }
+        InstanceContext::new(&self.facts, params, call)
     }
 
     /// Logs invisible characters that were removed from the listing.

@@ -31,6 +31,10 @@ pub struct ApproveStage {
 
 #[async_trait]
 impl Stage for ApproveStage {
+    fn applies(&self, call: &Call) -> bool {
+        call.context.entry().is_ok_and(|entry| entry.approval.is_some())
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;

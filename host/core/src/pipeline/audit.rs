@@ -41,6 +41,10 @@ impl AuditStage {
 
 #[async_trait]
 impl Stage for AuditStage {
+    fn applies(&self, _: &Call) -> bool {
+        self.log.is_some()
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let Some(log) = &self.log else { return next.run(call).await };
         let context = Arc::clone(&call.context);

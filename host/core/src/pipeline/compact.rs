@@ -65,10 +65,15 @@ pub struct CompactStage {
 
 #[async_trait]
 impl Stage for CompactStage {
+    fn applies(&self, call: &Call) -> bool {
+        let has_filters = || call.context.entry().is_ok_and(|entry| !entry.filters.is_empty());
+        call.context.enclosing_sources.is_empty() && has_filters()
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let mut reply = next.run(call).await?;
         let entry = call.context.entry()?;
-        if entry.filters.is_empty() || reply.is_error || !call.context.enclosing_sources.is_empty() {
+        if reply.is_error {
             return Ok(reply);
         }
         if text_bytes(&reply) >= MIN_TEXT_BYTES {

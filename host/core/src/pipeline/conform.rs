@@ -18,6 +18,10 @@ pub struct ConformStage;
 
 #[async_trait]
 impl Stage for ConformStage {
+    fn applies(&self, call: &Call) -> bool {
+        call.context.entry().is_ok_and(|entry| entry.output_schema.is_some())
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;

@@ -61,6 +61,12 @@ const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;
 
 #[async_trait]
 pub trait Stage: Send + Sync {
+    /// Whether the stage does anything for this call, as the stages before it left it. Each stage that runs costs a box
+    /// and a copy of the rest.
+    fn applies(&self, _: &Call) -> bool {
+        true
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome;
 }
 
@@ -71,10 +77,14 @@ pub struct Next<'a> {
 }
 
 impl Next<'_> {
-    /// Runs the next stage, or the source after the last one.
+    /// Runs the next stage that applies, or the source after the last one.
     pub async fn run(self, call: &mut Call) -> Outcome {
-        if let [stage, rest @ ..] = self.stages {
-            return stage.run(call, Next { stages: rest }).await;
+        let mut stages = self.stages;
+        while let [stage, rest @ ..] = stages {
+            if stage.applies(call) {
+                return stage.run(call, Next { stages: rest }).await;
+            }
+            stages = rest;
         }
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;

@@ -25,6 +25,10 @@ pub struct PermitStage;
 
 #[async_trait]
 impl Stage for PermitStage {
+    fn applies(&self, call: &Call) -> bool {
+        call.context.catalog.access().is_some()
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         if let Some(access) = context.catalog.access() {

@@ -18,11 +18,12 @@ pub struct RespondStage;
 
 #[async_trait]
 impl Stage for RespondStage {
+    fn applies(&self, call: &Call) -> bool {
+        call.context.entry().is_ok_and(|entry| takes_requests(entry))
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        if !context.entry().is_ok_and(|entry| takes_requests(entry)) {
-            return next.run(call).await;
-        }
         let repeated = envelope::echoed_members(&call.arguments);
         let fault = match next.run(call).await {
             Ok(reply) => return Ok(reply),

@@ -47,14 +47,15 @@ pub struct SpliceStage {
 
 #[async_trait]
 impl Stage for SpliceStage {
+    fn applies(&self, call: &Call) -> bool {
+        let may_splice = || !call.context.entry().is_ok_and(|entry| entry.has_own_markers);
+        call.context.enclosing_sources.is_empty() && may_have_markers(&call.arguments) && may_splice()
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        if context.enclosing_sources.is_empty()
-            && may_have_markers(&call.arguments)
-            && !context.entry()?.has_own_markers
-        {
-            self.splice(context.principal(), call).await?;
-        }
+        context.entry()?;
+        self.splice(context.principal(), call).await?;
         next.run(call).await
     }
 }

@@ -106,6 +106,12 @@ impl WorkflowStage {
 
 #[async_trait]
 impl Stage for WorkflowStage {
+    fn applies(&self, call: &Call) -> bool {
+        // Requests are read for the stages after this one, too.
+        !call.context.catalog.workflow.is_empty()
+            || call.context.entry().is_ok_and(|entry| takes_requests(entry))
+    }
+
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;

@@ -12,7 +12,10 @@ pub(crate) mod servers;
 mod servers_admin;
 pub(crate) mod text;
 
-use std::sync::{Arc, atomic::AtomicU32};
+use std::{
+    ops::Deref,
+    sync::{Arc, atomic::AtomicU32},
+};
 
 use gatehouse_core::{
     CallContext, CallDeadline, Principal,
@@ -26,22 +29,39 @@ pub(crate) use self::kv::KvScope;
 pub use self::kv::caller_key_prefix;
 use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
 
-/// Gate, settings and call of an instance.
-#[derive(Clone)]
-pub(crate) struct InstanceContext {
+/// Gate and settings of its instances.
+pub(crate) struct GateFacts {
     pub(crate) gate: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) ports: Ports,
-    pub(crate) params: Arc<str>,
     pub(crate) http: Arc<HttpRules>,
     pub(crate) limits: SandboxLimits,
     pub(crate) memory: SharedMemory,
     pub(crate) threads: Arc<FileThreads>,
+}
+
+/// Gate, parameters and call of an instance.
+#[derive(Clone)]
+pub(crate) struct InstanceContext {
+    facts: Arc<GateFacts>,
+    pub(crate) params: Arc<str>,
     /// `None` while a gate describes itself, when it has no client, catalog or engines.
     pub(crate) call: Option<RunningCall>,
 }
 
+impl Deref for InstanceContext {
+    type Target = GateFacts;
+
+    fn deref(&self) -> &GateFacts {
+        &self.facts
+    }
+}
+
 impl InstanceContext {
+    pub(crate) fn new(facts: &Arc<GateFacts>, params: Arc<str>, call: Option<RunningCall>) -> Self {
+        Self { facts: Arc::clone(facts), params, call }
+    }
+
     pub(crate) fn without_call(&self) -> Self {
         Self { params: "{}".into(), call: None, ..self.clone() }
     }

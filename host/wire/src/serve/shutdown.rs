@@ -3,7 +3,7 @@
 //! First, new requests are still accepted for some seconds, so that load balancers notice `/readyz`. Next, new ones are
 //! refused while running ones finish. At the end, the rest gets an error reply, so no client waits forever.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use gatehouse_core::Fault;
 use rmcp::ErrorData;
@@ -92,9 +92,11 @@ impl Shutdown {
             return Err(fault_to_error(&refused_fault(), None));
         }
         let _running = self.running();
+        // The macro would copy the work, which takes several kilobytes.
+        let mut work = pin!(work);
         tokio::select! {
             biased;
-            answer = work => answer,
+            answer = &mut work => answer,
             () = self.wait_until_over() => Err(fault_to_error(&aborted_fault(), None)),
         }
     }

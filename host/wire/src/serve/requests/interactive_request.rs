@@ -142,12 +142,14 @@ impl Handler {
             call.progress = Some(Arc::clone(&notifications) as _);
         }
         let missing_capability = MissingCapability::new(since_2026);
-        let (pending_inputs, pending_input) = mpsc::channel(1);
-        let channel = match &resume_key {
-            Some(_) => QuestionChannel::Retry(RetryChannel(pending_inputs)),
+        let (channel, resume_key) = match resume_key {
+            Some(key) => {
+                let (pending_inputs, pending_input) = mpsc::channel(1);
+                (QuestionChannel::Retry(RetryChannel(pending_inputs)), Some((key, pending_input)))
+            }
             None => {
                 let (peer, request) = (context.peer.clone(), context.id.clone());
-                QuestionChannel::Session(SessionChannel { peer, request })
+                (QuestionChannel::Session(SessionChannel { peer, request }), None)
             }
         };
         call.client = Arc::new(ClientContext {
@@ -160,7 +162,7 @@ impl Handler {
             channel,
             task_switch: task_terms.as_ref().map(|terms| Arc::clone(&terms.switch)),
         });
-        let Some(resume_key) = resume_key else {
+        let Some((resume_key, pending_input)) = resume_key else {
             call.cancel = context.ct.clone();
             let route = NotificationRoute::open(&notifications, context, messages.is_some());
             let result = work(InteractiveRequest { call, name, arguments, missing_capability }).await;

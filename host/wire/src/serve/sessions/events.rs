@@ -31,8 +31,8 @@ pub(crate) const REPLY_RETENTION: Duration = Duration::from_secs(5 * 60);
 /// Maximum length of a request ID inside an event ID.
 const MAX_REQUEST_ID_LEN: usize = 64;
 
-/// Estimated size of a reply without its content, in bytes.
-const STREAM_OVERHEAD: usize = 512;
+/// Size of a reply without its content, in bytes: its stream and its message were measured at 3.5 KB.
+const STREAM_OVERHEAD: usize = 4 << 10;
 
 pub(crate) type StreamMessage = Arc<ServerJsonRpcMessage>;
 
