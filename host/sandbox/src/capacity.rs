@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn little_memory_has_few_instances_and_small_budgets() {
-        assert_eq!(sized(Some(200 << 20), None), ([26, 2, 2, 2, 2], 8, true, 8));
-        assert_eq!(sized(Some(128 << 20), None), ([12, 1, 1, 1, 1], 4, true, 4));
+        assert_eq!(sized(Some(200 << 20), None), ([26, 2, 2, 2, 2], 8, true, 34));
+        assert_eq!(sized(Some(128 << 20), None), ([12, 1, 1, 1, 1], 4, true, 16));
         assert_eq!(sized(Some(1), None), ([4, 1, 1, 1, 1], 2, true, 0));
         let SharedMemory { guests, host, bytes } =
             InstanceCapacity::new(SystemLimits { memory: Some(200 << 20), address_space: None }).memory;
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(sized(None, Some(200 * GIB)), ([48, 4, 4, 4, 4], 16, true, 100));
         assert_eq!(sized(None, Some(60 * GIB)), ([12, 1, 1, 1, 1], 4, true, 100));
         assert_eq!(sized(None, Some(4 * GIB)), ([48, 4, 4, 4, 4], 16, false, 100));
-        assert_eq!(sized(None, Some(GIB)), ([12, 1, 1, 1, 1], 4, false, 60));
-        assert_eq!(sized(None, Some(GIB / 2)), ([4, 1, 1, 1, 1], 2, false, 28));
+        assert_eq!(sized(None, Some(GIB)), ([12, 1, 1, 1, 1], 4, false, 100));
+        assert_eq!(sized(None, Some(GIB / 2)), ([4, 1, 1, 1, 1], 2, false, 100));
     }
 }
