@@ -1,26 +1,23 @@
 //! Transport over the pipes of a server process: one message per line.
 
-use std::io;
+use std::{io, sync::Arc};
 
-use rmcp::{
-    RoleClient,
-    service::TxJsonRpcMessage,
-    transport::{Transport, async_rw::AsyncRwTransport},
-};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
+use futures_util::FutureExt as _;
+use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
 
 use super::{
     connection::ConnectionEnd,
     inbound::{InboundReader, MAX_MESSAGE, MessageReader, ServerMessage},
 };
-use crate::MAX_RETAINED_LINE;
+use crate::{MAX_RETAINED_LINE, line_writer::LineWriter};
 
-pub(super) struct PipeTransport<R, W: AsyncWrite> {
+pub(super) struct PipeTransport<R, W> {
     output: BufReader<R>,
     line: Vec<u8>,
     incoming: MessageReader,
     inbound: InboundReader,
-    writer: AsyncRwTransport<RoleClient, Empty, W>,
+    writer: Arc<LineWriter<W>>,
 }
 
 impl<R, W> PipeTransport<R, W>
@@ -34,7 +31,7 @@ where
             line: Vec::new(),
             incoming: MessageReader::new(inbound),
             inbound: inbound.clone(),
-            writer: AsyncRwTransport::new_client(tokio::io::empty(), input),
+            writer: Arc::new(LineWriter::new(input)),
         }
     }
 
@@ -79,7 +76,20 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.writer.send(message)
+        let writer = Arc::clone(&self.writer);
+        let queued = writer.queue(&message);
+        let mut writing = Box::pin(async move {
+            queued?;
+            writer.write().await
+        });
+        // At once: rmcp makes a task of the rest, which most messages need not wait for.
+        let written = writing.as_mut().now_or_never();
+        async move {
+            match written {
+                Some(written) => written,
+                None => writing.await,
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<ServerMessage> {
@@ -93,7 +103,8 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.close().await
+        self.writer.close().await;
+        Ok(())
     }
 }
 
