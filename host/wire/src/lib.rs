@@ -8,7 +8,6 @@ mod client_features;
 pub mod downstream;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod line_writer;
 pub mod login;
 pub mod mcp_registry;
 pub mod outbound;

@@ -119,8 +119,6 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
 fn proxied_over_http(bench: &Bench, programs: &PeerPrograms) -> Result<()> {
     let gateway = bench.before_floor()?;
     let floor = bench.floor();
-    // The first start compiles the gates.
-    drop(bench.start(&gateway)?);
     let at = |port: u16| format!("127.0.0.1:{port}");
     let log = |name: &str| bench.folder.join(format!("{name}.log"));
 
@@ -178,7 +176,6 @@ fn proxied_over_http(bench: &Bench, programs: &PeerPrograms) -> Result<()> {
 /// A tool in a gate, and one in the process of a server.
 fn echo_over_stdio(bench: &Bench, programs: &PeerPrograms) -> Result<()> {
     let gateway = bench.gateway(1)?;
-    drop(bench.start(&gateway)?);
     let fastmcp = python(programs, bench, "echo.py", FASTMCP_ECHO)?;
     let mut servers = [
         ("a native server", "echo", bench.start_floor()?, PeerSamples::default()),

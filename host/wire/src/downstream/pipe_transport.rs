@@ -1,23 +1,26 @@
 //! Transport over the pipes of a server process: one message per line.
 
-use std::{io, sync::Arc};
+use std::io;
 
-use futures_util::FutureExt as _;
-use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader};
+use rmcp::{
+    RoleClient,
+    service::TxJsonRpcMessage,
+    transport::{Transport, async_rw::AsyncRwTransport},
+};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 
 use super::{
     connection::ConnectionEnd,
     inbound::{InboundReader, MAX_MESSAGE, MessageReader, ServerMessage},
 };
-use crate::{MAX_RETAINED_LINE, line_writer::LineWriter};
+use crate::MAX_RETAINED_LINE;
 
-pub(super) struct PipeTransport<R, W> {
+pub(super) struct PipeTransport<R, W: AsyncWrite> {
     output: BufReader<R>,
     line: Vec<u8>,
     incoming: MessageReader,
     inbound: InboundReader,
-    writer: Arc<LineWriter<W>>,
+    writer: AsyncRwTransport<RoleClient, Empty, W>,
 }
 
 impl<R, W> PipeTransport<R, W>
@@ -31,7 +34,7 @@ where
             line: Vec::new(),
             incoming: MessageReader::new(inbound),
             inbound: inbound.clone(),
-            writer: Arc::new(LineWriter::new(input)),
+            writer: AsyncRwTransport::new_client(tokio::io::empty(), input),
         }
     }
 
@@ -76,20 +79,7 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        let queued = writer.queue(&message);
-        let mut writing = Box::pin(async move {
-            queued?;
-            writer.write().await
-        });
-        // At once: rmcp makes a task of the rest, which most messages need not wait for.
-        let written = writing.as_mut().now_or_never();
-        async move {
-            match written {
-                Some(written) => written,
-                None => writing.await,
-            }
-        }
+        self.writer.send(message)
     }
 
     async fn receive(&mut self) -> Option<ServerMessage> {
@@ -103,8 +93,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.close().await;
-        Ok(())
+        self.writer.close().await
     }
 }
 

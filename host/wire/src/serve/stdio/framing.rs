@@ -6,11 +6,12 @@ mod message;
 use std::{
     io,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use gatehouse_core::lock;
 use rmcp::{
     RoleServer,
     model::{GetExtensions, JsonRpcMessage},
@@ -18,12 +19,12 @@ use rmcp::{
     transport::Transport,
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     task::{JoinHandle, spawn_blocking},
 };
 
 use self::message::{ParsedLine, ends_handshake, parse_line, too_long};
-use crate::{MAX_RETAINED_LINE, MIN_LARGE_MESSAGE, line_writer::LineWriter};
+use crate::{MAX_RETAINED_LINE, MIN_LARGE_MESSAGE};
 
 /// Maximum length of a line in bytes. More than over HTTP, because a stdio client can only harm itself.
 const MAX_LINE: usize = 16 << 20;
@@ -47,18 +48,31 @@ pub(crate) struct LineTransport<R, W> {
     parsing: Option<JoinHandle<ParsedLine>>,
     /// True after the handshake. Notifications before it are ignored.
     begun: bool,
-    writer: Arc<ClientWriter<W>>,
+    writer: Arc<QueuedWriter<W>>,
 }
 
-struct ClientWriter<W> {
-    lines: LineWriter<W>,
+/// Outgoing lines. The task that holds the stream writes all queued lines, including those of other tasks. The next
+/// write resumes an interrupted one.
+struct QueuedWriter<W> {
+    queued: Mutex<Vec<u8>>,
+    stream: tokio::sync::Mutex<OutputStream<W>>,
     /// True if the client closed its input, a normal way to disconnect.
     gone: AtomicBool,
 }
 
-impl<R: AsyncRead, W: AsyncWrite + Unpin> LineTransport<R, W> {
+struct OutputStream<W> {
+    pipe: W,
+    /// Bytes taken from the queue; the first `written` of them are written.
+    rest: Vec<u8>,
+    written: usize,
+}
+
+impl<R: AsyncRead, W> LineTransport<R, W> {
     pub(crate) fn new((reader, pipe): (R, W)) -> Self {
-        let writer = Arc::new(ClientWriter { lines: LineWriter::new(pipe), gone: AtomicBool::new(false) });
+        let stream = OutputStream { pipe, rest: Vec::new(), written: 0 };
+        let stream = tokio::sync::Mutex::new(stream);
+        let writer =
+            Arc::new(QueuedWriter { queued: Mutex::default(), stream, gone: AtomicBool::new(false) });
         Self {
             reader: BufReader::new(reader),
             line: Vec::new(),
@@ -70,14 +84,44 @@ impl<R: AsyncRead, W: AsyncWrite + Unpin> LineTransport<R, W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> ClientWriter<W> {
+impl<W: AsyncWrite + Unpin> QueuedWriter<W> {
+    fn queue(&self, message: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut queued = lock(&self.queued);
+        if queued.is_empty() {
+            *queued = line
+        } else {
+            queued.extend_from_slice(&line)
+        }
+        Ok(())
+    }
+
     async fn flush(&self) -> io::Result<()> {
-        match self.lines.write().await {
+        match self.write().await {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.gone.store(true, Ordering::Relaxed);
                 Ok(())
             }
             written => written,
+        }
+    }
+
+    async fn write(&self) -> io::Result<()> {
+        let mut stream = self.stream.lock().await;
+        loop {
+            let OutputStream { pipe, rest, written } = &mut *stream;
+            while *written < rest.len() {
+                match pipe.write(&rest[*written..]).await? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => *written += count,
+                }
+            }
+            *written = 0;
+            *rest = std::mem::take(&mut *lock(&self.queued));
+            if rest.is_empty() {
+                return pipe.flush().await;
+            }
         }
     }
 }
@@ -178,7 +222,7 @@ where
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
         // Queue now, so that messages sent before the first write go out together.
-        let queued = writer.lines.queue(&message);
+        let queued = writer.queue(&message);
         async move {
             queued?;
             writer.flush().await
@@ -188,7 +232,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let writer = Arc::clone(&self.writer);
-            let waiting = writer.lines.queued_bytes();
+            let waiting = lock(&writer.queued).len();
             // Write when no further line is ready, or too much is queued.
             let read = tokio::select! {
                 biased;
@@ -210,7 +254,7 @@ where
                         return Some(message);
                     }
                 }
-                Err(Some(answer)) => self.writer.lines.queue(&answer).ok()?,
+                Err(Some(answer)) => self.writer.queue(&answer).ok()?,
                 Err(None) => {}
             }
         }

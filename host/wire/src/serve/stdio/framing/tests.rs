@@ -1,7 +1,7 @@
 //! Tests of replies that the connection creates itself.
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::io::{AsyncReadExt, duplex};
 
 use super::*;
 
