@@ -133,8 +133,9 @@ fn script(task: &BenchTask, code: &mut BenchServer) -> Result<TaskCost> {
     let begin = std::time::Instant::now();
     let said = call_texts(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
     let time = micros(begin.elapsed());
-    let value = said[1].split("\n\n").next().unwrap_or_default();
-    if serde_json::from_str::<Value>(value).ok().as_ref() != Some(&task.answer) {
+    // Notes follow the value.
+    let value = serde_json::Deserializer::from_str(&said[1]).into_iter::<Value>().next().and_then(Result::ok);
+    if value.as_ref() != Some(&task.answer) {
         bail!("'{}' returned {}, expected {}", task.about, said[1], task.answer);
     }
     Ok(TaskCost { texts: said.to_vec(), trips: 1, time })
