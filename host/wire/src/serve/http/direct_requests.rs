@@ -57,7 +57,7 @@ struct HeldCall {
     rest: RestOfCall,
 }
 
-/// What becomes of a call without its HTTP request.
+/// Rest of a call whose HTTP request is gone.
 enum RestOfCall {
     /// Its reply goes to the stream in the session, for a client that returns.
     ToSession(Arc<HttpSession>),
