@@ -164,6 +164,33 @@ fn streams_are_named_first_for_those_who_know_what_it_means() {
 }
 
 #[test]
+fn a_request_that_rmcp_refuses_does_not_run() {
+    let (_place, host) = host();
+    let session = host.session("/mcp", &[]);
+    let mut both = call(5, "vice_sleep");
+    both["result"] = Value::Null;
+    let (status, _, body) = host.post("/mcp", &both, &[("mcp-session-id", &session)]);
+    assert_eq!(status, 400, "it is a request and a reply: {body}");
+    // The only place for calls of this gate is free.
+    let params = json!({"name": "well_behaved", "arguments": {}});
+    let answer = host.request("/mcp", &session, "tools/call", params);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[test]
+fn each_reply_goes_to_its_own_request_although_two_have_one_id() {
+    let (_place, host) = host();
+    let session = host.session("/mcp", &[]);
+    let with = [("mcp-session-id", session.as_str())];
+    // Until the host has handled `initialized`, rmcp runs the requests, and takes equal IDs for one request.
+    while host.post("/mcp", &call(1, "echo"), &with).1["content-type"] != "application/json" {}
+    let asked = host.break_off("/mcp", &session, &call(7, "vice_sleep"));
+    assert_eq!(echo(&host, &session), "here", "with the same ID, while the first runs");
+    let rest = host.resume("/mcp", &session, &asked);
+    assert!(rest[0].data.contains("stopped after 0.5 s"), "{rest:?}");
+}
+
+#[test]
 fn a_reply_is_plain_json_if_it_comes_soon_and_alone() {
     let place = Place::with("[presets.p]\ngates.asker = {}\n", &["asker"]);
     let host = Http::start(&place, "p", &[]);
@@ -172,6 +199,9 @@ fn a_reply_is_plain_json_if_it_comes_soon_and_alone() {
         let (session, _) = host.initialize("/mcp", version);
         let with = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", version)];
         host.post("/mcp", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
+        // Until the host has handled `initialized`, rmcp runs the requests, and answers with a stream.
+        let list = message(1, "tools/list", json!({}));
+        while host.post("/mcp", &list, &with).1["content-type"] != "application/json" {}
         let level = message(2, "logging/setLevel", json!({"level": "info"}));
         for request in [tell(2), message(2, "tools/list", json!({})), level] {
             let (status, headers, body) = host.post("/mcp", &request, &with);

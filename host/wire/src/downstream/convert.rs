@@ -130,7 +130,7 @@ pub(super) fn reply(result: CallToolResult) -> Reply {
         content: result.content.into_iter().map(content).collect(),
         structured: result.structured_content,
         is_error: result.is_error.unwrap_or(false),
-        meta: result.meta.map(|meta| meta.0),
+        meta: result.meta.and_then(|meta| without_server_info(meta.0)),
     }
 }
 
@@ -146,6 +146,12 @@ pub(crate) fn resource(contents: ResourceContents) -> Option<EmbeddedResource> {
         _ => return None,
     };
     Some(EmbeddedResource { uri, mime_type, body, meta: meta.map(|meta| meta.0) })
+}
+
+/// Removes the name of the server from the `_meta` of a result: for the client, the host is the server.
+fn without_server_info(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
+    let is_named = meta.shift_remove("io.modelcontextprotocol/serverInfo").is_some();
+    (!is_named || !meta.is_empty()).then_some(meta)
 }
 
 /// Converts a content block. A block with annotations, `_meta` or invalid base64 is passed through unchanged.

@@ -53,8 +53,7 @@ pub struct DownstreamSettings {
     /// Base of relative program paths, and working directory of servers that configure none.
     pub base: PathBuf,
     pub inherited: InheritedEnv,
-    /// Maximum time of one attempt to connect. `None` for the default: 2 min for programs that may have to download the
-    /// server first, 30 s for others.
+    /// Maximum time of an attempt to connect. `None`: 2 min for programs, which may download the server, else 30 s.
     pub connection_timeout: Option<Duration>,
     /// Attempts after the first one.
     pub retries: u32,

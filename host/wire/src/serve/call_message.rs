@@ -12,6 +12,7 @@ use serde::Deserialize;
 const METHOD: &str = "tools/call";
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct CallMessage<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
@@ -50,7 +51,7 @@ mod tests {
     fn calls_are_parsed_as_rmcp_parses_them() {
         for message in [
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}),
-            json!({"method": "tools/call", "params": {"arguments": {"a": [1, {"b": null}]}, "name": "é\n"}, "id": "x", "jsonrpc": "2.0", "more": 1}),
+            json!({"method": "tools/call", "params": {"arguments": {"a": [1, {"b": null}]}, "name": "é\n"}, "id": "x", "jsonrpc": "2.0"}),
             json!({"jsonrpc": "2.0", "id": -7, "method": "tools/call", "params": {"name": "a", "arguments": {}, "other": 1,
                 "_meta": {"progressToken": "t", "io.modelcontextprotocol/protocolVersion": "2026-07-28", "x/y": {"z": 1}}}}),
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "requestState": "s",
@@ -84,6 +85,8 @@ mod tests {
             r#"{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "tools/call", "params": {"name": "a"}}"#,
             r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": "{}"}}"#,
             r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}"#,
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}, "result": null}"#,
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}, "more": 1}"#,
             r#"["2.0", 1, "tools/call", {"name": "a"}]"#,
             r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}} {}"#,
         ] {

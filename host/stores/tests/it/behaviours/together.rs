@@ -100,5 +100,7 @@ pub(crate) async fn a_folder_is_indexed_beside_writers_that_never_pause<F: Fixtu
     };
     let ids = ["Heuristic/Acme_Rest_Tip", "Environment/Acme_Kitchen"];
     tokio::join!(indexing, edit(ID), edit(ids[0]), edit(ids[1]));
+    // The last run may have read the file of an edit that then met a conflict. It is read again.
+    index(&graph, &house.wiki()).await;
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
 }

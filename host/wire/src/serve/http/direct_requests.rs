@@ -4,9 +4,10 @@
 //! plain JSON. A call in a session that takes longer, or sends something first, continues on a task of its own, and its
 //! stream is opened. Everything that is not exactly as expected is left to rmcp, which also writes the refusals.
 
-use std::{future::pending, io, sync::Arc, time::Duration};
+use std::{future::pending, io, sync::Arc, task::Poll, time::Duration};
 
 use bytes::Bytes;
+use futures_util::poll;
 use gatehouse_core::Caller;
 use http::{
     HeaderMap, HeaderValue, Request, Response, StatusCode,
@@ -24,7 +25,7 @@ use rmcp::{
     transport::{Transport, TransportAdapterIdentity},
 };
 use serde_json::{Map, Value};
-use tokio::{runtime::Handle, time::timeout};
+use tokio::{runtime::Handle, task::coop::unconstrained, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::reply::BoxResponse;
@@ -59,8 +60,8 @@ struct HeldCall {
 
 /// Rest of a call whose HTTP request is gone.
 enum RestOfCall {
-    /// Its reply goes to the stream in the session, for a client that returns.
-    ToSession(Arc<HttpSession>),
+    /// Its reply goes to its stream in the session, for a client that returns.
+    ToSession(Arc<HttpSession>, u64),
     /// Nobody can receive its reply, so it is cancelled.
     Cancelled(CancellationToken),
 }
@@ -70,7 +71,11 @@ impl HeldCall {
     async fn reply(&mut self) -> ServerJsonRpcMessage {
         match &mut self.work {
             Some(work) => {
-                let reply = tokio::task::coop::unconstrained(work.as_mut()).await;
+                // Once without the task budget: other requests of this connection have used it.
+                let reply = match poll!(unconstrained(work.as_mut())) {
+                    Poll::Ready(reply) => reply,
+                    Poll::Pending => work.await,
+                };
                 self.work = None;
                 reply
             }
@@ -83,9 +88,9 @@ impl Drop for HeldCall {
     fn drop(&mut self) {
         let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) else { return };
         match &self.rest {
-            RestOfCall::ToSession(session) => {
-                let session = Arc::clone(session);
-                runtime.spawn(async move { session.deliver(work.await) });
+            RestOfCall::ToSession(session, stream) => {
+                let (session, stream) = (Arc::clone(session), *stream);
+                runtime.spawn(async move { session.deliver_reply(stream, work.await) });
             }
             RestOfCall::Cancelled(cancel) => {
                 cancel.cancel();
@@ -107,7 +112,8 @@ pub(super) async fn answer_in_session(
     let (handler, peer) = session.handler()?;
     let (work, cancel) = call_future(handler, peer, message);
     let mut reader = session.begin_call(id.clone(), token, cancel).ok()?;
-    let mut held = HeldCall { work: Some(work), rest: RestOfCall::ToSession(Arc::clone(session)) };
+    let mut held =
+        HeldCall { work: Some(work), rest: RestOfCall::ToSession(Arc::clone(session), reader.stream()) };
     let first = async {
         tokio::select! {
             biased;
@@ -123,7 +129,7 @@ pub(super) async fn answer_in_session(
         return Some(DirectAnswer::Complete(json(StatusCode::OK, &reply)));
     }
     reader.open_to_client();
-    session.deliver(reply);
+    session.deliver_reply(reader.stream(), reply);
     Some(DirectAnswer::Streams(reader))
 }
 
@@ -159,7 +165,10 @@ impl StatelessRequests {
     ) -> Option<BoxResponse> {
         let ClientRequest::CallToolRequest(call) = &message.request else { return None };
         let meta = message.request.get_meta();
-        let sends = meta.get_progress_token().is_some() || meta.contains_key(LOG_LEVEL);
+        // A paused call may send what its first request asked for.
+        let sends = meta.get_progress_token().is_some()
+            || meta.contains_key(LOG_LEVEL)
+            || call.params.request_state.is_some();
         let version = ProtocolVersion::V_2026_07_28;
         let is_complete = meta.missing_required_keys(&version).is_empty()
             && meta.protocol_version().is_some_and(|named| named == version);

@@ -35,6 +35,9 @@ use crate::{
 
 const SESSION: &str = "mcp-session-id";
 
+/// A request that no check of rmcp refuses in a session.
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+
 fn parse_request(body: &[u8]) -> Option<JsonRpcRequest<ClientRequest>> {
     match serde_json::from_slice::<ClientJsonRpcMessage>(body).ok()? {
         JsonRpcMessage::Request(request) => Some(request),
@@ -157,6 +160,10 @@ impl McpService {
             None => None,
         };
         let body = request.body().clone();
+        if begun.is_some() {
+            // The stream is that of the request which runs already. rmcp must not refuse it now.
+            *request.body_mut() = Bytes::from_static(PING);
+        }
         let answer = with_owner(owner.clone(), begun, self.service.handle(request.map(Full::new)));
         // rmcp creates handlers on this task, and asks them for tools without a context.
         let mut response = REQUEST_CALLER.scope(caller, answer).await;

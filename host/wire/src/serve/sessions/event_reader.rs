@@ -105,6 +105,11 @@ impl EventReader {
         Self::from_number(session, state, number, 1)
     }
 
+    /// Returns the number of its stream.
+    pub(crate) fn stream(&self) -> u64 {
+        self.stream
+    }
+
     /// Waits until there is a message to read, or the stream ends.
     pub(crate) async fn wait_for_message(&mut self) {
         loop {

@@ -103,7 +103,11 @@ impl SessionState {
         self.last_stream
     }
 
-    fn forget_token(&mut self, token: Option<ProgressToken>, stream: u64) {
+    /// Removes what leads to an ended stream. A later request may have the same ID or token.
+    fn forget(&mut self, request: Option<&RequestId>, token: Option<ProgressToken>, stream: u64) {
+        if let Some(request) = request.filter(|request| self.requests.get(request) == Some(&stream)) {
+            self.requests.remove(request);
+        }
         if let Some(token) = token.filter(|token| self.tokens.get(token) == Some(&stream)) {
             self.tokens.remove(&token);
         }
@@ -247,7 +251,7 @@ impl HttpSession {
         let ClientJsonRpcMessage::Request(request) = &message else { return Err(NoSession) };
         let (id, token) = (request.id.clone(), request.request.get_meta().get_progress_token());
         let resumable = self.sends_priming_event();
-        let reader = self.open_stream(id.clone(), MessageStream::new(Some(id), token, resumable));
+        let reader = self.open_stream(id.clone(), MessageStream::new(Some(id), token, resumable))?;
         self.forward_to_handler(message).await?;
         Ok(reader)
     }
@@ -260,23 +264,23 @@ impl HttpSession {
         token: Option<ProgressToken>,
         cancel: CancellationToken,
     ) -> Result<EventReader, NoSession> {
-        if self.state().inbox.is_none() {
-            return Err(NoSession);
-        }
         let mut stream = MessageStream::new(Some(id.clone()), token, false);
         stream.cancel = Some(cancel.drop_guard());
-        Ok(self.open_stream(id, stream))
+        self.open_stream(id, stream)
     }
 
-    fn open_stream(self: &Arc<Self>, id: RequestId, stream: MessageStream) -> EventReader {
+    fn open_stream(self: &Arc<Self>, id: RequestId, stream: MessageStream) -> Result<EventReader, NoSession> {
         let send_priming_event = self.sends_priming_event();
         let mut state = self.state();
+        if state.inbox.is_none() {
+            return Err(NoSession);
+        }
         state.initialized = true;
         let token = stream.token.clone();
         let number = state.add(stream);
         state.requests.insert(id, number);
         state.tokens.extend(token.map(|token| (token, number)));
-        EventReader::from_start(self, &mut state, number, send_priming_event)
+        Ok(EventReader::from_start(self, &mut state, number, send_priming_event))
     }
 
     /// Forwards a notification or a response.
@@ -349,23 +353,39 @@ impl HttpSession {
         }
     }
 
+    /// Puts the reply of a call on its stream, and ends that. Another request may have the same ID by now.
+    pub(crate) fn deliver_reply(self: &Arc<Self>, number: u64, reply: ServerJsonRpcMessage) {
+        let mut state = self.state();
+        let Some(stream) = state.streams.get_mut(&number).filter(|stream| !stream.finished) else { return };
+        stream.push(Arc::new(reply));
+        drop(state);
+        self.finish_stream(number);
+    }
+
     /// Ends the stream of a request after its last message.
     fn finish_request(self: &Arc<Self>, request: &RequestId) {
+        let number = self.state().requests.get(request).copied();
+        if let Some(number) = number {
+            self.finish_stream(number);
+        }
+    }
+
+    fn finish_stream(self: &Arc<Self>, number: u64) {
         let mut state = self.state();
         state.used = Instant::now();
-        let Some(number) = state.requests.remove(request) else { return };
         let Some(stream) = state.streams.get_mut(&number) else { return };
         stream.finished = true;
-        // Stops the background work of the call, too.
-        stream.cancel = None;
         stream.notify_readers();
         let (resumable, readers, token) = (stream.resumable, stream.readers, stream.token.take());
+        let (request, cancel) = (stream.request.clone(), stream.cancel.take());
         let bytes = if resumable { stream.bytes() } else { 0 };
-        state.forget_token(token, number);
+        state.forget(request.as_ref(), token, number);
         if !resumable && readers == 0 {
             state.streams.remove(&number);
         }
         drop(state);
+        // Stops the background work of the call, too.
+        drop(cancel);
         if resumable {
             self.replies.retain(self, number, bytes, Instant::now());
         }
@@ -378,11 +398,11 @@ impl HttpSession {
         if !state.streams.get(&number).is_some_and(MessageStream::is_silent) {
             return false;
         }
-        let stream = state.streams.remove(&number);
-        if state.requests.get(id) == Some(&number) {
-            state.requests.remove(id);
-        }
-        state.forget_token(stream.and_then(|mut stream| stream.token.take()), number);
+        let mut stream = state.streams.remove(&number);
+        let token = stream.as_mut().and_then(|stream| stream.token.take());
+        state.forget(Some(id), token, number);
+        drop(state);
+        drop(stream);
         true
     }
 

@@ -186,6 +186,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
         loop {
             let message = tokio::select! {
                 biased;
+                () = ready(()), if self.replies.is_due() => {
+                    self.replies.write();
+                    continue;
+                }
                 Some(step) = self.running.next() => {
                     self.finish_step(step);
                     continue;
