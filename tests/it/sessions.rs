@@ -83,6 +83,18 @@ fn a_session_goes_on_when_its_host_was_restarted() {
     let asked = host.break_off("/mcp/p/p", &session, &call(41, "vice_sleep"));
     let host = host.killed_and_restarted(&place, "p");
 
+    // Requests that arrive together find one restored session.
+    std::thread::scope(|scope| {
+        for id in 100..108 {
+            let (host, session) = (&host, session.as_str());
+            scope.spawn(move || {
+                let ping = message(id, "ping", json!({}));
+                let (status, _, body) = host.post("/mcp/p/p", &ping, &[("mcp-session-id", session)]);
+                assert_eq!(status, 200, "{body}");
+                assert_eq!(reply_to(id, &body)["result"], json!({}));
+            });
+        }
+    });
     let answer = host.request("/mcp/p/p", &session, "tools/list", json!({}));
     assert!(answer["result"]["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{answer}");
     // The call ended with its host; the client learns that when it resumes the stream.

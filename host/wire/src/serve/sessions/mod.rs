@@ -137,6 +137,13 @@ impl SessionTable {
         self.sessions.remove(&least)
     }
 
+    /// Returns a session that belongs to this principal, and counts that as use.
+    fn owned(&self, id: &str, owner: &Principal) -> Option<Arc<HttpSession>> {
+        let session = self.sessions.get(id).filter(|session| session.owner == *owner)?;
+        session.touch();
+        Some(Arc::clone(session))
+    }
+
     fn has_ended(&self, id: &str) -> bool {
         self.ended.iter().any(|ended| **ended == *id)
     }
@@ -173,7 +180,7 @@ impl Sessions {
 
     /// Returns the ID to send to the client that opened this session.
     pub(crate) fn sealed_id(&self, id: &str, owner: &Principal) -> Option<String> {
-        let session = self.open().sessions.get(id).cloned().filter(|session| session.owner == *owner)?;
+        let session = self.open().owned(id, owner)?;
         self.seal.seal(&session.wire_id()?, owner)
     }
 
@@ -188,14 +195,10 @@ impl Sessions {
 
     /// Returns the session with this ID. Restores it if necessary.
     pub(crate) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
-        let owner = owner();
-        if let Some(session) = self.open_session(id, &owner) {
-            return Ok(session);
-        }
-        let wire = WireId::parse(id).ok_or(NoSession)?;
+        let (owner, wire) = (owner(), WireId::parse(id).ok_or(NoSession)?);
         let mut open = self.open();
         if open.sessions.contains_key(wire.id) {
-            return Err(NoSession);
+            return open.owned(wire.id, &owner).ok_or(NoSession);
         }
         if open.has_ended(wire.id) {
             return Err(NoSession);
@@ -213,10 +216,7 @@ impl Sessions {
 
     /// Returns the session with this ID if it is in memory and belongs to this principal.
     pub(crate) fn open_session(&self, id: &str, owner: &Principal) -> Option<Arc<HttpSession>> {
-        let wire = WireId::parse(id)?;
-        let session = self.open().sessions.get(wire.id).cloned().filter(|session| session.owner == *owner)?;
-        session.touch();
-        Some(session)
+        self.open().owned(WireId::parse(id)?.id, owner)
     }
 
     fn serve(&self, session: Arc<HttpSession>, transport: SessionTransport, client: InitializeRequestParams) {
