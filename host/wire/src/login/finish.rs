@@ -10,7 +10,7 @@ use super::{
     identity::StoredIdentity,
     login_store::StoredLogin,
     parsed,
-    token::{TokenEndpoint, TokenError, TokenResponse},
+    token::{MAX_TOKEN, TokenEndpoint, TokenError, TokenResponse},
 };
 
 impl Logins {
@@ -66,7 +66,6 @@ impl Logins {
     /// # Errors
     /// If it is not a bearer token (RFC 6750), or the login cannot be written.
     pub async fn store_token(&self, id: &LoginId, url: &str, token: &Secret) -> Result<LoginState, Fault> {
-        const MAX_TOKEN: usize = 16 << 10;
         let given = token.reveal();
         let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
         if given.is_empty() || given.len() > MAX_TOKEN || !given.chars().all(is_token) {

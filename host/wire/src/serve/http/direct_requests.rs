@@ -9,12 +9,7 @@ use std::{future::pending, io, sync::Arc, task::Poll, time::Duration};
 use bytes::Bytes;
 use futures_util::poll;
 use gatehouse_core::Caller;
-use http::{
-    HeaderMap, HeaderValue, Request, Response, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
-    request::Parts,
-};
-use http_body_util::{BodyExt as _, Full};
+use http::{HeaderMap, Request, StatusCode, header::ACCEPT, request::Parts};
 use rmcp::{
     RoleServer,
     model::{
@@ -28,7 +23,7 @@ use serde_json::{Map, Value};
 use tokio::{runtime::Handle, task::coop::unconstrained, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::reply::BoxResponse;
+use super::reply::{BoxResponse, json};
 use crate::serve::{
     call_future::{CallFuture, call_future},
     handler::Handler,
@@ -210,26 +205,26 @@ pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
     has("application/json") && has("text/event-stream")
 }
 
-/// Whether a request in a session of this version, or one that may name another, has a fitting version header.
+/// Whether the version header is absent, or names this version.
 pub(super) fn has_version(headers: &HeaderMap, version: &ProtocolVersion) -> bool {
-    let mut values = headers.get_all(VERSION).iter();
-    values.next().is_none_or(|value| value.as_bytes() == version.as_str().as_bytes())
-        && values.next().is_none()
+    !headers.contains_key(VERSION) || has_only(headers, VERSION, version.as_str())
 }
 
 /// Whether the headers that 2026-07-28 requires agree with the call.
 fn has_standard_headers(headers: &HeaderMap, tool: &str) -> bool {
-    let is = |name: &str, expected: &str| {
-        let mut values = headers.get_all(name).iter();
-        values.next().is_some_and(|value| value.as_bytes() == expected.as_bytes()) && values.next().is_none()
-    };
     // An encoded name begins with `=?`.
-    is(VERSION, ProtocolVersion::V_2026_07_28.as_str())
-        && is(METHOD, "tools/call")
-        && is(NAME, tool)
+    has_only(headers, VERSION, ProtocolVersion::V_2026_07_28.as_str())
+        && has_only(headers, METHOD, "tools/call")
+        && has_only(headers, NAME, tool)
         && !tool.starts_with("=?")
         && tool.bytes().all(|byte| byte.is_ascii_graphic())
         && !headers.keys().any(|name| name.as_str().starts_with(PARAM_PREFIX))
+}
+
+/// Whether a header has this value and no other.
+fn has_only(headers: &HeaderMap, name: &str, expected: &str) -> bool {
+    let mut values = headers.get_all(name).iter();
+    values.next().is_some_and(|value| value.as_bytes() == expected.as_bytes()) && values.next().is_none()
 }
 
 /// Whether a schema wants arguments repeated in headers, which rmcp checks.
@@ -244,19 +239,6 @@ fn identity(request: &Request<Bytes>) -> Parts {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.extensions = request.extensions().clone();
     parts
-}
-
-fn json(status: StatusCode, reply: &ServerJsonRpcMessage) -> BoxResponse {
-    let Ok(body) = serde_json::to_vec(reply) else {
-        return super::reply::refuse(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the reply cannot be written as JSON",
-        );
-    };
-    let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// A transport over which nothing arrives.

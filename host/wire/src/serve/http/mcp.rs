@@ -14,6 +14,7 @@ use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, JsonRpcMessage, JsonRpcRequest},
     transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService},
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -38,11 +39,26 @@ const SESSION: &str = "mcp-session-id";
 /// A request that no check of rmcp refuses in a session.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
 
-fn parse_request(body: &[u8]) -> Option<JsonRpcRequest<ClientRequest>> {
-    match serde_json::from_slice::<ClientJsonRpcMessage>(body).ok()? {
-        JsonRpcMessage::Request(request) => Some(request),
-        _ => None,
+/// Returns the request that the task of its HTTP request may run. `None` if rmcp has to answer the message. The error is
+/// the response to send.
+fn direct_request(
+    request: &Request<Bytes>,
+    is_json: bool,
+) -> Result<Option<JsonRpcRequest<ClientRequest>>, Value> {
+    let (headers, body) = (request.headers(), request.body());
+    let call = parse_call(body);
+    let is_request = call.is_some() || envelope::check(body)?;
+    if !is_request || !is_json || !accepts_both(headers) {
+        return Ok(None);
     }
+    // Without a session, only calls run here.
+    if call.is_some() || !headers.contains_key(SESSION) {
+        return Ok(call);
+    }
+    Ok(match serde_json::from_slice::<ClientJsonRpcMessage>(body) {
+        Ok(JsonRpcMessage::Request(request)) => Some(request),
+        _ => None,
+    })
 }
 
 /// Returns a caller that may use nothing, for handlers without a request.
@@ -131,23 +147,14 @@ impl McpService {
         let owner = caller.principal.clone();
         let method = request.method().clone();
         let is_json = media_type(request.headers()) == "application/json";
-        let mut message = None;
-        if method == Method::POST {
-            message = parse_call(request.body());
-            let is_request = match &message {
-                Some(_) => true,
-                None => match envelope::check(request.body()) {
-                    Ok(is_request) => is_request,
-                    Err(why) => return json(StatusCode::BAD_REQUEST, &why),
-                },
-            };
-            let can_run = is_request && is_json && accepts_both(request.headers());
-            if can_run && message.is_none() && request.headers().contains_key(SESSION) {
-                message = parse_request(request.body());
-            } else if !can_run {
-                message = None;
-            }
-        }
+        let message = match method == Method::POST {
+            true => direct_request(&request, is_json),
+            false => Ok(None),
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(why) => return json(StatusCode::BAD_REQUEST, &why),
+        };
         let Ok(()) = self.open_session_id(request.headers_mut(), &owner) else {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         };

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Frame, SizeHint};
+use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -18,8 +19,11 @@ use crate::serve::envelope;
 
 pub(super) type BoxResponse = Response<BoxBody<Bytes, Infallible>>;
 
-pub(super) fn json(status: StatusCode, value: &Value) -> BoxResponse {
-    let mut response = plain(status, value.to_string());
+pub(super) fn json(status: StatusCode, value: &impl Serialize) -> BoxResponse {
+    let Ok(text) = serde_json::to_vec(value) else {
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, "the reply cannot be written as JSON");
+    };
+    let mut response = plain(status, text);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

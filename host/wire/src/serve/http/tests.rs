@@ -10,8 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Catalog, CompiledPreset, Effect, Fault, Intent, Outcome, Pipeline, Principal, Reply, Source,
-    SourceId, ToolSpec,
+    Call, Catalog, CompiledPreset, Fault, Outcome, Pipeline, Principal, Reply, Source, SourceId, ToolSpec,
     catalog::{SourceListing, ToolEntry},
     lock,
     outcome::EmbeddedResource,
@@ -56,21 +55,7 @@ impl Source for Recorder {
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         let object = || Arc::new(Map::from_iter([("type".to_owned(), json!("object"))]));
-        let tool = ToolSpec {
-            name: "who".into(),
-            title: None,
-            description: "Remembers who calls.".into(),
-            input_schema: object(),
-            output_schema: None,
-            intent: Intent::Query,
-            effect: Effect::ReadOnly,
-            idempotent: true,
-            open_world: false,
-            dry_run: None,
-            additive: false,
-            meta: None,
-            icons: Vec::new(),
-        };
+        let tool = ToolSpec { input_schema: object(), ..ToolSpec::new("who", "Remembers who calls.") };
         let tools = vec![Arc::new(tool)];
         Ok(Arc::new(Listing {
             name: "recorder".into(),
