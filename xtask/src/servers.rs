@@ -224,7 +224,8 @@ fn arcadedb_package(environment: &Path) -> Result<PathBuf> {
     bail!("arcadedb_embedded is not in {}", environment.display())
 }
 
-fn free_port() -> Result<u16> {
+/// Returns a port that was free a moment ago.
+pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
     Ok(listener.local_addr().context("no free port")?.port())
 }

@@ -2,8 +2,7 @@
 //! run. The others are installed at pinned versions.
 
 use std::fs;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -13,6 +12,7 @@ use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::{cpu_seconds, median, memory, micros};
 use crate::process;
+use crate::servers::free_port;
 use crate::tools;
 
 const ROUNDS: usize = 20;
@@ -214,14 +214,9 @@ fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a PeerSamples)>) {
 }
 
 fn python(programs: &PeerPrograms, bench: &Bench, name: &str, text: &str) -> Result<Command> {
-    let path: PathBuf = Path::new(&bench.folder).join(name);
+    let path = bench.folder.join(name);
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     let mut command = process::command(&programs.python);
     command.arg(path);
     Ok(command)
-}
-
-/// Returns a port that was free a moment ago.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
