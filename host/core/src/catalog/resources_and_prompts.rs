@@ -1,6 +1,6 @@
 //! Resources and prompts of a preset, each with the source that provides it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{
     catalog::{CatalogError, SourceListing},
@@ -8,9 +8,10 @@ use crate::{
     outcome::{Fault, FaultKind},
     prompt::Prompt,
     resource::UriTemplate,
+    search::tools::ToolSegment,
     skill::Skill,
     source::{Listing, Source},
-    tool::{ExposedName, SourceId},
+    tool::{ExposedName, SourceId, ToolSpec},
 };
 
 #[derive(Clone)]
@@ -41,6 +42,7 @@ pub struct ResourcesAndPrompts {
     linked: Vec<ResourceSource>,
     /// Sorted by name.
     prompts: Vec<PromptEntry>,
+    skill_index: OnceLock<ToolSegment>,
 }
 
 impl ResourcesAndPrompts {
@@ -100,6 +102,7 @@ impl ResourcesAndPrompts {
             let params = "{}".into();
             let (completes, listing) = (false, Arc::new(Listing { skills, ..Listing::default() }));
             self.linked.push(ResourceSource { source, params, templates, completes, listing });
+            self.skill_index.take();
         }
     }
 
@@ -113,7 +116,8 @@ impl ResourcesAndPrompts {
             known.iter().filter(|known| resources(known.source.id())).cloned().collect()
         };
         let prompts = self.prompts.iter().filter(|entry| prompts(entry.source.id())).cloned().collect();
-        Self { resources: readable(&self.resources), linked: readable(&self.linked), prompts }
+        let (resources, linked) = (readable(&self.resources), readable(&self.linked));
+        Self { resources, linked, prompts, skill_index: OnceLock::new() }
     }
 
     pub fn can_read_from(&self, source: &SourceId) -> bool {
@@ -176,6 +180,16 @@ impl ResourcesAndPrompts {
     pub fn skills_by_source(&self) -> impl Iterator<Item = (&SourceId, &Skill)> {
         let all = self.resources.iter().chain(&self.linked);
         all.flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
+    }
+
+    /// Returns the search index of the skills, in the order of [`skills_by_source`](Self::skills_by_source). It is made on
+    /// first use.
+    pub fn skill_index(&self) -> &ToolSegment {
+        self.skill_index.get_or_init(|| {
+            let spec = |skill: &Skill| Arc::new(ToolSpec::new(skill.name(), skill.description()));
+            let specs: Vec<Arc<ToolSpec>> = self.skills().map(spec).collect();
+            ToolSegment::new(&SourceId::Gate("skills".into()), &specs)
+        })
     }
 
     pub fn prompts(&self) -> &[PromptEntry] {

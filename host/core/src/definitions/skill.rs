@@ -31,6 +31,10 @@ impl Skill {
         self.frontmatter.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
+    pub fn description(&self) -> &str {
+        self.frontmatter.get("description").and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// Returns the start of the URIs of its files, with the slash at the end.
     pub fn root(&self) -> &str {
         self.uri.rfind('/').map_or("", |end| &self.uri[..=end])

@@ -159,6 +159,25 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// Returns a tool without arguments that reads the host's own data.
+    pub fn new(name: impl Into<Arc<str>>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: description.into(),
+            input_schema: Arc::default(),
+            output_schema: None,
+            intent: Intent::Query,
+            effect: Effect::ReadOnly,
+            idempotent: true,
+            open_world: false,
+            dry_run: None,
+            additive: false,
+            meta: None,
+            icons: Vec::new(),
+        }
+    }
+
     pub fn annotations(&self) -> ToolHints {
         ToolHints::new(self.effect, self.additive, self.idempotent, self.open_world)
     }

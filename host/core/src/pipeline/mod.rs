@@ -4,8 +4,8 @@
 //! respond → observe → audit → admit → quota → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
-//! docs/architecture.md has the reason for each position. The host's composition root builds the list, because stages
-//! need its services.
+//! A stage that has nothing to do for a call is skipped. docs/architecture.md has the reason for each position. The
+//! host's composition root builds the list, because stages need its services.
 
 mod admit;
 mod approve;

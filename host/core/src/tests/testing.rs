@@ -65,19 +65,9 @@ pub(crate) fn metrics(tool: &ToolId, calls: u64, errors: u64, last_called: u64) 
 pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
     let object = |schema: Value| Arc::new(schema.as_object().cloned().expect("an object"));
     ToolSpec {
-        name: name.into(),
-        title: None,
-        description: format!("Is {name}."),
         input_schema: object(json!({"type": "object"})),
         output_schema: output.map(object),
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
+        ..ToolSpec::new(name, format!("Is {name}."))
     }
 }
 

@@ -5,7 +5,7 @@ mod review;
 use std::sync::Arc;
 
 use gatehouse_core::{
-    Effect, Intent, ToolId, ToolSpec,
+    Effect, ToolId, ToolSpec,
     ports::{
         ToolIndex as _,
         tool_index::{
@@ -37,19 +37,8 @@ impl Place {
 fn tool(name: &str, description: &str, properties: Value) -> Arc<ToolSpec> {
     let schema = json!({"type": "object", "properties": properties});
     Arc::new(ToolSpec {
-        name: name.into(),
-        title: None,
-        description: description.into(),
         input_schema: Arc::new(schema.as_object().cloned().unwrap()),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
+        ..ToolSpec::new(name, description)
     })
 }
 

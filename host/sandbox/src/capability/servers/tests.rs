@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 use async_trait::async_trait;
 use gatehouse_core::{
     Call, CompiledPreset, Preset, Source, ToolSpec,
-    effect::{Effect, Intent},
+    effect::Effect,
     overrides::ToolOverride,
     ports::{
         ledger::CallSample,
@@ -45,21 +45,7 @@ impl Source for Git {
 }
 
 fn spec(name: &str) -> Arc<ToolSpec> {
-    Arc::new(ToolSpec {
-        name: name.into(),
-        title: None,
-        description: format!("Is {name}."),
-        input_schema: Arc::default(),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
-    })
+    Arc::new(ToolSpec::new(name, format!("Is {name}.")))
 }
 
 /// Servers `git` and `web` with the same tools, and `new`, which has not listed any.

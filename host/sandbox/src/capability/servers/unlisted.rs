@@ -47,7 +47,8 @@ pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Opti
         ToolSegment::new(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
     };
     let segments: Vec<ToolSegment> = entries.iter().map(segment).collect();
-    let found = search_few(&segments, question);
+    let all: RowSet = (0..segments.len()).collect();
+    let found = search_few(segments.iter().collect(), &all, question);
     let hits = found.tools.into_iter().filter_map(|found| {
         let entry = entries.get(found.tool)?;
         let (id, spec) = (entry.id.clone(), Arc::clone(&entry.spec));
@@ -56,14 +57,16 @@ pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Opti
     UnlistedTools { hits: hits.collect(), unmatched_terms: Some(found.unmatched_terms) }
 }
 
-/// Searches a few items in memory. Returns those that fit.
-pub(super) fn search_few(segments: &[ToolSegment], question: &ToolSearchRequest) -> ToolMatches {
-    let items = ToolSegments::new(segments.iter().collect());
-    let mut allowed = RowSet::default();
-    (0..items.len()).for_each(|item| allowed.insert(item));
+/// Searches the `allowed` of a few items in memory. Returns those that fit.
+pub(super) fn search_few(
+    segments: Vec<&ToolSegment>,
+    allowed: &RowSet,
+    question: &ToolSearchRequest,
+) -> ToolMatches {
+    let items = ToolSegments::new(segments);
     let asked = [ToolQuery { text: &question.query, cosines: Vec::new() }];
     let (limit, min_score) = (question.limit, question.min_score);
-    let mut found = items.search(&ToolSearch { queries: &asked, allowed: &allowed, limit, min_score });
+    let mut found = items.search(&ToolSearch { queries: &asked, allowed, limit, min_score });
     // With so few items a single word means little: most of the query has to match.
     let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
     let about_them = found.unmatched_terms.len() * 3 <= words;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, CompiledPreset, Effect, Fault, Intent, Outcome, Pipeline, Principal, Source, SourceId, ToolSpec,
+    Call, CompiledPreset, Fault, Outcome, Pipeline, Principal, Source, SourceId, ToolSpec,
     access::AccessRule,
     catalog::{SourceListing, ToolEntry},
     source::Listing,
@@ -43,19 +43,8 @@ impl Source for ToolShop {
 fn tool(name: &str) -> Arc<ToolSpec> {
     let schema = json!({"type": "object"});
     Arc::new(ToolSpec {
-        name: name.into(),
-        title: None,
-        description: format!("Is {name}."),
         input_schema: Arc::new(schema.as_object().cloned().expect("an object")),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
+        ..ToolSpec::new(name, format!("Is {name}."))
     })
 }
 

@@ -5,8 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Call, Catalog, CompiledPreset, ContentPart, Effect, Intent, Outcome, Pipeline, Reply, Source, SourceId,
-    ToolSpec,
+    Call, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline, Reply, Source, SourceId, ToolSpec,
     catalog::{SourceListing, ToolEntry},
     pipeline::DeadlineStage,
     source::Listing,
@@ -53,21 +52,7 @@ impl Source for Asker {
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-        let tool = ToolSpec {
-            name: "ask".into(),
-            title: None,
-            description: String::new(),
-            input_schema: Arc::default(),
-            output_schema: None,
-            intent: Intent::Query,
-            effect: Effect::ReadOnly,
-            idempotent: true,
-            open_world: false,
-            dry_run: None,
-            additive: false,
-            meta: None,
-            icons: Vec::new(),
-        };
+        let tool = ToolSpec::new("ask", "");
         Ok(Arc::new(Listing { name: "asker".into(), tools: vec![Arc::new(tool)], ..Listing::default() }))
     }
 

@@ -3,30 +3,15 @@
 use std::fs;
 
 use gatehouse_core::{
-    Effect, Intent, ToolSpec,
+    ToolSpec,
     ports::tool_index::{ChangePolicy, KnownListing, PendingChange},
     source::Listing,
 };
-use serde_json::Map;
 
 use super::*;
 
 fn listing(server: &str, says: &str, on_change: ChangePolicy) -> IndexedListing {
-    let tool = ToolSpec {
-        name: "read".into(),
-        title: None,
-        description: says.into(),
-        input_schema: Arc::new(Map::new()),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
-    };
+    let tool = ToolSpec::new("read", says);
     let listing = Arc::new(Listing { tools: vec![Arc::new(tool)], ..Listing::default() });
     IndexedListing { server: server.into(), tags: Vec::new(), listing, on_change }
 }

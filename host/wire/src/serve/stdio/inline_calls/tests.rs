@@ -8,8 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Catalog, CompiledPreset, ContentPart, Effect, Fault, Intent, Outcome, Pipeline, Reply, Source,
-    SourceId, ToolSpec,
+    Call, Catalog, CompiledPreset, ContentPart, Fault, Outcome, Pipeline, Reply, Source, SourceId, ToolSpec,
     catalog::{SourceListing, ToolEntry},
     pipeline::DeadlineStage,
     source::Listing,
@@ -58,23 +57,7 @@ impl Source for Tools {
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-        let tool = |name: &str| {
-            Arc::new(ToolSpec {
-                name: name.into(),
-                title: None,
-                description: String::new(),
-                input_schema: Arc::default(),
-                output_schema: None,
-                intent: Intent::Query,
-                effect: Effect::ReadOnly,
-                idempotent: true,
-                open_world: false,
-                dry_run: None,
-                additive: false,
-                meta: None,
-                icons: Vec::new(),
-            })
-        };
+        let tool = |name: &str| Arc::new(ToolSpec::new(name, ""));
         let tools = ["echo", "panics", "waits"].map(tool).into();
         Ok(Arc::new(Listing { name: "tools".into(), tools, ..Listing::default() }))
     }
