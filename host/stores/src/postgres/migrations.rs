@@ -1,7 +1,7 @@
 //! Schema migrations: numbered steps for each part of the schema `gatehouse`.
 //!
-//! Never edit a released step; add a new one. Each step runs in one transaction under an advisory lock, so concurrent
-//! hosts take turns. Tables newer than this binary are rejected unchanged.
+//! Never edit a released step; add a new one. Each step runs in one transaction under advisory locks, so concurrent
+//! hosts take turns, and no step runs beside a write. Tables newer than this binary are rejected unchanged.
 
 mod artifacts;
 mod documents;
@@ -171,6 +171,9 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
     ",
     ],
 };
+
+/// Lock keys of all writers, in the order in which a migration takes them.
+pub(super) const WRITER_LOCKS: [i32; 3] = [KNOWLEDGE.lock_key, DOCUMENTS.lock_key, ARTIFACTS.lock_key];
 
 impl SchemaPart {
     pub(super) const fn latest(&self) -> i64 {

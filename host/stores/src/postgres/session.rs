@@ -14,6 +14,7 @@ use tokio_postgres::{
 
 use super::{
     error::{Result, StoreError, column, count},
+    migrations,
     server::{PostgresServer, ServerTables},
 };
 
@@ -27,6 +28,10 @@ const MAX_MIGRATION_TIME: Duration = Duration::from_secs(600);
 
 /// First key of every advisory lock. The second key selects the lock.
 const LOCK_NAMESPACE: i32 = i32::from_be_bytes(*b"gate");
+
+fn advisory_lock(key: i32) -> String {
+    format!("SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {key})")
+}
 
 pub(super) struct PostgresSession {
     /// `None` after the connection was returned to the pool.
@@ -137,20 +142,19 @@ impl PostgresSession {
         }
         // Omits READ WRITE, so that a server default of read-only transactions applies.
         self.batch(&format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {})",
-            part.lock_key
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}{}",
+            advisory_lock(part.lock_key)
         ))
         .await?;
         self.check().await
     }
 
-    /// Begins a migration step under the migration lock.
+    /// Begins a migration step under the migration lock and every writer lock: a step locks tables in another order
+    /// than a write does, so the two together could deadlock.
     pub(super) async fn begin_migration(&self) -> Result<()> {
         let limit = MAX_MIGRATION_TIME.as_millis();
-        self.batch(&format!(
-            "BEGIN; SET LOCAL statement_timeout = {limit}; SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, 0)"
-        ))
-        .await
+        let locks = [0].into_iter().chain(migrations::WRITER_LOCKS).map(advisory_lock).collect::<Vec<_>>();
+        self.batch(&format!("BEGIN; SET LOCAL statement_timeout = {limit}; {}", locks.join("; "))).await
     }
 
     /// Ends work that ran outside a transaction.

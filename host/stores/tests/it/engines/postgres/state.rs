@@ -1,5 +1,7 @@
 //! States of the server: other schema versions, other encodings, no pgvector, concurrent hosts.
 
+use std::time::Duration;
+
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
@@ -55,7 +57,7 @@ async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
          UPDATE gatehouse.schema_version SET version = 1";
     house.engine.database.run(older).await;
     let graph = house.open_by_meaning(&embedder);
-    assert!(graph.wait_for_vectors(std::time::Duration::from_secs(60)).await);
+    assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
     assert_eq!(graph.search("loaves", &PageFilters::default(), 5).await.unwrap().note, None);
     assert_eq!(embedder.documents(), 5);
     let gone = "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";
@@ -154,6 +156,27 @@ async fn two_hosts_that_start_and_write_together_take_turns() {
         added += report.added;
     }
     assert_eq!((added, house.open().stats().await.unwrap().pages), (5, 5));
+}
+
+#[tokio::test]
+async fn a_migration_waits_for_a_write_before_it_locks_a_table() {
+    let Some(house) = house().await else { return };
+    let database = &house.engine.database;
+    index(&house.open(), &house.wiki()).await;
+    // A write of another host, which has read the pages and will change the items.
+    let writer = database.connect().await;
+    let gate = i32::from_be_bytes(*b"gate");
+    let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({gate}, 1); SELECT key FROM gatehouse.page");
+    writer.batch_execute(&begin).await.unwrap();
+    let graph = house.open_by_meaning(&TestEmbedder::new("test/one", 64));
+    let vectors = tokio::spawn(async move { graph.wait_for_vectors(Duration::from_secs(60)).await });
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    while database.number(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+    writer.batch_execute("UPDATE gatehouse.item SET version = version; COMMIT").await.unwrap();
+    assert!(vectors.await.unwrap());
 }
 
 #[tokio::test]
