@@ -33,8 +33,22 @@ pub(crate) async fn await_answer<R>(
 where
     R: ServiceRole<Not: From<CancelledNotification>>,
 {
-    let mut guard = CancelOnDrop { peer: handle.peer.clone(), id: Some(handle.id.clone()), reason };
-    let answer = handle.await_response().await;
+    let (peer, id) = (handle.peer.clone(), handle.id.clone());
+    cancel_on_drop(&peer, id, reason, handle.await_response()).await
+}
+
+/// Waits for the answer to a request. Dropping the future cancels the request at the peer.
+pub(crate) async fn cancel_on_drop<R, T>(
+    peer: &Peer<R>,
+    id: RequestId,
+    reason: &'static str,
+    answer: impl Future<Output = T>,
+) -> T
+where
+    R: ServiceRole<Not: From<CancelledNotification>>,
+{
+    let mut guard = CancelOnDrop { peer: peer.clone(), id: Some(id), reason };
+    let answer = answer.await;
     guard.id = None;
     answer
 }

@@ -83,7 +83,7 @@ impl RealConnector {
             host.serve(WorkerTransport::spawn(worker), lifecycle.mode()).await
         };
         let running = begun.map_err(|error| without_secrets(lifecycle.classify_failure(&error), headers))?;
-        Ok(ServerSession::new(running, None))
+        Ok(ServerSession::new(running, None, None))
     }
 
     /// Connects with discovery or the handshake. Some servers end or refuse the connection because of a request that they

@@ -1,13 +1,13 @@
 //! Transport over the pipes of a server process: one message per line.
 
-use std::io;
+use std::{io, sync::Arc, task::Poll};
 
-use rmcp::{
-    RoleClient,
-    service::TxJsonRpcMessage,
-    transport::{Transport, async_rw::AsyncRwTransport},
+use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
+use serde::Serialize;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    sync::Mutex,
 };
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 
 use super::{
     connection::ConnectionEnd,
@@ -15,27 +15,64 @@ use super::{
 };
 use crate::MAX_RETAINED_LINE;
 
-pub(super) struct PipeTransport<R, W: AsyncWrite> {
+pub(super) struct PipeTransport<R> {
     output: BufReader<R>,
     line: Vec<u8>,
     incoming: MessageReader,
     inbound: InboundReader,
-    writer: AsyncRwTransport<RoleClient, Empty, W>,
+    writer: PipeWriter,
 }
 
-impl<R, W> PipeTransport<R, W>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    pub(super) fn new(output: R, input: W, inbound: &InboundReader) -> Self {
+/// Input of a server process. `None` after it was closed.
+#[derive(Clone)]
+pub(super) struct PipeWriter(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>);
+
+impl PipeWriter {
+    /// Writes a message whole, even if the caller stops waiting.
+    pub(super) async fn write(&self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.write_line(line).await
+    }
+
+    async fn write_line(&self, line: Vec<u8>) -> io::Result<()> {
+        let mut writer = Arc::clone(&self.0).lock_owned().await;
+        let mut writing = Box::pin(async move {
+            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            writer.write_all(&line).await?;
+            writer.flush().await
+        });
+        match futures_util::poll!(&mut writing) {
+            Poll::Ready(written) => written,
+            Poll::Pending => tokio::spawn(writing).await?,
+        }
+    }
+
+    async fn close(&self) -> io::Result<()> {
+        match self.0.lock().await.take() {
+            Some(mut writer) => writer.shutdown().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> PipeTransport<R> {
+    pub(super) fn new(
+        output: R,
+        input: impl AsyncWrite + Send + Unpin + 'static,
+        inbound: &InboundReader,
+    ) -> Self {
         Self {
             output: BufReader::new(output),
             line: Vec::new(),
             incoming: MessageReader::new(inbound),
             inbound: inbound.clone(),
-            writer: AsyncRwTransport::new_client(tokio::io::empty(), input),
+            writer: PipeWriter(Arc::new(Mutex::new(Some(Box::new(input))))),
         }
+    }
+
+    pub(super) fn writer(&self) -> PipeWriter {
+        self.writer.clone()
     }
 
     /// Reads one line. Cancel safe. Returns `None` at the end of the output.
@@ -68,18 +105,15 @@ where
     }
 }
 
-impl<R, W> Transport<RoleClient> for PipeTransport<R, W>
-where
-    R: AsyncRead + Unpin + Send,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
+impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for PipeTransport<R> {
     type Error = io::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        self.writer.send(message)
+        let writer = self.writer.clone();
+        async move { writer.write(&message).await }
     }
 
     async fn receive(&mut self) -> Option<ServerMessage> {
@@ -102,11 +136,12 @@ mod tests {
     use std::sync::Arc;
 
     use gatehouse_core::http::Redactor;
+    use tokio::io::AsyncReadExt as _;
 
     use super::*;
     use crate::downstream::inbound::InboundLimits;
 
-    fn pipes<R: AsyncRead + Unpin>(output: R) -> (PipeTransport<R, tokio::io::Sink>, InboundReader) {
+    fn pipes<R: AsyncRead + Unpin>(output: R) -> (PipeTransport<R>, InboundReader) {
         let inbound = InboundReader::new(&InboundLimits::new(Arc::new(Redactor::default())));
         (PipeTransport::new(output, tokio::io::sink(), &inbound), inbound)
     }
@@ -130,6 +165,24 @@ mod tests {
         assert_eq!((&came[0]["id"], &came[2]), (&expected["id"], &came[0]));
         assert_eq!(came[1]["params"]["data"], text);
         assert!(inbound.ended().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_message_is_written_whole_although_its_caller_is_gone() {
+        let (input, mut reader) = tokio::io::duplex(16);
+        let inbound = InboundReader::new(&InboundLimits::new(Arc::new(Redactor::default())));
+        let writer = PipeTransport::new(tokio::io::empty(), input, &inbound).writer();
+        let text = "x".repeat(1_000);
+        let mut first = Box::pin(writer.write(&text));
+        assert!(futures_util::poll!(&mut first).is_pending(), "the pipe is full");
+        drop(first);
+        let mut second = Box::pin(writer.write(&1));
+        assert!(futures_util::poll!(&mut second).is_pending(), "the first comes first");
+        drop(second);
+        tokio::spawn(async move { writer.write(&2).await });
+        let mut received = String::new();
+        reader.read_to_string(&mut received).await.expect("text");
+        assert_eq!(received, format!("\"{text}\"\n2\n"));
     }
 
     #[tokio::test]

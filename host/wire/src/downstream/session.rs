@@ -3,6 +3,9 @@
 mod connection;
 mod follow;
 mod listing;
+mod pipe_calls;
+#[cfg(test)]
+mod scripted;
 mod task;
 
 use std::{
@@ -14,8 +17,8 @@ use gatehouse_core::{CallContext, Fault, SourceId, names::quoted, ports::client:
 use rmcp::{
     RoleClient,
     model::{
-        ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta, InputResponses, MetaObject, RequestMetaObject,
-        ServerResult,
+        ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta, InputResponses, MetaObject, ProgressToken,
+        RequestId, RequestMetaObject, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
@@ -31,7 +34,8 @@ use super::{
     process::ServerProcess,
     upstream_subscriptions::UpstreamSubscriptions,
 };
-use crate::peer_requests::await_answer;
+use crate::peer_requests::{await_answer, cancel_on_drop};
+pub(super) use pipe_calls::PipeCalls;
 
 /// Answers of the client, and the request state of the server.
 type InputAnswers = (Option<InputResponses>, Option<String>);
@@ -43,6 +47,8 @@ pub(super) struct ServerSession {
     server: SourceId,
     calls: ActiveCalls,
     peer: Peer<RoleClient>,
+    /// `None` if rmcp sends the tool calls, as over HTTP.
+    pipe_calls: Option<PipeCalls>,
     watchers: ProgressWatchers,
     subscriptions: UpstreamSubscriptions,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
@@ -71,6 +77,7 @@ impl ServerSession {
     pub(super) fn new(
         running: RunningService<RoleClient, HostClient>,
         process: Option<ServerProcess>,
+        pipe_calls: Option<PipeCalls>,
     ) -> Self {
         let peer = running.peer().clone();
         let HostClient { server, calls, inbound, watchers, subscriptions, .. } = running.service().clone();
@@ -106,6 +113,7 @@ impl ServerSession {
             server,
             calls,
             peer,
+            pipe_calls,
             watchers,
             subscriptions,
             stop,
@@ -139,18 +147,33 @@ impl ServerSession {
         call: Option<&Arc<CallContext>>,
     ) -> Result<(ServerResult, MessageMemory), CallFailure> {
         let _waiting = self.requests.token();
-        let starting = call.map(|_| self.calls.start());
-        let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
-        let handle = match handle {
-            Ok(handle) => handle,
-            Err(error) => return Err(self.failure(error).await),
+        let watch = |token: ProgressToken| {
+            let progress = call.and_then(|call| call.progress.clone());
+            progress.map(|progress| self.watchers.watch(token, progress))
         };
-        let (id, token) = (handle.id.clone(), handle.progress_token.clone());
-        let progress = call.and_then(|call| call.progress.clone());
-        let _watched = progress.map(|progress| self.watchers.watch(token, progress));
-        let _run = call.map(|call| self.calls.register(id.clone(), call));
-        drop(starting);
-        let answer = await_answer(handle, "The caller stopped waiting.").await;
+        let register = |id: &RequestId| call.map(|call| self.calls.register(id.clone(), call));
+        const ABANDONED: &str = "The caller stopped waiting.";
+        let direct =
+            self.pipe_calls.as_ref().filter(|_| matches!(request, ClientRequest::CallToolRequest(_)));
+        let (id, answer);
+        if let Some(direct) = direct {
+            let token;
+            (id, token) = direct.next_id();
+            let (_watched, _run) = (watch(token), register(&id));
+            let sent = direct.request(&id, request, &self.inbound);
+            answer = cancel_on_drop(&self.peer, id.clone(), ABANDONED, sent).await;
+        } else {
+            let starting = call.map(|_| self.calls.start());
+            let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+            let handle = match handle {
+                Ok(handle) => handle,
+                Err(error) => return Err(self.failure(error).await),
+            };
+            id = handle.id.clone();
+            let (_watched, _run) = (watch(handle.progress_token.clone()), register(&id));
+            drop(starting);
+            answer = await_answer(handle, ABANDONED).await;
+        }
         let arrival = self.inbound.take_response(&id);
         match (answer, arrival.refused) {
             (_, Some(why)) => Err(CallFailure::Unreadable(why)),

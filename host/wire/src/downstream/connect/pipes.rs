@@ -14,6 +14,7 @@ use crate::downstream::{
     inbound::InboundReader,
     pipe_transport::PipeTransport,
     process::ServerProcess,
+    session::PipeCalls,
 };
 
 /// Maximum wait for the exit of a process after its output closes.
@@ -65,6 +66,7 @@ impl RealConnector {
         )?;
         let inbound = InboundReader::new(&context.limits);
         let transport = PipeTransport::new(output, input, &inbound);
+        let writer = transport.writer();
         let client = HostClient::new(&server.name, inbound, context);
         let ended = |how| ConnectFailure {
             // Some servers exit because of a first request that they do not know.
@@ -73,7 +75,10 @@ impl RealConnector {
         };
         let failed = tokio::select! {
             begun = client.serve(transport, lifecycle.mode()) => match begun {
-                Ok(running) => return Ok(ServerSession::new(running, Some(process))),
+                Ok(running) => {
+                    let calls = PipeCalls::new(&running, writer).await;
+                    return Ok(ServerSession::new(running, Some(process), Some(calls)));
+                }
                 Err(error) if is_answer(&error) => lifecycle.classify_failure(&error),
                 // A process that exits closes its output a moment earlier.
                 Err(error) => match timeout(MAX_EXIT_WAIT, process.ended()).await {

@@ -25,16 +25,20 @@ use rmcp::{
     model::{ErrorData, JsonRpcMessage, RequestId, ServerResult},
     service::RxJsonRpcMessage,
 };
-use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    task::spawn_blocking,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{connection::ConnectionEnd, server_text::repaired};
 use crate::{MIN_LARGE_MESSAGE, serve::response_id};
 use call_reply::parse_call_reply;
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
-use pending_responses::PendingResponses;
+use pending_responses::{DirectAnswer, PendingResponses};
 pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
-pub(super) use transport::{GuardedTransport, ProgressWatchers};
+pub(super) use transport::{GuardedTransport, ProgressWatchers, UNSENT_REQUEST};
 
 pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
@@ -125,6 +129,34 @@ impl InboundReader {
 
     pub(crate) fn register_request(&self, id: &RequestId, is_call: bool) {
         self.pending.register(id, is_call);
+    }
+
+    /// Registers a tool call whose answer bypasses rmcp. `None` if the connection has ended.
+    pub(super) fn register_direct_call(&self, id: &RequestId) -> Option<oneshot::Receiver<DirectAnswer>> {
+        self.pending.register_direct(id)
+    }
+
+    /// Passes the answer to a direct call to its caller. Returns other messages.
+    fn deliver_direct(&self, message: ServerMessage) -> Option<ServerMessage> {
+        match message {
+            JsonRpcMessage::Response(response) => match self.pending.take_direct(&response.id) {
+                Some(caller) => {
+                    let _ = caller.send(Ok(response.result));
+                    None
+                }
+                None => Some(JsonRpcMessage::Response(response)),
+            },
+            JsonRpcMessage::Error(error) => {
+                match error.id.as_ref().and_then(|id| self.pending.take_direct(id)) {
+                    Some(caller) => {
+                        let _ = caller.send(Err(error.error));
+                        None
+                    }
+                    None => Some(JsonRpcMessage::Error(error)),
+                }
+            }
+            message => Some(message),
+        }
     }
 
     pub(super) fn take_response(&self, id: &RequestId) -> ReceivedResponse {

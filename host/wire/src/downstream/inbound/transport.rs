@@ -28,6 +28,9 @@ const MAX_UNANSWERED: usize = 32;
 /// Reports to buffer for calls without a watcher: a report may arrive before the sender of the call registers.
 const MAX_EARLY_REPORTS: usize = 64;
 
+/// Method of a request that stays in rmcp's table of pending requests and is not sent.
+pub(in crate::downstream) const UNSENT_REQUEST: &str = "gatehouse/unsent";
+
 pub(in crate::downstream) struct GuardedTransport<T> {
     inner: T,
     inbound: InboundReader,
@@ -44,6 +47,12 @@ enum DiscoveryProbe {
     NotSent,
     Sent(RequestId),
     Abandoned(RequestId),
+}
+
+impl<T> Drop for GuardedTransport<T> {
+    fn drop(&mut self) {
+        self.inbound.pending.close();
+    }
 }
 
 impl<T> GuardedTransport<T> {
@@ -106,7 +115,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let JsonRpcMessage::Request(request) = &item {
+        let is_sent = !matches!(&item, JsonRpcMessage::Request(request)
+            if matches!(&request.request, ClientRequest::CustomRequest(custom) if custom.method == UNSENT_REQUEST));
+        if let JsonRpcMessage::Request(request) = &item
+            && is_sent
+        {
             let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
             self.inbound.register_request(&request.id, is_call);
             self.probe = match (&request.request, std::mem::take(&mut self.probe)) {
@@ -121,8 +134,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
         }
         let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
         let answered = is_answer.then(|| Arc::clone(&self.unanswered));
-        let sending = self.inner.send(item);
+        let sending = is_sent.then(|| self.inner.send(item));
         async move {
+            let Some(sending) = sending else { return Ok(()) };
             let sent = sending.await;
             if let Some(unanswered) = answered {
                 unanswered.add_permits(1);
@@ -156,7 +170,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                 }
                 _ => {}
             }
-            let JsonRpcMessage::Notification(mut message) = message else { return Some(message) };
+            let JsonRpcMessage::Notification(mut message) = message else {
+                match self.inbound.deliver_direct(message) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                }
+            };
             self.inbound.count_unrequested();
             if let Some(notification) = self.handle_notification(message.notification) {
                 message.notification = notification;

@@ -64,7 +64,7 @@ impl Server {
         let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
         let client = HostClient::new(&"old".into(), inbound, &context);
         let running = client.serve(stream, ClientLifecycleMode::Initialize).await;
-        ServerSession::new(running.expect("a handshake"), None)
+        ServerSession::new(running.expect("a handshake"), None, None)
     }
 
     fn requests(&self) -> Vec<String> {

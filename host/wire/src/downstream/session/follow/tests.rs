@@ -1,21 +1,11 @@
 //! Subscriptions to servers of both lifecycles.
 
-use crate::downstream::connection::ConnectionContext;
-use std::sync::Arc;
-
 use rmcp::{model::ProtocolVersion, service::ClientLifecycleMode};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex},
-    sync::mpsc,
-};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::*;
-use crate::downstream::{
-    host_client::HostClient,
-    inbound::{InboundLimits, InboundReader},
-    pipe_transport::PipeTransport,
-};
+use crate::downstream::session::scripted::scripted_session;
 
 fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     let result = |result: Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
@@ -54,34 +44,12 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     }
 }
 
-/// Connects to such a server. The channel yields the methods that it received.
-async fn session(
-    mode: ClientLifecycleMode,
-    subscribes: bool,
-) -> (ServerSession, mpsc::UnboundedReceiver<String>) {
-    let (input, reader) = duplex(1 << 16);
-    let (mut writer, output) = duplex(1 << 16);
-    let (sender, methods) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        let mut lines = BufReader::new(reader).lines();
-        while let Ok(Some(line)) = lines.next_line().await {
-            let request: Value = serde_json::from_str(&line).expect("JSON");
-            for answer in answers(&request, subscribes) {
-                writer.write_all(format!("{answer}\n").as_bytes()).await.expect("a client");
-            }
-            let _ = sender.send(request["method"].as_str().unwrap_or_default().to_owned());
-        }
-    });
-    let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
-    let inbound = InboundReader::new(&context.limits);
-    let client = HostClient::new(&"far".into(), inbound.clone(), &context);
-    let transport = PipeTransport::new(output, input, &inbound);
-    let running = client.serve(transport, mode).await.expect("a session");
-    (ServerSession::new(running, None), methods)
+async fn session(mode: ClientLifecycleMode, subscribes: bool) -> (ServerSession, UnboundedReceiver<Value>) {
+    scripted_session(mode, move |request| answers(request, subscribes)).await
 }
 
-async fn wait_for_request(methods: &mut mpsc::UnboundedReceiver<String>, method: &str) {
-    while methods.recv().await.expect("a server") != method {}
+async fn wait_for_request(requests: &mut UnboundedReceiver<Value>, method: &str) {
+    while requests.recv().await.expect("a server")["method"] != method {}
 }
 
 #[tokio::test]
