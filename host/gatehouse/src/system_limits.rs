@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use gatehouse_sandbox::{SystemLimits, format_bytes};
@@ -17,9 +18,12 @@ const UNLIMITED: u64 = 1 << 60;
 const GROUPS: &str = "/sys/fs/cgroup";
 
 pub(crate) fn read() -> SystemLimits {
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
-    SystemLimits { memory: memory(Path::new(GROUPS), &groups), address_space }
+    static LIMITS: OnceLock<SystemLimits> = OnceLock::new();
+    *LIMITS.get_or_init(|| {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
+        SystemLimits { memory: memory(Path::new(GROUPS), &groups), address_space }
+    })
 }
 
 /// Refuses to serve if the first calls would exhaust the memory.

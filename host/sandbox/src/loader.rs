@@ -9,7 +9,13 @@ use std::{
     },
 };
 
-use gatehouse_core::{InvalidValue, capability::Grants, http::HttpRules, lock, names::quoted};
+use gatehouse_core::{
+    InvalidValue,
+    capability::{Grants, RequestedCapabilities},
+    http::HttpRules,
+    lock,
+    names::quoted,
+};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
@@ -118,24 +124,54 @@ impl Sandbox {
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |why: InvalidValue| LoadError::new(file, why);
         let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
+        if let Some((digest, ask)) = self.known(file, &stamp, &settings)? {
+            return self.gate_of(name, (file, stamp), (digest, ask, None), settings);
+        }
         let pin = settings.sha256.as_deref();
-        let known = self.shared.index.digest(file, &stamp);
-        let known = known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?, None)));
-        let (digest, ask, ready) = match known {
-            Some(known) => {
-                check_pin(pin, &known.0).map_err(bad)?;
-                known
-            }
-            None => {
-                let (ComponentInfo { digest, ask, .. }, ready) =
-                    self.shared.read(file, |digest| check_pin(pin, digest))?;
-                // If the file changed while it was read, do not record it; the next load reads it again.
-                if self.stamp(file).is_ok_and(|now| now == stamp) {
-                    self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
-                }
-                (digest, ask, Some(ready))
-            }
-        };
+        let (ComponentInfo { digest, ask, .. }, ready) =
+            self.shared.read(file, |digest| check_pin(pin, digest))?;
+        // If the file changed while it was read, do not record it; the next load reads it again.
+        if self.stamp(file).is_ok_and(|now| now == stamp) {
+            self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
+        }
+        self.gate_of(name, (file, stamp), (digest, ask, Some(ready)), settings)
+    }
+
+    /// Loads a gate whose file is unchanged since an earlier load, without reading it. `None` for other files.
+    pub fn known_gate(
+        &self,
+        name: &str,
+        file: &Path,
+        settings: &GateSettings,
+    ) -> Result<Option<Gate>, LoadError> {
+        let stamp = self.shared.embedded.checked_stamp(file).map_err(|why| LoadError::new(file, why))?;
+        let known = self.known(file, &stamp, settings)?;
+        let load = |(digest, ask)| self.gate_of(name, (file, stamp), (digest, ask, None), settings.clone());
+        known.map(load).transpose()
+    }
+
+    /// Returns the digest and the requests of a file that the index knows.
+    fn known(
+        &self,
+        file: &Path,
+        stamp: &FileStamp,
+        settings: &GateSettings,
+    ) -> Result<Option<(String, RequestedCapabilities)>, LoadError> {
+        let digest = self.shared.index.digest(file, stamp);
+        let known = digest.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?)));
+        if let Some((digest, _)) = &known {
+            check_pin(settings.sha256.as_deref(), digest).map_err(|why| LoadError::new(file, why))?;
+        }
+        Ok(known)
+    }
+
+    fn gate_of(
+        &self,
+        name: &str,
+        (file, stamp): (&Path, FileStamp),
+        (digest, ask, ready): (String, RequestedCapabilities, Option<LoadedComponent>),
+        settings: GateSettings,
+    ) -> Result<Gate, LoadError> {
         let traps = self.shared.counts.for_version(name, &digest);
         let version = GateVersion::new((file.to_owned(), stamp), digest, ask, traps, ready);
         Gate::new(name, version, settings, Arc::clone(&self.shared))

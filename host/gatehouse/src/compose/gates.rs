@@ -129,8 +129,13 @@ impl GateRegistry {
         self.load(name, file, GateSettings::default()).await
     }
 
-    /// Loads on a blocking thread: compiling takes seconds, and the host must be able to shut down.
+    /// Loads a new file on a blocking thread: compiling takes seconds, and the host must be able to shut down.
     async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, PlainError> {
+        if let Some(known) =
+            self.sandbox.known_gate(name, file, &settings).map_err(|error| error.to_string())?
+        {
+            return Ok(known);
+        }
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
         let loading = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings));
         loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string().into())
