@@ -4,6 +4,7 @@
 //! It has no gates, pipeline or configuration and uses tokio's defaults, so its cost is that of the protocol on the
 //! same transport. Only `cargo xtask bench` uses it.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -30,7 +31,8 @@ struct Floor {
 }
 
 impl Floor {
-    fn new() -> Self {
+    /// Returns the server with `more` tools that are only listed.
+    fn new(more: usize) -> Self {
         let echo = tool("echo", "Returns the text.", json!({"text": {"type": "string"}}), "text");
         let big = tool(
             "big",
@@ -38,7 +40,12 @@ impl Floor {
             json!({"bytes": {"type": "integer", "minimum": 0}}),
             "bytes",
         );
-        Self { tools: Arc::new(vec![big, echo]) }
+        let listed = (1..=more).map(|number| {
+            let (name, about) =
+                (format!("tool{number}"), format!("Counts the things of kind {number} in a folder."));
+            tool(name, about, json!({"folder": {"type": "string"}}), "folder")
+        });
+        Self { tools: Arc::new([big, echo].into_iter().chain(listed).collect()) }
     }
 }
 
@@ -78,7 +85,12 @@ impl ServerHandler for Floor {
     }
 }
 
-fn tool(name: &'static str, description: &'static str, properties: Value, required: &str) -> Tool {
+fn tool(
+    name: impl Into<Cow<'static, str>>,
+    description: impl Into<Cow<'static, str>>,
+    properties: Value,
+    required: &str,
+) -> Tool {
     let mut schema = JsonObject::new();
     schema.insert("type".into(), json!("object"));
     schema.insert("properties".into(), properties);
@@ -90,7 +102,7 @@ fn tool(name: &'static str, description: &'static str, properties: Value, requir
 async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
     let config = StreamableHttpServerConfig::default();
     let sessions = Arc::new(LocalSessionManager::default());
-    let floor = Floor::new();
+    let floor = Floor::new(0);
     let service = StreamableHttpService::new(move || Ok(floor.clone()), sessions, config);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
     writeln!(std::io::stderr(), "http://{}/mcp", listener.local_addr()?)?;
@@ -110,10 +122,13 @@ async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    if std::env::args().nth(1).as_deref() == Some("--http") {
-        return serve_http().await;
-    }
-    let server = Floor::new().serve(rmcp::transport::io::stdio_pipes()).await?;
+    let mut arguments = std::env::args().skip(1);
+    let more = match arguments.next().as_deref() {
+        Some("--http") => return serve_http().await,
+        Some("--tools") => arguments.next().ok_or("--tools needs a number")?.parse()?,
+        _ => 0,
+    };
+    let server = Floor::new(more).serve(rmcp::transport::io::stdio_pipes()).await?;
     server.waiting().await?;
     Ok(())
 }

@@ -2,12 +2,14 @@
 //!
 //! The two sides alternate in brief rounds, so that other load affects both equally. Numbers are medians over rounds,
 //! ratios medians of the rounds' ratios; on a shared machine only ratios are meaningful. `--noise` measures the
-//! method's error: it runs the native server on both sides. `--quality` measures search results instead of time, and
-//! `--peers` other gateways beside this one.
+//! method's error: it runs the native server on both sides. `--quality` measures search results instead of time,
+//! `--peers` other gateways beside this one, `--growth` larger sizes, and `--profile` the parts of a call.
 
 mod added_time;
+mod growth;
 mod http_server;
 mod peers;
+mod profile;
 mod publish;
 mod quality;
 mod reference;
@@ -90,6 +92,8 @@ struct Options {
     noise: bool,
     quality: bool,
     peers: bool,
+    profile: bool,
+    growth: bool,
     /// Build to measure instead of that of this checkout.
     binary: Option<PathBuf>,
     from_nothing: bool,
@@ -105,9 +109,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if options.publish {
         return publish::run(&workspace.root);
     }
-    if options.peers {
-        build(&workspace, false, options.binary.is_some())?;
-        return peers::run(&Bench::new(&workspace, options.quick, false)?.with_binary(options.binary));
+    for (wanted, run) in [
+        (options.peers, peers::run as fn(&Bench) -> Result<()>),
+        (options.profile, profile::run),
+        (options.growth, growth::run),
+    ] {
+        if wanted {
+            build(&workspace, false, options.binary.is_some())?;
+            return run(&Bench::new(&workspace, options.quick, false)?.with_binary(options.binary));
+        }
     }
     let mut report = BenchReport::new(&workspace, options.quick, options.noise)?;
     if options.quality {
@@ -143,6 +153,8 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--from-nothing" => options.from_nothing = true,
             "--quality" => options.quality = true,
             "--peers" => options.peers = true,
+            "--profile" => options.profile = true,
+            "--growth" => options.growth = true,
             "--publish" => options.publish = true,
             "--binary" => {
                 let file = rest.next().ok_or_else(|| UsageError("--binary needs a file".into()))?;
