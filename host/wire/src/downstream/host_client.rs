@@ -220,6 +220,9 @@ impl ClientHandler for HostClient {
     ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
         let origin = context.extensions.get::<InboundStreamOrigin>();
         let roots = match self.calls.find_now(origin) {
+            CallerOfMessage::NoCall if is_since_2026(&context.peer) => {
+                return Err(ErrorData::invalid_params("cannot ask for roots: no call is running", None));
+            }
             CallerOfMessage::NoCall => self.clients.only_roots().await,
             _ => {
                 let caller = self.calls.find_caller(origin).await?;

@@ -6,6 +6,7 @@ use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use serde::Serialize;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    runtime::Handle,
     sync::Mutex,
 };
 
@@ -23,9 +24,23 @@ pub(super) struct PipeTransport<R> {
     writer: PipeWriter,
 }
 
-/// Input of a server process. `None` after it was closed.
+impl<R> Drop for PipeTransport<R> {
+    /// Closes the input, so that the server exits. Other owners of the writer may live longer.
+    fn drop(&mut self) {
+        if let Ok(mut input) = self.writer.input.try_lock() {
+            input.take();
+        }
+    }
+}
+
+/// Input of a server process.
 #[derive(Clone)]
-pub(super) struct PipeWriter(Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>);
+pub(super) struct PipeWriter {
+    /// `None` after it was closed.
+    input: Arc<Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>>,
+    /// Runtime of the connection. That of a caller may end before a line is complete.
+    runtime: Handle,
+}
 
 impl PipeWriter {
     /// Writes a message whole, even if the caller stops waiting.
@@ -36,7 +51,7 @@ impl PipeWriter {
     }
 
     async fn write_line(&self, line: Vec<u8>) -> io::Result<()> {
-        let mut writer = Arc::clone(&self.0).lock_owned().await;
+        let mut writer = Arc::clone(&self.input).lock_owned().await;
         let mut writing = Box::pin(async move {
             let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
             writer.write_all(&line).await?;
@@ -44,12 +59,12 @@ impl PipeWriter {
         });
         match futures_util::poll!(&mut writing) {
             Poll::Ready(written) => written,
-            Poll::Pending => tokio::spawn(writing).await?,
+            Poll::Pending => self.runtime.spawn(writing).await?,
         }
     }
 
     async fn close(&self) -> io::Result<()> {
-        match self.0.lock().await.take() {
+        match self.input.lock().await.take() {
             Some(mut writer) => writer.shutdown().await,
             None => Ok(()),
         }
@@ -67,7 +82,10 @@ impl<R: AsyncRead + Unpin> PipeTransport<R> {
             line: Vec::new(),
             incoming: MessageReader::new(inbound),
             inbound: inbound.clone(),
-            writer: PipeWriter(Arc::new(Mutex::new(Some(Box::new(input))))),
+            writer: PipeWriter {
+                input: Arc::new(Mutex::new(Some(Box::new(input)))),
+                runtime: Handle::current(),
+            },
         }
     }
 
@@ -171,7 +189,8 @@ mod tests {
     async fn a_message_is_written_whole_although_its_caller_is_gone() {
         let (input, mut reader) = tokio::io::duplex(16);
         let inbound = InboundReader::new(&InboundLimits::new(Arc::new(Redactor::default())));
-        let writer = PipeTransport::new(tokio::io::empty(), input, &inbound).writer();
+        let transport = PipeTransport::new(tokio::io::empty(), input, &inbound);
+        let writer = transport.writer();
         let text = "x".repeat(1_000);
         let mut first = Box::pin(writer.write(&text));
         assert!(futures_util::poll!(&mut first).is_pending(), "the pipe is full");
@@ -179,7 +198,10 @@ mod tests {
         let mut second = Box::pin(writer.write(&1));
         assert!(futures_util::poll!(&mut second).is_pending(), "the first comes first");
         drop(second);
-        tokio::spawn(async move { writer.write(&2).await });
+        tokio::spawn(async move {
+            writer.write(&2).await.expect("a reader");
+            drop(transport);
+        });
         let mut received = String::new();
         reader.read_to_string(&mut received).await.expect("text");
         assert_eq!(received, format!("\"{text}\"\n2\n"));

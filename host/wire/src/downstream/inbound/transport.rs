@@ -150,8 +150,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
             drop(self.unanswered.acquire().await);
             let message = tokio::select! {
                 biased;
-                () = self.inbound.ending.cancelled() => return None,
-                message = self.inner.receive() => message?,
+                () = self.inbound.ending.cancelled() => None,
+                message = self.inner.receive() => message,
+            };
+            let Some(message) = message else {
+                // Nobody reads the answers of later calls.
+                self.inbound.pending.close();
+                return None;
             };
             if let DiscoveryProbe::Abandoned(probe) = &self.probe
                 && answered_request(&message) == Some(probe)
@@ -165,7 +170,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                         place.forget();
                     }
                 }
-                JsonRpcMessage::Response(response) if is_negotiation(&response.result) => {
+                JsonRpcMessage::Response(response)
+                    if is_negotiation(&response.result) && !self.inbound.pending.is_call(&response.id) =>
+                {
                     self.inbound.pending.forget(&response.id);
                 }
                 _ => {}
@@ -185,6 +192,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inbound.pending.close();
         self.inner.close()
     }
 }

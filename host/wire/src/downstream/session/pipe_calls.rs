@@ -10,10 +10,16 @@ use rmcp::{
         RequestMetaObject, ServerResult,
     },
     service::{PeerRequestOptions, RunningService, ServiceError, TxJsonRpcMessage},
+    transport::DynamicTransportError,
 };
+use tokio::io::Empty;
 
 use super::{HostClient, InboundReader};
-use crate::downstream::{host_client::is_since_2026, inbound::UNSENT_REQUEST, pipe_transport::PipeWriter};
+use crate::downstream::{
+    host_client::is_since_2026,
+    inbound::UNSENT_REQUEST,
+    pipe_transport::{PipeTransport, PipeWriter},
+};
 
 /// First ID of these calls. rmcp counts its own requests from 0.
 const FIRST_ID: u32 = 1 << 30;
@@ -41,7 +47,7 @@ impl PipeCalls {
             repeated.set_client_info(info.client_info);
             repeated.set_client_capabilities(info.capabilities);
             // rmcp refuses questions of such a server while it has no request in flight, and it does not know of these
-            // calls. The host itself checks that a question belongs to a call.
+            // calls. `HostClient` refuses those that belong to no call.
             let pending = ClientRequest::CustomRequest(CustomRequest::new(UNSENT_REQUEST, None));
             let _ = peer.send_request_with_option(pending, PeerRequestOptions::no_options()).await;
         }
@@ -69,8 +75,10 @@ impl PipeCalls {
         meta.set_progress_token(ProgressToken(id.clone()));
         let answer = inbound.register_direct_call(id).ok_or(ServiceError::TransportClosed)?;
         let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::request(request, id.clone());
-        // The end of the connection has a better reason than a failed write.
-        self.writer.write(&message).await.map_err(|_| ServiceError::TransportClosed)?;
+        self.writer.write(&message).await.map_err(|error| {
+            let error = DynamicTransportError::new::<PipeTransport<Empty>, RoleClient>(error);
+            ServiceError::TransportSend(error)
+        })?;
         match answer.await {
             Ok(answer) => answer.map_err(ServiceError::McpError),
             Err(_) => Err(ServiceError::TransportClosed),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::service::ClientLifecycleMode;
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex},
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex},
     sync::mpsc,
 };
 
@@ -39,6 +39,15 @@ pub(super) async fn scripted_session(
             let _ = sender.send(message);
         }
     });
+    (session_on(mode, output, input).await, received)
+}
+
+/// Connects to a server at these pipes.
+pub(super) async fn session_on(
+    mode: ClientLifecycleMode,
+    output: DuplexStream,
+    input: DuplexStream,
+) -> ServerSession {
     let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
     let inbound = InboundReader::new(&context.limits);
     let client = HostClient::new(&"far".into(), inbound.clone(), &context);
@@ -46,5 +55,5 @@ pub(super) async fn scripted_session(
     let writer = transport.writer();
     let running = client.serve(transport, mode).await.expect("a session");
     let calls = PipeCalls::new(&running, writer).await;
-    (ServerSession::new(running, None, Some(calls)), received)
+    ServerSession::new(running, None, Some(calls))
 }

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use gatehouse_core::{CallContext, Catalog, CompiledPreset, ContentPart, Pipeline, Reply};
 use rmcp::{model::ProtocolVersion, service::ClientLifecycleMode};
 use serde_json::{Map, Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::downstream::{
     connection::{CallFailure, ServerConnection as _},
-    session::{ServerSession, scripted::scripted_session},
+    session::{
+        ServerSession,
+        scripted::{scripted_session, session_on},
+    },
 };
 
 fn modes() -> [ClientLifecycleMode; 2] {
@@ -161,4 +165,33 @@ async fn a_server_may_ask_during_a_call() {
         let why = answer["error"]["message"].as_str().expect("no client to ask");
         assert!(why.starts_with("the caller is not an MCP client"), "{why}");
     }
+}
+
+#[tokio::test]
+async fn a_modern_server_without_a_call_gets_no_roots() {
+    let [_, discovery] = modes();
+    let ask = json!({"jsonrpc": "2.0", "id": 9, "method": "roots/list"});
+    let (_session, mut received) = scripted_session(discovery, move |message| match begin(message) {
+        Some(begun) => vec![begun, ask.clone()],
+        None => Vec::new(),
+    })
+    .await;
+    let mut answer = Value::Null;
+    while answer["id"] != 9 {
+        answer = received.recv().await.expect("a message");
+    }
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_closes_although_its_server_does_not_read() {
+    let (input, _reader) = tokio::io::duplex(1 << 10);
+    let (mut writer, output) = tokio::io::duplex(1 << 16);
+    let begun = begin(&json!({"method": "initialize", "id": 0})).expect("an answer");
+    writer.write_all(format!("{begun}\n").as_bytes()).await.expect("a client");
+    let session = session_on(ClientLifecycleMode::Initialize, output, input).await;
+    let long = "x".repeat(10_000);
+    let mut stuck = Box::pin(call(&session, &long));
+    assert!(futures_util::poll!(&mut stuck).is_pending());
+    session.close().await;
 }
