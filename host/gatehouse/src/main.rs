@@ -5,6 +5,7 @@
 #[macro_use]
 mod plain_error;
 
+mod allocator;
 mod archive;
 mod built_in;
 mod check;
@@ -33,9 +34,6 @@ mod watch;
 use std::process::ExitCode;
 
 use gatehouse_wire::downstream;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);

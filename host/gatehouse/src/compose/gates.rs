@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 
 use super::PlainError;
 use crate::{
-    built_in,
+    allocator, built_in,
     config::{Config, GateConfig, check_gate_name, gates, is_gate_name},
     scaffold::GateProject,
 };
@@ -137,7 +137,12 @@ impl GateRegistry {
             return Ok(known);
         }
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
-        let loading = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings));
+        let loading = tokio::task::spawn_blocking(move || {
+            let gate = sandbox.gate(&name, &file, settings);
+            // Compiling takes tens of megabytes.
+            allocator::release_free_memory();
+            gate
+        });
         loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string().into())
     }
 
