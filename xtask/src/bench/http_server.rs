@@ -113,13 +113,35 @@ impl HttpClient {
         );
         let mut client = Self { stream: BufReader::new(stream), head, era, next: 0, body: Vec::new() };
         if era == HttpEra::Session {
-            let session = client.open_session()?;
-            client.head += &format!("mcp-session-id: {session}\r\n");
-            let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-            let (status, _) = client.exchange("", initialized)?;
-            ensure!(status == 202, "the server answered the notification with {status}");
+            client.begin_session()?;
         }
         Ok(client)
+    }
+
+    /// Opens sessions on this connection until there are `count`. Returns the request headers of each.
+    pub(crate) fn sessions(&mut self, count: usize) -> Result<Vec<String>> {
+        let mut heads = vec![self.head.clone()];
+        while heads.len() < count {
+            let end = self.head.find("mcp-session-id").context("the connection has no session")?;
+            self.head.truncate(end);
+            self.begin_session()?;
+            heads.push(self.head.clone());
+        }
+        Ok(heads)
+    }
+
+    /// Sends the next requests with the headers of another session.
+    pub(crate) fn switch_session(&mut self, head: &str) {
+        self.head.replace_range(.., head);
+    }
+
+    fn begin_session(&mut self) -> Result<()> {
+        let session = self.open_session()?;
+        self.head += &format!("mcp-session-id: {session}\r\n");
+        let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let (status, _) = self.exchange("", initialized)?;
+        ensure!(status == 202, "the server answered the notification with {status}");
+        Ok(())
     }
 
     fn open_session(&mut self) -> Result<String> {

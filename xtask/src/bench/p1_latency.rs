@@ -96,11 +96,11 @@ fn round(server: &mut BenchServer, tool: &str, turn: BenchSide, results: &mut La
 }
 
 /// Load from other work: threads that compute and never wait.
-struct BusyCores(Arc<AtomicBool>);
+pub(super) struct BusyCores(Arc<AtomicBool>);
 
 impl BusyCores {
     /// Leaves one core to the client and the server.
-    fn on_all_cores_but_one() -> Result<Self> {
+    pub(super) fn on_all_cores_but_one() -> Result<Self> {
         let spinning = Self(Arc::new(AtomicBool::new(true)));
         for _ in 1..thread::available_parallelism()?.get().max(2) {
             let running = Arc::clone(&spinning.0);

@@ -140,14 +140,16 @@ impl Bench {
         Ok(DocumentsSetup { gateway: Gateway::at(folder), corpus })
     }
 
-    /// Makes the files of a gateway that shows the native server's tools, directly and through the gate `proxy`.
+    /// Makes the files of a gateway that shows the native server's tools, directly and through the gate `proxy`, with an
+    /// approval rule that matches no call.
     pub(crate) fn before_floor(&self) -> Result<Gateway> {
         let folder = self.folder.join("before-floor");
         let gates = folder.join("gates");
         self.copy_gates(&["proxy"], &gates)?;
         let presets = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[servers.floor]\ncommand = {}\n\n\
-             [gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [\"floor\"]\n",
+             [gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [\"floor\"]\n\
+             approve = {{ tools = [\"floor__write_*\"] }}\n",
             serde_json::to_string(&gates)?,
             serde_json::to_string(&self.floor)?
         );
