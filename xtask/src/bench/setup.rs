@@ -140,8 +140,7 @@ impl Bench {
         Ok(DocumentsSetup { gateway: Gateway::at(folder), corpus })
     }
 
-    /// Makes the files of a gateway that shows the native server's tools, directly and through the gate `proxy`, with an
-    /// approval rule that matches no call.
+    /// Makes the files of a gateway before the native server, with a rule for approvals that matches no call.
     pub(crate) fn before_floor(&self) -> Result<Gateway> {
         let folder = self.folder.join("before-floor");
         let gates = folder.join("gates");
