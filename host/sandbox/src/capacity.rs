@@ -21,8 +21,8 @@ const INSTANCE_MEMORY: u64 = 4 << 20;
 /// Address space for an instance whose memory is allocated on demand: the memory, its stack, and the guard pages around both.
 const UNPOOLED_ADDRESS_SPACE: u64 = 16 << 20;
 
-/// Maximum memories that stay resident without an instance. A call of a gate without one takes four times as long.
-const MAX_WARM: u64 = MAX_INSTANCES;
+/// Maximum memories that stay resident without an instance.
+const MAX_WARM: u64 = 100;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SystemLimits {
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn what_is_unlimited_has_the_whole_pool() {
-        assert_eq!(sized(None, None), ([192, 16, 16, 16, 16], 64, true, 256));
-        assert_eq!(sized(Some(8 * GIB), None), ([192, 16, 16, 16, 16], 64, true, 256));
+        assert_eq!(sized(None, None), ([192, 16, 16, 16, 16], 64, true, 100));
+        assert_eq!(sized(Some(8 * GIB), None), ([192, 16, 16, 16, 16], 64, true, 100));
         assert_eq!(InstanceCapacity::new(SystemLimits::default()).pool(), 320);
     }
 
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn little_address_space_has_a_smaller_pool_and_then_none() {
-        assert_eq!(sized(None, Some(1000 * GIB)), ([192, 16, 16, 16, 16], 64, true, 256));
-        assert_eq!(sized(None, Some(200 * GIB)), ([48, 4, 4, 4, 4], 16, true, 256));
-        assert_eq!(sized(None, Some(60 * GIB)), ([12, 1, 1, 1, 1], 4, true, 256));
-        assert_eq!(sized(None, Some(4 * GIB)), ([48, 4, 4, 4, 4], 16, false, 256));
-        assert_eq!(sized(None, Some(GIB)), ([12, 1, 1, 1, 1], 4, false, 240));
-        assert_eq!(sized(None, Some(GIB / 2)), ([4, 1, 1, 1, 1], 2, false, 112));
+        assert_eq!(sized(None, Some(1000 * GIB)), ([192, 16, 16, 16, 16], 64, true, 100));
+        assert_eq!(sized(None, Some(200 * GIB)), ([48, 4, 4, 4, 4], 16, true, 100));
+        assert_eq!(sized(None, Some(60 * GIB)), ([12, 1, 1, 1, 1], 4, true, 100));
+        assert_eq!(sized(None, Some(4 * GIB)), ([48, 4, 4, 4, 4], 16, false, 100));
+        assert_eq!(sized(None, Some(GIB)), ([12, 1, 1, 1, 1], 4, false, 100));
+        assert_eq!(sized(None, Some(GIB / 2)), ([4, 1, 1, 1, 1], 2, false, 100));
     }
 }
