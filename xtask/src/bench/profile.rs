@@ -91,7 +91,9 @@ fn print(profiles: &[Profile]) {
     let parts = [KERNEL].into_iter().chain(PARTS.iter().map(|(part, _)| *part)).chain([GUEST, OTHER]);
     for part in parts {
         row(part, &|profile| {
-            profile.parts.iter().filter(|(name, _)| *name == part).map(|(_, time)| time).sum()
+            let times = profile.parts.iter().filter(|(name, _)| *name == part).map(|(_, time)| time);
+            // The sum of no numbers is -0.
+            times.sum::<f64>() + 0.0
         });
     }
     row("in all", &|profile| profile.total);
