@@ -1,7 +1,8 @@
 //! Schema migrations: numbered steps for each part of the schema `gatehouse`.
 //!
 //! Never edit a released step; add a new one. Each step runs in one transaction under advisory locks, so concurrent
-//! hosts take turns, and no step runs beside a write. Tables newer than this binary are rejected unchanged.
+//! hosts take turns, and no step runs beside a write of its part or of those that it depends on. Tables newer than this
+//! binary are rejected unchanged.
 
 mod artifacts;
 mod documents;
@@ -172,9 +173,6 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
     ],
 };
 
-/// Lock keys of all writers, in the order in which a migration takes them.
-pub(super) const WRITER_LOCKS: [i32; 3] = [KNOWLEDGE.lock_key, DOCUMENTS.lock_key, ARTIFACTS.lock_key];
-
 impl SchemaPart {
     pub(super) const fn latest(&self) -> i64 {
         self.steps.len() as i64
@@ -222,7 +220,7 @@ impl SchemaPart {
             if found == self.latest() {
                 return Ok(());
             }
-            db.begin_migration().await?;
+            db.begin_migration(self).await?;
             let step = self.step(db, vector).await;
             match step {
                 Ok(()) => db.batch("COMMIT").await?,

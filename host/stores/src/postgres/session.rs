@@ -14,7 +14,7 @@ use tokio_postgres::{
 
 use super::{
     error::{Result, StoreError, column, count},
-    migrations,
+    migrations::SchemaPart,
     server::{PostgresServer, ServerTables},
 };
 
@@ -28,6 +28,9 @@ const MAX_MIGRATION_TIME: Duration = Duration::from_secs(600);
 
 /// First key of every advisory lock. The second key selects the lock.
 const LOCK_NAMESPACE: i32 = i32::from_be_bytes(*b"gate");
+
+/// Second key of the lock that serializes migrations. Those of writers are in [`SchemaPart`].
+const MIGRATION_LOCK: i32 = 0;
 
 fn advisory_lock(key: i32) -> String {
     format!("SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {key})")
@@ -149,12 +152,23 @@ impl PostgresSession {
         self.check().await
     }
 
-    /// Begins a migration step under the migration lock and every writer lock: a step locks tables in another order
-    /// than a write does, so the two together could deadlock.
-    pub(super) async fn begin_migration(&self) -> Result<()> {
+    /// Begins a migration step under the writer locks of its part and the parts that it depends on, and the migration
+    /// lock: a step locks tables in another order than a write does, so the two together could deadlock.
+    pub(super) async fn begin_migration(&self, part: &SchemaPart) -> Result<()> {
         let limit = MAX_MIGRATION_TIME.as_millis();
-        let locks = [0].into_iter().chain(migrations::WRITER_LOCKS).map(advisory_lock).collect::<Vec<_>>();
-        self.batch(&format!("BEGIN; SET LOCAL statement_timeout = {limit}; {}", locks.join("; "))).await
+        let lock_timeout = part.write_timeout.map(|limit| {
+            // As long as a writer of this part waits for another.
+            format!("SET LOCAL lock_timeout = {}; ", limit.as_millis())
+        });
+        // The part itself comes first, so that waiting for it does not hold up writers of the others.
+        let writers = part.all().into_iter().rev().map(|part| part.lock_key);
+        let locks: Vec<_> = writers.chain([MIGRATION_LOCK]).map(advisory_lock).collect();
+        self.batch(&format!(
+            "BEGIN; SET LOCAL statement_timeout = {limit}; {}{}",
+            lock_timeout.unwrap_or_default(),
+            locks.join("; ")
+        ))
+        .await
     }
 
     /// Ends work that ran outside a transaction.

@@ -69,7 +69,9 @@ impl PostgresVectors {
         }
         // Run the migrations of the dependencies first.
         self.server.read_with(async |_| Ok(())).await?;
-        let schema = self.server.inspect_with(async |db| self.create_missing(db).await).await?;
+        let db = self.server.session().await?.with_migration_timeout();
+        let schema = self.create_missing(&db).await;
+        let schema = db.finish(schema).await?;
         lock(&self.ready).clone_from(&schema);
         Ok(schema)
     }

@@ -180,6 +180,20 @@ async fn a_migration_waits_for_a_write_before_it_locks_a_table() {
 }
 
 #[tokio::test]
+async fn a_migration_does_not_wait_for_writes_to_other_tables() {
+    let Some(house) = house().await else { return };
+    let database = &house.engine.database;
+    index(&house.open(), &house.wiki()).await;
+    // A write of documents on another host.
+    let writer = database.connect().await;
+    let gate = i32::from_be_bytes(*b"gate");
+    writer.batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({gate}, 2)")).await.unwrap();
+    let graph = house.open_by_meaning(&TestEmbedder::new("test/one", 64));
+    assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
+    writer.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test]
 async fn texts_of_any_length_are_stored_and_found() {
     let Some(house) = house().await else { return };
     let title = "Long ".repeat(5_000);
