@@ -1,6 +1,6 @@
 //! Transport over the pipes of a server process: one message per line.
 
-use std::{io, sync::Arc, task::Poll};
+use std::{io, sync::Arc, task::Poll, time::Duration};
 
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use serde::Serialize;
@@ -8,6 +8,7 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     runtime::Handle,
     sync::Mutex,
+    time::timeout,
 };
 
 use super::{
@@ -15,6 +16,9 @@ use super::{
     inbound::{InboundReader, MAX_MESSAGE, MessageReader, ServerMessage},
 };
 use crate::MAX_RETAINED_LINE;
+
+/// Maximum wait for the writes of other calls.
+const MAX_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) struct PipeTransport<R> {
     output: BufReader<R>,
@@ -145,7 +149,9 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for PipeTransport<R> {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.close().await
+        // While a server does not read, a write keeps the input open. It fails when the process is ended, which waits for
+        // this.
+        timeout(MAX_CLOSE_WAIT, self.writer.close()).await.unwrap_or(Ok(()))
     }
 }
 

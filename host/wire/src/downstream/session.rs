@@ -157,9 +157,8 @@ impl ServerSession {
             self.pipe_calls.as_ref().filter(|_| matches!(request, ClientRequest::CallToolRequest(_)));
         let (id, answer);
         if let Some(direct) = direct {
-            let token;
-            (id, token) = direct.next_id();
-            let (_watched, _run) = (watch(token), register(&id));
+            id = direct.next_id();
+            let (_watched, _run) = (watch(ProgressToken(id.clone())), register(&id));
             let sent = direct.request(&id, request, &self.inbound);
             answer = cancel_on_drop(&self.peer, id.clone(), ABANDONED, sent).await;
         } else {

@@ -33,7 +33,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{connection::ConnectionEnd, server_text::repaired};
-use crate::{MIN_LARGE_MESSAGE, serve::response_id};
+use crate::{MIN_LARGE_MESSAGE, peer_requests::answered_request, serve::response_id};
 use call_reply::parse_call_reply;
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
 use pending_responses::{DirectAnswer, PendingResponses};
@@ -138,25 +138,16 @@ impl InboundReader {
 
     /// Passes the answer to a direct call to its caller. Returns other messages.
     fn deliver_direct(&self, message: ServerMessage) -> Option<ServerMessage> {
-        match message {
-            JsonRpcMessage::Response(response) => match self.pending.take_direct(&response.id) {
-                Some(caller) => {
-                    let _ = caller.send(Ok(response.result));
-                    None
-                }
-                None => Some(JsonRpcMessage::Response(response)),
-            },
-            JsonRpcMessage::Error(error) => {
-                match error.id.as_ref().and_then(|id| self.pending.take_direct(id)) {
-                    Some(caller) => {
-                        let _ = caller.send(Err(error.error));
-                        None
-                    }
-                    None => Some(JsonRpcMessage::Error(error)),
-                }
-            }
-            message => Some(message),
-        }
+        let Some(caller) = answered_request(&message).and_then(|id| self.pending.take_direct(id)) else {
+            return Some(message);
+        };
+        // Ignore callers that are gone.
+        let _ = match message {
+            JsonRpcMessage::Error(error) => caller.send(Err(error.error)),
+            JsonRpcMessage::Response(response) => caller.send(Ok(response.result)),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => return Some(message),
+        };
+        None
     }
 
     pub(super) fn take_response(&self, id: &RequestId) -> ReceivedResponse {

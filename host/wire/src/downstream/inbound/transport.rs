@@ -20,7 +20,10 @@ use rmcp::{
 use tokio::sync::Semaphore;
 
 use super::{InboundReader, ServerMessage};
-use crate::{downstream::host_client::HostClient, peer_requests::cancelled_request};
+use crate::{
+    downstream::host_client::HostClient,
+    peer_requests::{answered_request, cancelled_request},
+};
 
 /// Maximum requests of a server without an answer. Reading pauses at the limit.
 const MAX_UNANSWERED: usize = 32;
@@ -90,13 +93,9 @@ impl<T> GuardedTransport<T> {
     }
 }
 
-/// Returns the request that a message answers.
-fn answered_request(message: &ServerMessage) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        _ => None,
-    }
+fn is_unsent(message: &TxJsonRpcMessage<RoleClient>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(&request.request, ClientRequest::CustomRequest(custom) if custom.method == UNSENT_REQUEST)
 }
 
 /// True if rmcp itself sent the request, so that no session takes the recorded response.
@@ -115,8 +114,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let is_sent = !matches!(&item, JsonRpcMessage::Request(request)
-            if matches!(&request.request, ClientRequest::CustomRequest(custom) if custom.method == UNSENT_REQUEST));
+        let is_sent = !is_unsent(&item);
         if let JsonRpcMessage::Request(request) = &item
             && is_sent
         {

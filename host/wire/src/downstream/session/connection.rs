@@ -1,6 +1,6 @@
 //! [`ServerConnection`] implementation of a session.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -18,15 +18,12 @@ use rmcp::model::{
     PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, Reference, ServerResult,
 };
 use serde_json::{Map, Value};
-use tokio::{sync::watch, time::timeout};
+use tokio::sync::watch;
 
 use super::{
     CallFailure, ConnectionEnd, InputAnswers, ServerSession, listing::ListingBudget, unexpected_response,
 };
 use crate::downstream::{connection::ServerConnection, convert};
-
-/// Maximum wait for a connection to end before its process is ended. rmcp waits up to 5 s for its own tasks.
-const MAX_END_WAIT: Duration = Duration::from_secs(10);
 
 #[async_trait]
 impl ServerConnection for ServerSession {
@@ -159,8 +156,7 @@ impl ServerConnection for ServerSession {
         if let Some(stop) = stop {
             // Closes the input of the process, so that the server exits.
             stop.cancel();
-            // A server that does not read its input keeps it open until its process ends.
-            let _ = timeout(MAX_END_WAIT, self.ended()).await;
+            self.ended().await;
         }
         if let Some(process) = &self.process {
             process.end().await;

@@ -55,10 +55,9 @@ impl PipeCalls {
     }
 
     /// Returns the ID of the next call, which is also its progress token.
-    pub(super) fn next_id(&self) -> (RequestId, ProgressToken) {
+    pub(super) fn next_id(&self) -> RequestId {
         let number = FIRST_ID + self.sent.fetch_add(1, Ordering::Relaxed) % FIRST_ID;
-        let id = RequestId::Number(number.into());
-        (id.clone(), ProgressToken(id))
+        RequestId::Number(number.into())
     }
 
     /// Sends a request and waits for its answer.

@@ -46,19 +46,8 @@ impl ServerConnection for ScriptedConnection {
         self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {
             Arc::new(ToolSpec {
-                name: name.into(),
-                title: None,
-                description: "Does something.".into(),
                 input_schema: Arc::new(schema.as_object().cloned().expect("an object")),
-                output_schema: None,
-                intent: gatehouse_core::Intent::Query,
-                effect: gatehouse_core::Effect::ReadOnly,
-                idempotent: true,
-                open_world: false,
-                dry_run: None,
-                additive: false,
-                meta: None,
-                icons: Vec::new(),
+                ..ToolSpec::new(name, "Does something.")
             })
         };
         let object = || json!({"type": "object"});

@@ -183,8 +183,8 @@ async fn a_modern_server_without_a_call_gets_no_roots() {
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_session_closes_although_its_server_does_not_read() {
+/// Begins a call that the server does not read. The session ends by itself if the server closes its output.
+async fn end_during_a_write(closes_output: bool) {
     let (input, _reader) = tokio::io::duplex(1 << 10);
     let (mut writer, output) = tokio::io::duplex(1 << 16);
     let begun = begin(&json!({"method": "initialize", "id": 0})).expect("an answer");
@@ -193,5 +193,15 @@ async fn a_session_closes_although_its_server_does_not_read() {
     let long = "x".repeat(10_000);
     let mut stuck = Box::pin(call(&session, &long));
     assert!(futures_util::poll!(&mut stuck).is_pending());
-    session.close().await;
+    match closes_output {
+        true => drop(writer),
+        false => session.close().await,
+    }
+    session.ended().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_ends_although_its_server_does_not_read() {
+    end_during_a_write(false).await;
+    end_during_a_write(true).await;
 }
