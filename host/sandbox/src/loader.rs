@@ -16,6 +16,7 @@ use gatehouse_core::{
     lock,
     names::quoted,
 };
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
@@ -224,7 +225,8 @@ impl SandboxState {
         let compiled = match self.machine_code.load(&runtime.engine, digest) {
             Some(component) => Ok(component),
             None => {
-                let compiled = self.machine_code.compile(&runtime.engine, digest, &wasm);
+                let compile = || self.machine_code.compile(&runtime.engine, digest, &wasm);
+                let compiled = compiler_threads(file)?.install(compile);
                 self.functions.get().into_iter().for_each(|functions| functions.end_build());
                 self.machine_code.shrink(self.cap.load(Ordering::Relaxed));
                 compiled
@@ -254,6 +256,16 @@ impl SandboxState {
         })?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
+}
+
+/// Starts the threads of one compilation. The compiler takes up to a hundred times the size of a gate, and the allocator
+/// keeps what a thread has freed for that thread, so they end with it.
+fn compiler_threads(file: &Path) -> Result<ThreadPool, LoadError> {
+    let threads = ThreadPoolBuilder::new().thread_name(|n| format!("gate-compiler-{n}")).build();
+    threads.map_err(|error| LoadError {
+        is_of_host: true,
+        ..LoadError::new(file, format!("the threads of the compiler cannot start: {error}"))
+    })
 }
 
 pub(crate) fn check_pin(pin: Option<&str>, digest: &str) -> Result<(), InvalidValue> {

@@ -21,7 +21,6 @@ use std::{
 
 use gatehouse_core::lock;
 use gatehouse_files::{Durability, write_private};
-use rayon::ThreadPoolBuilder;
 use wasmtime::{Engine, component::Component};
 
 use crate::private_folders;
@@ -105,11 +104,7 @@ impl MachineCode {
 
     /// Compiles a component and stores the machine code. If storing fails, the next start compiles again.
     pub(crate) fn compile(&self, engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<Component> {
-        // The compiler takes up to a hundred times the size of a gate. The allocator keeps what a thread has freed for
-        // that thread, so the threads end with the compilation.
-        let threads = ThreadPoolBuilder::new().thread_name(|n| format!("gate-compiler-{n}")).build()?;
-        let code = threads.install(|| engine.precompile_component(wasm))?;
-        drop(threads);
+        let code = engine.precompile_component(wasm)?;
         let path = self.path(engine, digest);
         let content = checksum::with_checksum(digest, code);
         let stored = self.store(&path, &content).map_err(|error| error.to_string());

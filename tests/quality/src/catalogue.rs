@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Effect, Intent, SourceId, ToolSpec,
+    SourceId, ToolSpec,
     page::MatchQuality,
     search::{
         RowSet, dense,
@@ -156,19 +156,5 @@ pub(crate) fn spec(name: &str, description: &str, parameters: &[String]) -> Tool
     let properties: Map<String, Value> =
         parameters.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
     let schema = Map::from_iter([("type".into(), json!("object")), ("properties".into(), properties.into())]);
-    ToolSpec {
-        name: name.into(),
-        title: None,
-        description: description.into(),
-        input_schema: Arc::new(schema),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
-        open_world: false,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
-    }
+    ToolSpec { input_schema: Arc::new(schema), ..ToolSpec::new(name, description) }
 }
