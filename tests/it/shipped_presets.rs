@@ -6,10 +6,15 @@ use serde_json::{Value, json};
 use crate::support::{Client, Place, place::binary, text_of};
 
 fn place() -> Place {
+    place_with(&rows(250))
+}
+
+/// Returns a place with a server whose tools give this reply.
+fn place_with(reply: &Value) -> Place {
     let place = Place::shipped();
     let tool = |name: &str, does: &str| {
         json!({"name": name, "description": does, "annotations": {"readOnlyHint": true},
-            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}, "reply": rows()})
+            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}, "reply": reply})
     };
     let tools = json!([tool("search", "Searches the archive."), tool("read_file", "Reads a file.")]);
     let file = place.write("tools.json", tools.to_string());
@@ -23,13 +28,13 @@ fn place() -> Place {
     place
 }
 
-/// About 20 KB that no lossless encoding makes much shorter.
-fn rows() -> Value {
+/// Rows of about 80 bytes that no lossless encoding makes much shorter.
+fn rows(count: u64) -> Value {
     let row = |n: u64| {
         json!({"id": n, "state": if n.is_multiple_of(7) { "late" } else { "sent" }, format!("option{}", n % 5): {"by": n * 31 % 89},
             "note": format!("call {} again about {}", n * 7_919 % 1_000, n * 37 % 91)})
     };
-    json!({"rows": (0..250).map(row).collect::<Vec<_>>()})
+    json!({"rows": (0..count).map(row).collect::<Vec<_>>()})
 }
 
 fn arguments() -> Value {
@@ -46,7 +51,7 @@ fn head(reply: &Value) -> Value {
 #[track_caller]
 fn is_short(reply: &Value) -> String {
     let bytes = reply["content"].to_string().len();
-    assert!(bytes * 3 < rows().to_string().len(), "{bytes} bytes: {reply}");
+    assert!(bytes * 3 < rows(250).to_string().len(), "{bytes} bytes: {reply}");
     let head = head(reply);
     assert_eq!(head["metadata"]["toolName"], "archive__search", "{head}");
     assert_eq!(head["metadata"]["serverId"], "archive", "{head}");
@@ -94,6 +99,21 @@ fn every_preset_with_forwarding_tools_shortens_what_they_bring() {
             status.lines().find(|line| line.starts_with("saved")).unwrap_or_else(|| panic!("{status}"));
         assert!(saved.contains("tokens today") && !saved.contains(" 0 tokens"), "{saved}");
     }
+}
+
+#[test]
+fn parts_of_results_of_megabytes_are_selected() {
+    let place = place_with(&Value::String(rows(110_000).to_string()));
+    let mut client = Client::start(&place, "proxy");
+    let late = ".rows | map(select(.state == \"late\")) | length";
+    let arguments = json!({"server": "archive", "tool": "search", "arguments": {}, "select": late});
+    let selected = client.call("call_tool", arguments)["content"].take();
+    assert_eq!(selected[0]["text"], "15715", "{selected}");
+    let note = selected[1]["text"].as_str().unwrap_or_default();
+    assert!(note.starts_with("select: 1 value of a result of 8"), "{selected}");
+    let id = is_short(&client.call("call_tool", call_tool("search")));
+    let part = client.call("get_workspace_file", json!({"path": id, "jq": late}));
+    assert_eq!(part["content"][1]["text"], "15715", "{part}");
 }
 
 #[test]
@@ -165,7 +185,7 @@ fn links_in_replies_of_servers_behind_the_proxy_can_be_read() {
     );
     place.write("presets.toml", format!("{presets}\n{server}"));
     let mut client = Client::start(&place, "proxy");
-    let text = rows().to_string();
+    let text = rows(250).to_string();
     let reply =
         client.call("call_tool", json!({"server": "far", "tool": "echo", "arguments": {"text": text}}));
     let blocks = reply["content"].as_array().unwrap_or_else(|| panic!("{reply}"));

@@ -163,7 +163,8 @@ fn select(args: &Args, reply: Reply) -> Reply {
     let stored = store_artifact(args, &whole);
     let note = outputs.note.map(|note| format!(" {note}")).unwrap_or_default();
     let characters = whole.chars().count();
-    let summary = format!("select: {count} values of a result of {characters} characters.{note} {stored}");
+    let values = if count == 1 { "value" } else { "values" };
+    let summary = format!("select: {count} {values} of a result of {characters} characters.{note} {stored}");
     let mut content = vec![Content::Text(outputs.values.join("\n"))];
     content.extend(reply.content.into_iter().filter(|block| !matches!(block, Content::Text(_))));
     content.push(Content::Text(summary));

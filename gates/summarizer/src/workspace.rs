@@ -21,6 +21,9 @@ const MAX_ARTIFACTS: u32 = 50;
 
 const NO_MATCH: &str = "No stored result matches.";
 
+/// Results of a search without a limit of its own.
+const SEARCH_LIMIT: u32 = 5;
+
 const MAX_SUMMARY_CHARS: usize = 120;
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,14 +55,14 @@ struct ArtifactMatches {
 pub(crate) fn search() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, SearchArgs>(SEARCH)
         .description(|_| "Find stored results of earlier calls by meaning.")
-        .default_from("limit", |_| 5.into())
+        .default_from("limit", |_| SEARCH_LIMIT.into())
         .idempotent()
         .output::<ArtifactMatches>()
         .run(run_search)
 }
 
 fn run_search(_: &Call<Params>, args: SearchArgs) -> Result<Reply, Fault> {
-    let limit = args.limit.map_or(5, |limit| limit.at_most(MAX_ARTIFACTS));
+    let limit = args.limit.map_or(SEARCH_LIMIT, |limit| limit.at_most(MAX_ARTIFACTS));
     let hits = artifacts::search(&args.query, limit)?;
     let results: Vec<ArtifactMatch> =
         hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(artifact_match).collect();
@@ -123,11 +126,19 @@ pub(crate) fn list() -> Tool<Params> {
 
 fn run_list(_: &Call<Params>, args: WorkspaceListArgs) -> Result<Reply, Fault> {
     let filter = Filter { tags: args.tags.unwrap_or_default(), words: args.query.unwrap_or_default() };
-    let found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
+    let mut found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
+    let by_meaning = found.is_empty() && filter.tags.is_empty() && !filter.words.is_empty();
+    if by_meaning {
+        // A model that describes a result instead of naming its words means a search.
+        let hits = artifacts::search(&filter.words, SEARCH_LIMIT)?.into_iter();
+        found = hits.filter(|hit| hit.fit != Fit::Nothing).map(|hit| hit.artifact).collect();
+    }
     let now = context::now();
-    let text = match found.is_empty() {
-        true => NO_MATCH.into(),
-        false => found.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n"),
+    let lines = found.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n");
+    let text = match (found.is_empty(), by_meaning) {
+        (true, _) => NO_MATCH.into(),
+        (false, true) => format!("None has all of these words. By meaning, best first:\n{lines}"),
+        (false, false) => lines,
     };
     let artifacts = found.into_iter().map(|artifact| artifact_entry(artifact, now)).collect();
     Reply::markdown(text).structured(&ArtifactList { artifacts })

@@ -40,6 +40,10 @@ fn the_workspace_lists_unexpired_results_newest_first() {
             text.lines().next().unwrap(),
             format!("{second}: 6 bytes of look, 0 s old, expires in 1 s [mine] It has 6 bytes of words.")
         );
+        let (text, _) = call("search_workspace", json!({"query": "words about zebras"})).unwrap();
+        assert!(text.starts_with("None has all of these words. By meaning, best first:\nart-"), "{text}");
+        let tagged = json!({"tags": ["mine"], "query": "words about zebras"});
+        assert_eq!(call("search_workspace", tagged).unwrap().0, "No stored result matches.");
         testing::advance(500);
         assert!(!call("search_workspace", json!({})).unwrap().0.contains(&first));
         testing::advance(500);
