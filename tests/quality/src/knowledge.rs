@@ -15,7 +15,7 @@ use gatehouse_text::LocalEmbedder;
 
 use crate::{
     Places, Results,
-    recall::Recall,
+    recall::{Recall, cpu_time},
     sets::{self, Question},
 };
 
@@ -51,7 +51,9 @@ async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut R
     for (way, graph) in [("words", &words), ("both", &both)] {
         let mut recall = Recall::default();
         for question in questions {
+            let begin = cpu_time();
             let found = graph.search(&question.q, &PageFilters::default(), LIMIT).await.map_err(said)?;
+            recall.add_cpu_since(begin);
             ensure!(found.note.is_none(), "{set}: {:?}", found.note);
             let found: Vec<String> = found.hits.into_iter().map(|hit| hit.page.id).collect();
             recall.add(&found, &question.rel);

@@ -1,5 +1,8 @@
-//! Recall with confidence intervals.
+//! Recall with confidence intervals, and processor time per question.
 
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 const DEPTHS: [usize; 3] = [1, 5, 10];
@@ -11,6 +14,15 @@ pub(crate) struct Recall {
     found: [Vec<f64>; DEPTHS.len()],
     /// nDCG@10 with binary relevance, as in published results on the tool sets.
     gain: Vec<f64>,
+    /// Processor time of all measured searches, of all threads.
+    cpu: Duration,
+    measured: u32,
+}
+
+/// Returns the processor time that this process has used, of all its threads.
+pub(crate) fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 impl Recall {
@@ -29,6 +41,12 @@ impl Recall {
         self.gain.push(if best > 0.0 { gain / best } else { 0.0 });
     }
 
+    /// Adds the processor time of a search that began at `begin`, a [`cpu_time`].
+    pub(crate) fn add_cpu_since(&mut self, begin: Duration) {
+        self.cpu += cpu_time().saturating_sub(begin);
+        self.measured += 1;
+    }
+
     pub(crate) fn row(&self, set: &str, documents: usize, way: &str) -> Value {
         let mut row = json!({"set": set, "documents": documents, "queries": self.found[0].len(), "way": way});
         for (depth, shares) in DEPTHS.into_iter().zip(&self.found) {
@@ -37,6 +55,9 @@ impl Recall {
             row[format!("interval@{depth}")] = json!([rounded(low), rounded(high)]);
         }
         row["ndcg@10"] = json!(rounded(mean(&self.gain)));
+        if let Some(cpu) = self.cpu.checked_div(self.measured) {
+            row["cpu_us"] = json!(cpu.as_micros() as u64);
+        }
         row
     }
 }
@@ -95,6 +116,17 @@ mod tests {
         assert_eq!(row["recall@10"], json!(1.0));
         // 1 + 1/log2(4) + 1/log2(7) of 1 + 1/log2(3) + 1/log2(4)
         assert_eq!(row["ndcg@10"], json!(0.8711));
+    }
+
+    #[test]
+    fn processor_time_is_given_per_measured_search() {
+        let mut recall = Recall::default();
+        assert!(recall.row("s", 9, "w")["cpu_us"].is_null());
+        let begin = cpu_time();
+        let sum = std::hint::black_box((0..1_000_000_u64).fold(0, |sum: u64, n| sum.wrapping_mul(31) ^ n));
+        assert!(sum > 0 && cpu_time() > begin);
+        recall.add_cpu_since(begin);
+        assert!(recall.row("s", 9, "w")["cpu_us"].as_u64().is_some_and(|cpu| cpu > 0));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use crate::{
     Places, Results,
     catalogue::{Asking, Catalogue},
-    recall::Recall,
+    recall::{Recall, cpu_time},
     sets::{self, Question, Tool, ToolSet},
 };
 
@@ -75,7 +75,9 @@ fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Resul
     let mut recalls = ways.map(|_| Recall::default());
     for question in &tools.queries {
         let right = catalogue.once(&question.rel);
+        let begin = cpu_time();
         let bm25 = index.by_words(&question.q)?;
+        recalls[0].add_cpu_since(begin);
         let vector = LocalEmbedder.vector(&question.q);
         let near = vector
             .as_ref()
@@ -84,7 +86,9 @@ fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Resul
         let near: Vec<usize> = near.into_iter().map(|near| index.rows[near.row]).collect();
         let words = catalogue.once(&index.fused(&best(&bm25), &bm25, None));
         let meaning = catalogue.once(&index.fused(&near, &HashMap::new(), vector.as_deref()));
+        let begin = cpu_time();
         let found = catalogue.found(&question.q, LIMIT);
+        recalls[2].add_cpu_since(begin);
         recalls[0].add(&words, &right);
         recalls[1].add(&meaning, &right);
         recalls[2].add(&found, &right);

@@ -102,8 +102,18 @@ fn source(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 pub(crate) fn table(measured: &Value) -> String {
-    let head =
-        ["set", "found by", "documents", "queries", "recall@1", "recall@5", "95 %", "recall@10", "nDCG@10"];
+    let head = [
+        "set",
+        "found by",
+        "documents",
+        "queries",
+        "recall@1",
+        "recall@5",
+        "95 %",
+        "recall@10",
+        "nDCG@10",
+        "CPU",
+    ];
     let mut lines = vec![head.map(str::to_owned)];
     for row in measured["results"].as_array().into_iter().flatten() {
         let share = |name: &str| format!("{:.3}", row[name].as_f64().unwrap_or(0.0));
@@ -119,6 +129,7 @@ pub(crate) fn table(measured: &Value) -> String {
             format!("{:.3}–{:.3}", bound(0), bound(1)),
             share("recall@10"),
             share("ndcg@10"),
+            row["cpu_us"].as_u64().map_or_else(String::new, |cpu| format!("{cpu} µs")),
         ]);
     }
     let large = aligned(&shortened(measured)) + &aligned(&policies(measured));
@@ -248,14 +259,17 @@ mod tests {
     #[test]
     fn every_row_is_a_line() {
         let row = json!({"set": "s", "way": "both", "documents": 9, "queries": 3, "recall@1": 0.5, "recall@5": 0.75,
-            "interval@5": [0.7, 0.8], "recall@10": 1.0, "ndcg@10": 0.6});
+            "interval@5": [0.7, 0.8], "recall@10": 1.0, "ndcg@10": 0.6, "cpu_us": 70});
         let document = json!({"document": "d", "way": "head", "budget": 500, "questions": 2, "kept": 0.25});
         let fit =
             json!({"document": "d", "elsewhere": 20, "elsewhere_nothing": 19, "own": 4, "own_nothing": 0});
         let table = super::table(&json!({"results": [row], "documents": [document], "fits": [fit]}));
         assert!(table.contains("0.250") && table.contains("19 of 20"), "{table}");
         assert!(
-            table.lines().count() == 9 && table.contains("0.700–0.800") && table.contains("0.750"),
+            table.lines().count() == 9
+                && table.contains("0.700–0.800")
+                && table.contains("0.750")
+                && table.contains("70 µs"),
             "{table}"
         );
     }
