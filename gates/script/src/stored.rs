@@ -236,7 +236,7 @@ fn remove_script(name: &str) -> Result<Reply, Fault> {
 
 /// Lists the tools that a script names and this preset lacks.
 fn missing_tools(code: &str, tools: &[Entry]) -> String {
-    let proxied = tools.iter().any(|entry| entry.tool == engine::PROXY);
+    let proxied = engine::forwarding_tool(tools).is_some();
     let missing = typescript::uses(code).into_iter().filter(|(source, tool)| {
         let mut source_tools =
             tools.iter().filter(|entry| engine::is_same_name(&entry.source, source)).peekable();

@@ -100,9 +100,9 @@ fn declaration(entry: &Entry, detail: Detail) -> String {
 
 /// Explains how to find tools of servers. `None` if scripts cannot call them.
 fn proxied(entries: &[Entry]) -> Option<String> {
-    let named = |tool: &str| entries.iter().find(|entry| entry.tool == tool);
-    named("call_tool")?;
-    let search = named("search_tools").map_or("search_tools", |search| &search.name);
+    let proxy = engine::forwarding_tool(entries)?;
+    let is_search = |entry: &&Entry| entry.source == proxy.source && entry.tool == "search_tools";
+    let search = entries.iter().find(is_search).map_or("search_tools", |search| &search.name);
     Some(format!("Find tools of MCP servers with {search}, and call them as tools.<server>.<tool>(args)."))
 }
 

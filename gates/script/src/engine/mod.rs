@@ -19,7 +19,7 @@ use serde_json::Value;
 pub(crate) use failure::ScriptError;
 pub(crate) use prepared_engine::prepare;
 pub(crate) use run_state::{CallQueue, Clock, Console};
-pub(crate) use tools::{PROXY, ScriptTools, entries, is_same_name, parse_json};
+pub(crate) use tools::{ScriptTools, entries, forwarding_tool, is_same_name, parse_json};
 
 use self::{prepared_engine::PreparedEngine, run_state::Random};
 use crate::typescript::CompiledScript;

@@ -11,9 +11,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{cut, declare};
 
-/// Tool of the proxy gate that calls unlisted tools.
-// Known by its name, because entries of the catalog lack `_meta`, which marks tools that forward calls.
-pub(crate) const PROXY: &str = "call_tool";
+/// Returns the tool of the proxy gate that calls unlisted tools.
+///
+/// It is known by its names, because entries of the catalog lack `_meta`, which marks tools that forward calls. A tool
+/// `call_tool` of a server does not count: it would get the arguments of calls of other servers.
+pub(crate) fn forwarding_tool(entries: &[Entry]) -> Option<&Entry> {
+    entries.iter().find(|entry| entry.source == "proxy" && entry.tool == "call_tool")
+}
 
 /// The tool list, fetched when a script first needs it.
 #[derive(Default)]
@@ -40,7 +44,7 @@ impl ScriptTools {
                 Ok(entries) => (entries, None),
                 Err(fault) => (Vec::new(), Some(fault)),
             };
-            let proxy = entries.iter().find(|entry| entry.tool == PROXY).map(|entry| entry.name.clone());
+            let proxy = forwarding_tool(&entries).map(|entry| entry.name.clone());
             ToolTable { entries, fault, proxy }
         })
     }

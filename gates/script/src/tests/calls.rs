@@ -64,6 +64,15 @@ fn a_script_cannot_call_scripts_or_unknown_tools() {
 }
 
 #[test]
+fn calls_of_other_servers_do_not_reach_a_server_with_a_tool_named_call_tool() {
+    let text = run("await callMCPTool('bank', 'transfer', {amount: 5})");
+    assert!(text.starts_with("unknown tool source \"bank\"") && !text.contains("1 call"), "{text}");
+    let arguments = serde_json::json!({}).to_string();
+    let types = host().run(|| testing::call(&crate::gate(), "tool_types", &arguments, "{}")).unwrap().text();
+    assert!(!types.contains("MCP servers"), "{types}");
+}
+
+#[test]
 fn calls_are_counted_and_limited() {
     let code = "for (let i = 0; i < 1e6; i++) tools.kg.search({query: 'x'})";
     let (failed, text) = run_with(code, 10_000, "{\"max_calls\":5}");

@@ -27,6 +27,7 @@ fn host() -> testing::Fake {
         entry("kg", "search"),
         entry("kg", "fail"),
         entry("my-server", "get-it"),
+        entry("my-server", "call_tool"),
         entry("script", "run_code"),
         entry("script", "tool_types"),
     ];
