@@ -91,7 +91,7 @@ fn find_unknown<'v>(
     match value {
         Value::Array(items) => {
             let rest = node.keywords.iter().find_map(|keyword| match keyword {
-                Keyword::Items(items) if items.first.is_empty() => items.rest,
+                Keyword::Items { first, rest } if first.is_empty() => *rest,
                 _ => None,
             });
             let Some(rest) = rest else { return Ok(None) };
