@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use crate::quota_meter::BYTES_PER_TOKEN;
+use crate::quota_meter::estimated_tokens;
 
 /// Notes on a call. The first note of a kind stays.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl ModelTokens {
 
     /// Adds the estimated tokens of a text.
     pub fn add_bytes(&self, bytes: usize) {
-        self.add((bytes as u64).div_ceil(BYTES_PER_TOKEN));
+        self.add(estimated_tokens(bytes));
     }
 
     pub fn total(&self) -> u64 {

@@ -128,7 +128,7 @@ impl Call {
             () = context.cancel.cancelled() => Err(ended("was cancelled by the client".into())),
         };
         if let (Some(quotas), Ok(answer)) = (quotas, &answer) {
-            quotas.charge_bytes(&context.caller, size(answer) as u64);
+            quotas.charge_bytes(&context.caller, size(answer));
         }
         if tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO) {
             let (outcome, bytes) = match &answer {

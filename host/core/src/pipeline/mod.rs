@@ -40,7 +40,7 @@ pub use audit::AuditStage;
 pub use compact::CompactStage;
 pub use conform::ConformStage;
 pub use deadline::DeadlineStage;
-pub use observe::{CALL_LOG_TARGET, CallEnding, CallLog, CallObserver, CallRecord, ObserveStage};
+pub use observe::{CALL_LOG_TARGET, CallLog, CallObserver, CallRecord, ObserveStage};
 pub use permit::PermitStage;
 pub use quota::QuotaStage;
 pub use rescue::RescueStage;

@@ -20,6 +20,7 @@ use crate::{
     outcome::{ContentPart, Fault, Outcome, Reply},
     pipeline::{Pipeline, Stage},
     ports::{
+        Clock,
         client::{CallingClient, ClientProfile, ClientRoot, MessageLevel},
         ledger::ToolMetrics,
     },
@@ -27,6 +28,15 @@ use crate::{
     source::Listing,
     tool::{SourceId, ToolId, ToolSpec},
 };
+
+/// A clock that stands still.
+pub(crate) struct FixedClock(pub(crate) u64);
+
+impl Clock for FixedClock {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+}
 
 #[derive(Clone, Copy)]
 pub(crate) enum Lists {
