@@ -35,22 +35,9 @@ pub struct NumberRange {
 pub(super) struct CompiledArgumentLimit {
     tools: PatternList,
     pub(super) pointer: String,
-    allowed: CompiledValues,
-}
-
-enum CompiledValues {
-    OneOf(Vec<CompiledValue>),
-    Range(NumberRange),
-}
-
-enum CompiledValue {
-    Text {
-        matcher: GlobMatcher,
-        /// True if it has wildcards.
-        wild: bool,
-    },
-    Number(Number),
-    Bool(bool),
+    allowed: AllowedValues,
+    /// Texts that are allowed as globs, each with true if it has wildcards.
+    texts: Vec<(GlobMatcher, bool)>,
 }
 
 impl CompiledArgumentLimit {
@@ -59,13 +46,23 @@ impl CompiledArgumentLimit {
         if !pointer.starts_with('/') {
             return Err("is not a JSON pointer such as \"/owner\"".into());
         }
-        let allowed = match allowed {
-            AllowedValues::OneOf(values) => {
-                CompiledValues::OneOf(values.into_iter().map(CompiledValue::new).collect::<Result<_, _>>()?)
+        let mut texts = Vec::new();
+        if let AllowedValues::OneOf(values) = &allowed {
+            for value in values {
+                match value {
+                    Value::String(text) => {
+                        let bad = |error: globset::Error| {
+                            format!("has a value that is not a glob: {}", error.kind())
+                        };
+                        let glob = Glob::new(text).map_err(bad)?;
+                        texts.push((glob.compile_matcher(), text.contains(['*', '?', '[', '{'])));
+                    }
+                    Value::Number(_) | Value::Bool(_) => {}
+                    _ => return Err("has a value that is not a text, a number or a boolean".into()),
+                }
             }
-            AllowedValues::Range(range) => CompiledValues::Range(range),
-        };
-        Ok(Self { tools, pointer, allowed })
+        }
+        Ok(Self { tools, pointer, allowed, texts })
     }
 
     pub(super) fn concerns(&self, names: &[String]) -> bool {
@@ -84,43 +81,19 @@ impl CompiledArgumentLimit {
     }
 
     fn allows_value(&self, value: &Value) -> bool {
-        match &self.allowed {
-            CompiledValues::OneOf(values) => values.iter().any(|one| one.allows(value)),
-            CompiledValues::Range(NumberRange { min, max }) => {
-                let Value::Number(number) = value else { return false };
-                let not = |bound: &Option<Number>, order| {
-                    bound.as_ref().is_some_and(|bound| compare(number, bound) == order)
-                };
-                !not(min, Ordering::Less) && !not(max, Ordering::Greater)
-            }
-        }
-    }
-}
-
-impl CompiledValue {
-    fn new(value: Value) -> Result<Self, InvalidValue> {
-        match value {
-            Value::String(text) => {
-                let glob = Glob::new(&text);
-                let glob =
-                    glob.map_err(|error| format!("has a value that is not a glob: {}", error.kind()))?;
-                let wild = text.contains(['*', '?', '[', '{']);
-                Ok(Self::Text { matcher: glob.compile_matcher(), wild })
-            }
-            Value::Number(number) => Ok(Self::Number(number)),
-            Value::Bool(set) => Ok(Self::Bool(set)),
-            _ => Err("has a value that is not a text, a number or a boolean".into()),
-        }
-    }
-
-    fn allows(&self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Text { matcher, wild }, Value::String(text)) => {
+        match (&self.allowed, value) {
+            (AllowedValues::OneOf(_), Value::String(text)) => {
                 // Servers resolve such paths, which would leave the directory that a pattern names.
-                matcher.is_match(text) && !(*wild && climbs(text))
+                self.texts.iter().any(|(glob, is_wild)| glob.is_match(text) && !(*is_wild && climbs(text)))
             }
-            (Self::Number(known), Value::Number(number)) => compare(known, number) == Ordering::Equal,
-            (Self::Bool(known), Value::Bool(set)) => known == set,
+            (AllowedValues::OneOf(values), Value::Number(number)) => {
+                values.iter().filter_map(Value::as_number).any(|known| compare(known, number).is_eq())
+            }
+            (AllowedValues::OneOf(values), Value::Bool(_)) => values.contains(value),
+            (AllowedValues::Range(NumberRange { min, max }), Value::Number(number)) => {
+                min.as_ref().is_none_or(|min| compare(number, min).is_ge())
+                    && max.as_ref().is_none_or(|max| compare(number, max).is_le())
+            }
             _ => false,
         }
     }
