@@ -8,7 +8,6 @@ pub mod resources_and_prompts;
 mod restricted;
 
 use std::{
-    collections::HashMap,
     path::PathBuf,
     sync::{
         Arc,
@@ -118,14 +117,10 @@ pub struct Catalog {
     /// Servers with too many tools for a client's context.
     pub crowded: Vec<OversizedServer>,
     pub project: Option<PathBuf>,
+    /// Sorted by name.
     entries: Vec<Arc<ToolEntry>>,
-    by_name: HashMap<ExposedName, usize>,
     /// The access that restricts this catalog. `None` if it has everything that the preset exposes.
     access: Option<Arc<PresetAccess>>,
-}
-
-fn index_by_name(entries: &[Arc<ToolEntry>]) -> HashMap<ExposedName, usize> {
-    entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect()
 }
 
 impl Catalog {
@@ -184,8 +179,6 @@ impl Catalog {
             workflow::check(&preset.workflow, &entries)
                 .map_err(|why| CatalogError::BadWorkflow { preset: preset.preset.clone(), why })?;
         }
-        let entries: Vec<_> = entries.into_iter().map(Arc::new).collect();
-        let by_name = index_by_name(&entries);
         Ok(Self {
             preset: preset.preset.as_str().into(),
             generation: CatalogGeneration::next(),
@@ -200,8 +193,7 @@ impl Catalog {
             unmatched,
             crowded,
             project: preset.project.clone(),
-            entries,
-            by_name,
+            entries: entries.into_iter().map(Arc::new).collect(),
             access: None,
         })
     }
@@ -218,7 +210,8 @@ impl Catalog {
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
-        self.by_name.get(name).and_then(|index| self.entries.get(*index))
+        let found = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
+        found.ok().map(|place| &self.entries[place])
     }
 
     /// Returns the tool with this name. A hidden tool gives the same fault as one that does not exist.

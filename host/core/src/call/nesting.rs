@@ -95,24 +95,26 @@ impl CallContext {
         let above = self.effect_limit.as_ref();
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
-        let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
-        nested.caller = Arc::clone(&self.caller);
-        nested.origin.clone_from(&self.origin);
-        nested.notes = CallNotes::within(&self.notes);
-        nested.cancel = self.cancel.clone();
-        nested.progress = progress;
-        nested.isolated = isolated;
-        nested.from_script = from_script;
-        nested.meta = self.meta.clone();
-        nested.enclosing_sources =
-            self.enclosing_sources.iter().chain([&caller.id.source]).cloned().collect();
-        nested.call_tree = Arc::clone(&self.call_tree);
-        nested.client = Arc::clone(&self.client);
-        nested.outer_envelope = envelope.cloned();
-        nested.working_directory.clone_from(&self.working_directory);
+        let enclosing = self.enclosing_sources.iter().chain([&caller.id.source]);
+        let mut nested = Self {
+            caller: Arc::clone(&self.caller),
+            origin: self.origin.clone(),
+            notes: CallNotes::within(&self.notes),
+            cancel: self.cancel.clone(),
+            progress,
+            isolated,
+            from_script,
+            meta: self.meta.clone(),
+            enclosing_sources: enclosing.cloned().collect(),
+            call_tree: Arc::clone(&self.call_tree),
+            client: Arc::clone(&self.client),
+            outer_envelope: envelope.cloned(),
+            working_directory: self.working_directory.clone(),
+            outer_deadline: Some(deadline.for_nested()),
+            effect_limit: Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only }),
+            ..Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry)
+        };
         nested.share_time(&self.time);
-        nested.outer_deadline = Some(deadline.for_nested());
-        nested.effect_limit = Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only });
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_in_place().await;
         self.record_nested(&call, &outcome);

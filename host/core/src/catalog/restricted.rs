@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Catalog, index_by_name};
+use super::Catalog;
 use crate::{
     access::{CallerAccess, PresetAccess},
     tool::SourceId,
@@ -45,7 +45,6 @@ impl Catalog {
             unmatched: Vec::new(),
             crowded: Vec::new(),
             project: self.project.clone(),
-            by_name: index_by_name(&entries),
             entries,
             access: Some(access),
         }

@@ -120,12 +120,6 @@ impl ExposedName {
     }
 }
 
-impl std::borrow::Borrow<str> for ExposedName {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
 impl fmt::Display for ExposedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

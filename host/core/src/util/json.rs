@@ -23,20 +23,25 @@ pub fn max_value_count(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
-/// Returns the length of a value's JSON text in bytes, without building the text.
-pub fn encoded_len(value: &impl Serialize) -> usize {
-    struct ByteCounter(usize);
-    impl io::Write for ByteCounter {
+/// Passes a value's JSON text to `take` in pieces, without building the text.
+pub(crate) fn for_each_piece(value: &impl Serialize, take: impl FnMut(&[u8])) -> serde_json::Result<()> {
+    struct PieceWriter<F>(F);
+    impl<F: FnMut(&[u8])> io::Write for PieceWriter<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
+            (self.0)(bytes);
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
-    let mut counter = ByteCounter(0);
-    serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
+    serde_json::to_writer(PieceWriter(take), value)
+}
+
+/// Returns the length of a value's JSON text in bytes, without building the text.
+pub fn encoded_len(value: &impl Serialize) -> usize {
+    let mut length = 0;
+    for_each_piece(value, |piece| length += piece.len()).map_or(0, |()| length)
 }
 
 /// Parses a document. The error continues a sentence about it.
