@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn allows(allowed: AllowedValues, pointer: &str, arguments: &Value) -> bool {
-        let tools = PatternList::new("", "when", vec!["*".into()]).expect("a glob");
+        let tools = PatternList::new(vec!["*".into()]).expect("a glob");
         let limit = ArgumentLimit { tools: "*".into(), pointer: pointer.into(), allowed };
         CompiledArgumentLimit::new(tools, limit).expect("valid").allows(arguments)
     }

@@ -5,7 +5,10 @@ use super::{
     arguments::{ArgumentLimit, CompiledArgumentLimit},
 };
 use crate::{
-    call::Caller, caller_patterns::CallerPatterns, effect::Effect, patterns::PatternList, preset::PresetError,
+    call::Caller,
+    caller_patterns::CallerPatterns,
+    effect::Effect,
+    patterns::{PatternError, PatternList},
 };
 
 pub(super) struct CompiledAccessRule {
@@ -21,17 +24,18 @@ pub(super) struct CompiledAccessRule {
 
 impl CompiledAccessRule {
     pub(super) fn new(number: usize, rule: AccessRule) -> Result<Self, AccessRuleError> {
-        let list = |list, entries| compile_list(number, list, entries);
+        let bad = |list, what: &str, error: PatternError| {
+            let why = format!("is not a valid {what}: {}", error.why).into();
+            AccessRuleError { rule: number, list, entry: error.pattern, why }
+        };
+        let list = |list, entries| PatternList::new(entries).map_err(|error| bad(list, "glob", error));
         let limit = |limit: ArgumentLimit| {
             let entry = limit.pointer.clone();
             let bad = |why| AccessRuleError { rule: number, list: "when", entry, why };
             let tools = list("when", vec![limit.tools.clone()])?;
             CompiledArgumentLimit::new(tools, limit).map_err(bad)
         };
-        let who = CallerPatterns::new(rule.who).map_err(|error| {
-            let why = format!("is not a valid pattern: {}", error.why).into();
-            AccessRuleError { rule: number, list: "who", entry: error.pattern, why }
-        })?;
+        let who = CallerPatterns::new(rule.who).map_err(|error| bad("who", "pattern", error))?;
         Ok(Self {
             number,
             who,
@@ -77,18 +81,4 @@ impl CompiledAccessRule {
     pub(super) fn limits<'a>(&'a self, names: &[String]) -> impl Iterator<Item = &'a CompiledArgumentLimit> {
         self.when.iter().filter(move |limit| limit.concerns(names))
     }
-}
-
-fn compile_list(
-    rule: usize,
-    list: &'static str,
-    entries: Vec<String>,
-) -> Result<PatternList, AccessRuleError> {
-    PatternList::new("", list, entries).map_err(|error| {
-        let (entry, why) = match error {
-            PresetError::BadGlob { glob, why, .. } => (glob, why),
-            other => (String::new(), other.to_string()),
-        };
-        AccessRuleError { rule, list, entry, why: format!("is not a valid glob: {why}").into() }
-    })
 }
