@@ -27,20 +27,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    CallDeadline, Catalog, Effect, Fault, Outcome, Pipeline, Source, SourceId, ToolEntry,
     call_notes::CallNotes,
-    call_time::{CallClock, CallDeadline},
-    catalog::{Catalog, ToolEntry},
-    effect::Effect,
+    call_time::CallClock,
     envelope::RequestEnvelope,
     forwarding::ForwardedCalls,
     lock,
     nesting::{CallTree, EffectLimit},
-    outcome::{Fault, Outcome},
-    pipeline::Pipeline,
     ports::client::{CallingClient, NoClient},
     question::QuestionCount,
-    source::Source,
-    tool::SourceId,
 };
 
 /// An id that is unique within one host process. Log lines of a call carry it.

@@ -23,19 +23,17 @@ pub use self::{
     entry::ToolEntry,
 };
 use crate::{
+    CompiledPreset, ExposedName, Fault, FaultKind, InvalidValue, Listing, Source, SourceId,
     access::PresetAccess,
-    approval, filters,
-    invalid::InvalidValue,
-    names,
-    outcome::{Fault, FaultKind},
+    approval, filters, names,
     patterns::UnmatchedPattern,
-    preset::{CompiledPreset, StructuredOutputMode},
+    preset::StructuredOutputMode,
     resources_and_prompts::ResourcesAndPrompts,
     schema::with_defaults,
     server_tools::ServerTools,
-    source::{Listing, PendingListing, Source},
+    source::PendingListing,
     surface::SurfaceMode,
-    tool::{ExposedName, NameError, SourceId},
+    tool::NameError,
     workflow::{self, WorkflowStep},
 };
 

@@ -12,8 +12,7 @@ pub(crate) use asking::QuestionCount;
 pub use asking::message_data;
 
 use crate::{
-    hidden_chars, json, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
-    schema::Schema, tool::SourceId,
+    Fault, Schema, SourceId, hidden_chars, json, names, pipeline::approval_form, ports::client::ClientProfile,
 };
 
 /// Maximum characters of a message to the user: a screen, not a document.

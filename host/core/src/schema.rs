@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use crate::invalid::InvalidValue;
+use crate::InvalidValue;
 use check::SchemaChecker;
 pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 

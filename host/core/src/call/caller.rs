@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::effect::Effect;
+use crate::Effect;
 
 /// Identity of a caller. It owns artifacts, sessions, keys of `kv`, approvals and paused calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

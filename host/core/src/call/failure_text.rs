@@ -3,13 +3,12 @@
 use serde_json::Value;
 
 use crate::{
+    ContentPart, Outcome, Source,
     http::{
         Redactor, Secret,
         secret::{is_secret_name, is_token},
     },
     names,
-    outcome::{ContentPart, Outcome},
-    source::Source,
 };
 
 const MAX_STORED_CHARS: usize = 200;
@@ -112,11 +111,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        outcome::{Fault, Reply},
-        testing::Fixture,
-        tool::SourceId,
-    };
+    use crate::{Fault, Reply, SourceId, testing::Fixture};
 
     fn stored(text: &str, arguments: &Value) -> Option<String> {
         let source = Fixture::new(SourceId::Server("s".into()), Vec::new());

@@ -5,13 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    call::{Call, CallContext},
-    catalog::{Catalog, ToolEntry},
-    lock,
-    outcome::{ContentPart, Fault, Outcome, Reply},
-    tool::SourceId,
-    tool_policy::PRECHECK_KEYWORD,
-    workflow::takes_requests,
+    Call, CallContext, Catalog, ContentPart, Fault, Outcome, Reply, SourceId, ToolEntry, lock,
+    tool_policy::PRECHECK_KEYWORD, workflow::takes_requests,
 };
 
 /// `_meta` key by which a gate declares that a tool only calls others.

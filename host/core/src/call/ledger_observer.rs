@@ -6,7 +6,7 @@ use std::sync::{Arc, atomic::Ordering};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    call::Principal,
+    Principal,
     pipeline::{CallObserver, CallRecord},
     ports::{CallLedger, Clock, ledger::CallSample},
     quota_meter::estimated_tokens,
@@ -69,12 +69,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        Call, Caller, FaultKind, SourceId, lock,
-        outcome::Fault,
+        Call, Caller, Fault, FaultKind, SourceId, ToolId, lock,
         pipeline::{AdmitStage, DeadlineStage, ObserveStage},
         ports::ledger::{MetricsFilter, RelatedTool, SampleEnding, ToolMetrics},
         testing::{FixedClock, Fixture, context, tool},
-        tool::ToolId,
     };
 
     #[derive(Default)]

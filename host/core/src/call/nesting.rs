@@ -12,14 +12,10 @@ use std::sync::{
 use serde_json::Value;
 
 use crate::{
+    Call, CallContext, CallDeadline, Effect, Fault, Outcome, SourceId, ToolEntry, ToolId, ToolSpec,
     approval::ApprovalStore,
-    call::{Call, CallContext, ProgressSink, call_notes::CallNotes},
-    call_time::CallDeadline,
-    catalog::ToolEntry,
-    effect::Effect,
+    call::{ProgressSink, call_notes::CallNotes},
     forwarding::runs_code,
-    outcome::{Fault, Outcome},
-    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// Maximum nesting depth; a client's call has depth 0.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use super::ToolEntry;
-use crate::{json, tool::SourceId};
+use crate::{SourceId, json};
 
 /// Maximum tokens of one server's listed tools, at four bytes per token.
 ///

@@ -6,15 +6,9 @@ use serde_json::{Map, Value};
 
 use super::CatalogError;
 use crate::{
-    approval::ApprovalScope,
-    effect::{Effect, ToolHints},
-    filters::AttachedFilter,
-    overrides::ToolOverride,
+    CompiledPreset, Effect, ExposedName, Listing, Schema, Source, SourceId, ToolId, ToolSpec,
+    approval::ApprovalScope, effect::ToolHints, filters::AttachedFilter, overrides::ToolOverride,
     pipeline::has_own_markers,
-    preset::CompiledPreset,
-    schema::Schema,
-    source::{Listing, Source},
-    tool::{ExposedName, SourceId, ToolId, ToolSpec},
 };
 
 /// A tool under the name that clients see.

@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use tracing::Level;
 
 use crate::{
-    call::Call,
+    Call, Fault, FaultKind,
     completion::{CompletionRequest, CompletionSource, Completions},
     hidden_chars, names,
-    outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
+    outcome::{EmbeddedResource, ResourceLink},
     pipeline::CALL_LOG_TARGET,
     prompt::PromptMessage,
     resource::ResourcePage,

@@ -3,15 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::{
+    ExposedName, Fault, FaultKind, Listing, Source, SourceId, ToolSpec,
     catalog::{CatalogError, SourceListing},
     names,
-    outcome::{Fault, FaultKind},
     prompt::Prompt,
     resource::UriTemplate,
     search::tools::ToolSegment,
     skill::Skill,
-    source::{Listing, Source},
-    tool::{ExposedName, SourceId, ToolSpec},
 };
 
 #[derive(Clone)]

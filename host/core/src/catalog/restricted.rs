@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::Catalog;
 use crate::{
+    SourceId,
     access::{CallerAccess, PresetAccess},
-    tool::SourceId,
 };
 
 impl Catalog {

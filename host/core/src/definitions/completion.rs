@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{
-    catalog::Catalog,
-    names,
-    outcome::{Fault, FaultKind},
-    source::Source,
-};
+use crate::{Catalog, Fault, FaultKind, Source, names};
 
 /// Maximum completions for one value; the MCP limit.
 pub const MAX_COMPLETIONS: usize = 100;

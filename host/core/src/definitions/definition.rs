@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate, source::Listing, tool::ToolSpec,
+    Listing, ToolSpec, hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate,
     util::enum_words::enum_words,
 };
 

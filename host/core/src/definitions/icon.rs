@@ -4,7 +4,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::InvalidValue;
+use crate::InvalidValue;
 
 pub const MAX_ICONS: usize = 4;
 

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    ContentPart, Fault, InvalidValue,
     icon::{self, Icon},
-    invalid::InvalidValue,
     names,
-    outcome::{ContentPart, Fault},
 };
 
 pub const MAX_PROMPTS: usize = 128;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::InvalidValue, outcome::ResourceLink};
+use crate::{InvalidValue, outcome::ResourceLink};
 
 pub const MAX_TEMPLATES: usize = 64;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{names, tool::ToolSpec};
+use crate::{ToolSpec, names};
 
 pub const MAX_BRIEF: usize = 100;
 

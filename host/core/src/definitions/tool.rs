@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    effect::{Effect, Intent, ToolHints},
+    Effect, Intent,
+    effect::ToolHints,
     hash::sha256_hex,
     icon::Icon,
     tool_policy::{PRECHECK_KEYWORD, TARGET_KEYWORD},

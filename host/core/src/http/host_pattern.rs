@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, names::quoted};
 
 /// A host and port, or all subdomains of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::{HostPattern, Redactor, Secret};
-use crate::{invalid::InvalidValue, names::quoted, outcome::Fault};
+use crate::{Fault, InvalidValue, names::quoted};
 
 /// Maximum URL length in bytes. Servers accept less.
 const MAX_URL: usize = 16 << 10;

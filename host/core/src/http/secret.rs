@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::header;
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, names::quoted};
 
 /// A value that `Debug` never prints.
 #[derive(Clone, PartialEq, Eq)]

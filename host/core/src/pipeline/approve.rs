@@ -10,12 +10,10 @@ use serde_json::{Value, json};
 
 use super::{Next, Stage};
 use crate::{
+    Call, CallContext, Fault, Outcome, ToolEntry,
     approval::{ApprovalKey, ApprovalScope, ApprovalStore},
-    call::{Call, CallContext},
-    catalog::ToolEntry,
     hash::sha256_hex,
     hidden_chars, lock,
-    outcome::{Fault, Outcome},
     question::ClientQuestion,
 };
 

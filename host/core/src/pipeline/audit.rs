@@ -10,11 +10,9 @@ use tokio::time::timeout;
 
 use super::{Next, Stage};
 use crate::{
-    call::{Call, CallContext},
-    effect::Effect,
+    Call, CallContext, Effect, Fault, FaultKind, Outcome,
     hash::json_digest,
     json, names,
-    outcome::{Fault, FaultKind, Outcome},
     ports::{
         audit::{AuditEntry, AuditKind, AuditLog},
         ledger::SampleEnding,

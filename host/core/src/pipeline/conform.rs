@@ -7,11 +7,8 @@ use serde_json::Value;
 
 use super::{Next, Stage};
 use crate::{
-    call::Call,
-    catalog::ToolEntry,
-    check_threads, names,
-    outcome::{Fault, Outcome, Reply},
-    schema::{Schema, StepBudget, ValidationError, too_many_steps},
+    Call, Fault, Outcome, Reply, Schema, ToolEntry, check_threads, names,
+    schema::{StepBudget, ValidationError, too_many_steps},
 };
 
 pub struct ConformStage;

@@ -8,11 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{
-    call::{Call, CallContext},
-    outcome::{Fault, FaultKind, Outcome},
-    tool::SourceId,
-};
+use crate::{Call, CallContext, Fault, FaultKind, Outcome, SourceId};
 
 pub struct DeadlineStage;
 

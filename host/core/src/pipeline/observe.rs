@@ -9,13 +9,8 @@ use tracing::{Instrument, Level};
 
 use super::{Next, Stage};
 use crate::{
-    call::failure_text::failure_text,
-    call::{Call, CallContext, Principal},
-    json,
-    log_limit::LogLimit,
-    names,
-    outcome::{FaultKind, Outcome},
-    ports::ledger::SampleEnding,
+    Call, CallContext, FaultKind, LogLimit, Outcome, Principal, call::failure_text::failure_text, json,
+    names, ports::ledger::SampleEnding,
 };
 
 /// Log target of call lines, at level info.

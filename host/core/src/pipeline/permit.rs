@@ -11,13 +11,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{CALL_LOG_TARGET, Next, Stage};
-use crate::{
-    access::PresetAccess,
-    call::{Call, CallContext},
-    log_limit::LogLimit,
-    names,
-    outcome::{Fault, Outcome},
-};
+use crate::{Call, CallContext, Fault, LogLimit, Outcome, access::PresetAccess, names};
 
 static DENIED_LOG_LIMIT: LogLimit = LogLimit::new();
 

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 
 use super::{Next, Stage};
 use crate::{
-    call::{Call, call_notes::ModelTokens},
+    Call, ContentPart, Outcome, Reply,
+    call::call_notes::ModelTokens,
     json,
-    outcome::{ContentPart, Outcome, Reply},
     preset::StructuredOutputMode,
     quota_meter::{QuotaMeter, QuotaPermit},
 };
@@ -88,9 +88,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Caller, FaultKind, SourceId,
+        Caller, Fault, FaultKind, SourceId,
         caller_patterns::CallerPatterns,
-        outcome::Fault,
         pipeline::AdmitStage,
         quota::QuotaRule,
         testing::{FixedClock, Fixture, context, tool},

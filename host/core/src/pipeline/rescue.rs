@@ -8,10 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{
-    call::Call,
-    outcome::{FaultKind, Outcome},
-};
+use crate::{Call, FaultKind, Outcome};
 
 pub struct RescueStage;
 
@@ -37,12 +34,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        SourceId,
-        call::CallContext,
-        catalog::Catalog,
-        outcome::Fault,
-        pipeline::{DeadlineStage, Pipeline},
-        preset::CompiledPreset,
+        CallContext, Catalog, CompiledPreset, Fault, Pipeline, SourceId,
+        pipeline::DeadlineStage,
         testing::{Fixture, forwarding_tool, request_tool, tool},
     };
 

@@ -7,12 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{
-    call::Call,
-    envelope,
-    outcome::{ContentPart, Outcome, Reply},
-    workflow::takes_requests,
-};
+use crate::{Call, ContentPart, Outcome, Reply, envelope, workflow::takes_requests};
 
 pub struct RespondStage;
 
@@ -41,9 +36,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        SourceId,
-        outcome::Fault,
-        pipeline::{Pipeline, ValidateStage},
+        Fault, Pipeline, SourceId,
+        pipeline::ValidateStage,
         testing::{Fixture, context, request_tool, tool},
     };
 

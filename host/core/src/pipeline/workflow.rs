@@ -11,12 +11,9 @@ use url::Url;
 
 use super::{Next, Stage};
 use crate::{
-    call::{Call, CallContext},
-    catalog::ToolEntry,
-    effect::Intent,
+    Call, CallContext, ContentPart, Fault, Intent, Outcome, Reply, ToolEntry,
     envelope::RequestEnvelope,
     forwarding::forwards,
-    outcome::{ContentPart, Fault, Outcome, Reply},
     ports::WorkflowMarks,
     workflow::{WorkflowStep, intent_of, steps_for, takes_requests},
 };

@@ -27,13 +27,7 @@ pub use self::{
     arguments::{AllowedValues, ArgumentLimit, NumberRange},
     preset_access::{AccessDecision, PresetAccess, access_names},
 };
-use crate::{
-    call::{Caller, Principal},
-    effect::Effect,
-    invalid::InvalidValue,
-    lock,
-    util::recent_map::RecentMap,
-};
+use crate::{Caller, Effect, InvalidValue, Principal, lock, util::recent_map::RecentMap};
 
 /// Returns true if a glob of a rule matches a name. False if it is not a glob.
 pub fn pattern_matches(pattern: &str, name: &str) -> bool {

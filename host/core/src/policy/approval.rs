@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::Principal, catalog::ToolEntry, definition::ReviewedDefinition, effect::Effect, hash::sha256_hex,
-    lock, patterns::PatternList, preset::CompiledPreset, tool::ToolId,
+    CompiledPreset, Effect, Principal, ToolEntry, ToolId, definition::ReviewedDefinition, hash::sha256_hex,
+    lock, patterns::PatternList,
 };
 
 /// Tools exempt from effect rules without `except`: each tool that these call is checked by itself.

@@ -5,7 +5,7 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use crate::{call::Caller, patterns::PatternError};
+use crate::{Caller, patterns::PatternError};
 
 /// Prefix of patterns over groups.
 const GROUP_PREFIX: &str = "group:";
@@ -62,7 +62,7 @@ impl Eq for CallerPatterns {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Principal;
+    use crate::Principal;
 
     fn caller(name: &str, groups: &[&str]) -> Caller {
         let principal = Principal::Named(name.into());

@@ -9,12 +9,12 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
+    SourceId, ToolId,
     approval::{self, ApprovalRule, CompiledApprovalRule},
     filters, names,
     overrides::ToolOverride,
     patterns::{PatternError, PatternList},
     surface::SurfaceMode,
-    tool::{SourceId, ToolId},
     workflow::WorkflowStep,
 };
 

@@ -17,9 +17,7 @@ use std::{
 use tokio::sync::OnceCell;
 
 use crate::{
-    call::{Caller, Principal},
-    lock,
-    outcome::Fault,
+    Caller, Fault, Principal, lock,
     ports::{
         Clock,
         quota::{QuotaStore, StoredUsage},

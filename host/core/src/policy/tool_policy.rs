@@ -9,11 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{
-    effect::{Effect, Intent},
-    names::quoted,
-    tool::ToolSpec,
-};
+use crate::{Effect, Intent, ToolSpec, names::quoted};
 
 /// Schema keyword: the argument that names what a tool changes.
 pub const TARGET_KEYWORD: &str = "x-target";

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 pub use crate::page::MatchQuality;
-use crate::{call::Principal, outcome::Fault};
+use crate::{Fault, Principal};
 
 /// Prefix of artifact ids.
 pub const ID_PREFIX: &str = "art-";

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    outcome::{Fault, FaultKind, Outcome},
-    tool::{SourceId, ToolId},
-};
+use crate::{Fault, FaultKind, Outcome, SourceId, ToolId};
 
 #[derive(Debug, Clone)]
 pub struct CallSample {

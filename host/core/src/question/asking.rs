@@ -18,11 +18,8 @@ use super::{
     sentence_subject,
 };
 use crate::{
-    call::CallContext,
-    hidden_chars, json, lock, names,
-    outcome::{Fault, FaultKind},
+    CallContext, Fault, FaultKind, SourceId, hidden_chars, json, lock, names,
     ports::client::{ClientProfile, ClientRoot, MessageLevel},
-    tool::SourceId,
 };
 
 /// Maximum time for a client to list its working directories.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use super::{MAX_FORM_BYTES, MAX_FORM_FIELDS, MAX_URL_BYTES};
-use crate::{invalid::InvalidValue, json, names, schema::Schema};
+use crate::{InvalidValue, Schema, json, names};
 
 /// Checks that a form is an object of primitive fields, as MCP requires.
 pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), InvalidValue> {

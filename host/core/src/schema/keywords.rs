@@ -8,7 +8,7 @@ use super::{
     read::SchemaReader,
     value::float,
 };
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, names::quoted};
 
 impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {

@@ -13,7 +13,7 @@ use regex_automata::{
 };
 
 use super::step_budget::{CheckInterrupt, StepBudget};
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, names::quoted};
 
 /// Maximum bytes of an automaton.
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;

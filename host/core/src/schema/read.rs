@@ -16,7 +16,7 @@ use super::{
     node::{Keyword, SchemaNode, SchemaNodeId, SchemaTree},
     pattern::SchemaPattern,
 };
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, names::quoted};
 
 /// Maximum number of schemas in a schema, with references expanded.
 pub(super) const MAX_WEIGHT: u64 = 20_000;

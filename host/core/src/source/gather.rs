@@ -14,12 +14,7 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::{
-    catalog::SourceListing,
-    lock,
-    outcome::{Fault, FaultKind},
-    schema::Schema,
-    source::{Listing, PendingListing, Source},
-    tool::SourceId,
+    Fault, FaultKind, Listing, Schema, Source, SourceId, catalog::SourceListing, lock, source::PendingListing,
 };
 
 /// Wait for servers that were never listed.
@@ -125,9 +120,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        CallContext, Catalog, CompiledPreset, Pipeline,
-        call::Call,
-        outcome::{ContentPart, Outcome},
+        Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline,
         overrides::ToolOverride,
         testing::{Fixture, Lists, tool},
     };

@@ -6,13 +6,11 @@ use serde_json::{Map, Value};
 
 use super::Listing;
 use crate::{
-    hidden_chars, icon,
-    invalid::InvalidValue,
-    names,
+    ExposedName, InvalidValue, Schema, hidden_chars, icon, names,
     prompt::MAX_PROMPTS,
     resource::MAX_TEMPLATES,
-    schema::{Schema, SchemaSize},
-    tool::{ExposedName, MAX_NAME_CHARS, MAX_SERVER_NAME_CHARS},
+    schema::SchemaSize,
+    tool::{MAX_NAME_CHARS, MAX_SERVER_NAME_CHARS},
 };
 
 /// Maximum tools of one source. More would overflow any client's context.

@@ -14,11 +14,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    call::Principal,
+    Fault, Principal, Schema, SourceId,
     fair_semaphore::FairSemaphore,
-    outcome::Fault,
-    schema::{Schema, StepBudget, ValidationError},
-    tool::SourceId,
+    schema::{StepBudget, ValidationError},
 };
 
 /// Schemas are at most 64 levels deep, and a level takes less than 10 kB of stack in a debug build.

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::call::Principal;
+use crate::Principal;
 
 /// Sharers to remember before idle ones are dropped.
 const MAX_IDLE_SHARERS: usize = 256;

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    InvalidValue,
     budget::{ByteBudget, ByteReservation},
-    invalid::InvalidValue,
 };
 
 /// Maximum values of a document. 16 MiB of rows have a tenth of them.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use globset::{Glob, GlobMatcher};
 use serde_json::{Number, Value};
 
-use crate::{invalid::InvalidValue, patterns::PatternList};
+use crate::{InvalidValue, patterns::PatternList};
 
 /// A limit of one argument of the tools that a glob matches.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,13 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use serde_json::Value;
 
 use super::rule::CompiledAccessRule;
-use crate::{
-    catalog::ToolEntry,
-    effect::Effect,
-    forwarding::forwards,
-    patterns::may_match_tools_of,
-    tool::{SourceId, ToolId},
-};
+use crate::{Effect, SourceId, ToolEntry, ToolId, forwarding::forwards, patterns::may_match_tools_of};
 
 /// The last part of the names of a source's prompts and resources, which rules match like tools.
 const PROMPTS: &str = "prompts";

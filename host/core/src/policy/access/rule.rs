@@ -5,9 +5,8 @@ use super::{
     arguments::{ArgumentLimit, CompiledArgumentLimit},
 };
 use crate::{
-    call::Caller,
+    Caller, Effect,
     caller_patterns::CallerPatterns,
-    effect::Effect,
     patterns::{PatternError, PatternList},
 };
 

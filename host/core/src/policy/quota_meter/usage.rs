@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{CallerQuotas, QuotaMeter, estimated_tokens};
 use crate::{
-    call::Principal,
-    lock,
-    outcome::Fault,
+    Fault, Principal, lock,
     ports::quota::{StoredUsage, WindowUsage},
     quota::{QuotaAllowance, QuotaPeriod, QuotaRule},
     utc_time::rfc3339,

@@ -6,12 +6,12 @@ use super::{
     words::{ToolLengths, WordScores},
 };
 use crate::{
+    ToolId,
     page::MatchQuality,
     search::{
         NameMatch, NameQuery, RankedCandidate, RowSet,
         fuse::{share, sort_ranked},
     },
-    tool::ToolId,
 };
 
 /// Weight of words; the rest is the vector score. Tuned on half of the questions of three catalogs; docs/benchmarks.md
