@@ -233,11 +233,6 @@ impl CallContext {
     pub fn waited(&self) -> Duration {
         self.time.paused().saturating_sub(self.paused)
     }
-
-    pub(crate) fn share_time(&mut self, outer: &Arc<CallClock>) {
-        self.paused = outer.paused();
-        self.time = Arc::clone(outer);
-    }
 }
 
 pub struct Call {

@@ -92,7 +92,7 @@ impl CallContext {
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
         let enclosing = self.enclosing_sources.iter().chain([&caller.id.source]);
-        let mut nested = Self {
+        let nested = Self {
             caller: Arc::clone(&self.caller),
             origin: self.origin.clone(),
             notes: CallNotes::within(&self.notes),
@@ -106,11 +106,12 @@ impl CallContext {
             client: Arc::clone(&self.client),
             outer_envelope: envelope.cloned(),
             working_directory: self.working_directory.clone(),
+            time: Arc::clone(&self.time),
+            paused: self.time.paused(),
             outer_deadline: Some(deadline.for_nested()),
             effect_limit: Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only }),
             ..Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry)
         };
-        nested.share_time(&self.time);
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_in_place().await;
         self.record_nested(&call, &outcome);

@@ -1,6 +1,6 @@
 //! A tool in a catalog: its declaration and the preset's overrides.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -129,6 +129,15 @@ impl ToolEntry {
         let qualified = format!("{}.{}", self.id.source.name(), self.id.name);
         let kind = self.id.source.kind();
         [self.name.to_string(), format!("{kind}:{qualified}"), qualified]
+    }
+
+    /// Returns the arguments with those that the preset sets.
+    pub(crate) fn with_fixed_arguments<'a>(&self, arguments: &'a Value) -> Cow<'a, Value> {
+        let mut arguments = Cow::Borrowed(arguments);
+        if !self.fixed.is_empty() {
+            self.apply_fixed_arguments(arguments.to_mut());
+        }
+        arguments
     }
 
     pub(crate) fn apply_fixed_arguments(&self, arguments: &mut Value) {

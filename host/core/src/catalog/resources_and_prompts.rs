@@ -118,12 +118,17 @@ impl ResourcesAndPrompts {
         Self { resources, linked, prompts, skill_index: OnceLock::new() }
     }
 
+    /// Returns the sources whose resources can be read, listed or not.
+    fn readable_sources(&self) -> impl Iterator<Item = &ResourceSource> {
+        self.resources.iter().chain(&self.linked)
+    }
+
     pub fn can_read_from(&self, source: &SourceId) -> bool {
-        self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
+        self.readable_sources().any(|known| known.source.id() == source)
     }
 
     pub fn has_resources(&self) -> bool {
-        !self.resources.is_empty() || !self.linked.is_empty()
+        self.readable_sources().next().is_some()
     }
 
     pub fn resource_sources(&self) -> &[ResourceSource] {
@@ -132,7 +137,7 @@ impl ResourcesAndPrompts {
 
     pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
         let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
-        self.resources.iter().chain(&self.linked).find(answers)
+        self.readable_sources().find(answers)
     }
 
     /// Returns the source and exposed URI of a resource that an interface reads by its server's own URI. `None` if that
@@ -165,8 +170,7 @@ impl ResourcesAndPrompts {
 
     /// Returns true if resources of an MCP server can be read.
     pub fn has_servers(&self) -> bool {
-        let mut sources = self.resources.iter().chain(&self.linked);
-        sources.any(|known| matches!(known.source.id(), SourceId::Server(_)))
+        self.readable_sources().any(|known| matches!(known.source.id(), SourceId::Server(_)))
     }
 
     /// Returns the skills of all sources, in preset order.
@@ -176,8 +180,8 @@ impl ResourcesAndPrompts {
 
     /// Returns the skills of all sources, each with its source, in preset order.
     pub fn skills_by_source(&self) -> impl Iterator<Item = (&SourceId, &Skill)> {
-        let all = self.resources.iter().chain(&self.linked);
-        all.flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
+        self.readable_sources()
+            .flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
     }
 
     /// Returns the search index of the skills, in the order of [`skills_by_source`](Self::skills_by_source). It is made on

@@ -1,6 +1,6 @@
 //! The rules that concern a caller within one preset, and their decisions.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -187,7 +187,7 @@ impl PresetAccess {
     /// the defaults of the tool's schema, so that the tool gets what was checked.
     pub fn decide_call(&self, entry: &ToolEntry, arguments: &Value) -> (AccessDecision<'_>, Option<Value>) {
         let (names, effect) = (entry.access_names(), entry.limited_effect());
-        let decide = |arguments: &Value| self.decide(&names, effect, Some(&with_fixed(entry, arguments)));
+        let decide = |arguments| self.decide(&names, effect, Some(&entry.with_fixed_arguments(arguments)));
         let decision = decide(arguments);
         if let AccessDecision::OtherArguments { .. } = decision
             && let Some(filled) = with_defaults(entry, arguments, &self.limited_arguments(&names))
@@ -206,14 +206,6 @@ impl PresetAccess {
             .flat_map(|rule| rule.limits(names).map(|limit| limit.pointer.as_str()).collect::<Vec<_>>())
             .collect()
     }
-}
-
-fn with_fixed<'a>(entry: &ToolEntry, arguments: &'a Value) -> Cow<'a, Value> {
-    let mut arguments = Cow::Borrowed(arguments);
-    if !entry.fixed.is_empty() {
-        entry.apply_fixed_arguments(arguments.to_mut());
-    }
-    arguments
 }
 
 /// Returns the arguments with the defaults of missing ones at these pointers. `None` if there are none.

@@ -8,14 +8,15 @@ use super::{
 };
 use crate::{
     names::split_identifier,
-    search::{RowSet, for_each_term, script, terms::truncate_word},
+    search::{
+        RowSet, for_each_term, script,
+        terms::{MAX_TERMS, truncate_word},
+    },
 };
 
 /// The usual BM25 parameters (Robertson and Zaragoza 2009), which SQLite uses too.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-
-const MAX_TERMS: usize = 64;
 
 pub(super) struct WordScores {
     words: Vec<QueryWord>,
