@@ -18,7 +18,6 @@ pub struct ResourceSource {
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
     pub templates: Vec<UriTemplate>,
-    pub completes: bool,
     /// The listing, with the resources that the source had at that time.
     pub listing: Arc<Listing>,
 }
@@ -55,9 +54,8 @@ impl ResourcesAndPrompts {
             if listing.resources && !listing.templates.is_empty() {
                 all.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&listed.source), listing.templates.clone());
-                let (params, completes) = (Arc::clone(&params), listing.completes);
-                let listing = Arc::clone(&listed.listing);
-                all.resources.push(ResourceSource { source, params, templates, completes, listing });
+                let (params, listing) = (Arc::clone(&params), Arc::clone(listing));
+                all.resources.push(ResourceSource { source, params, templates, listing });
             }
             for prompt in &listing.prompts {
                 let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
@@ -98,8 +96,8 @@ impl ResourcesAndPrompts {
         let templates = source.resource_families();
         if !templates.is_empty() && self.resources.iter().all(|known| known.source.id() != source.id()) {
             let params = "{}".into();
-            let (completes, listing) = (false, Arc::new(Listing { skills, ..Listing::default() }));
-            self.linked.push(ResourceSource { source, params, templates, completes, listing });
+            let listing = Arc::new(Listing { skills, ..Listing::default() });
+            self.linked.push(ResourceSource { source, params, templates, listing });
             self.skill_index.take();
         }
     }
@@ -198,7 +196,6 @@ impl ResourcesAndPrompts {
         &self.prompts
     }
 
-    /// Returns the prompt with this name.
     pub fn prompt(&self, name: &str) -> Result<&PromptEntry, Fault> {
         self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));

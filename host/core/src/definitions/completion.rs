@@ -58,7 +58,7 @@ pub struct CompletionSource<'a> {
 impl Catalog {
     pub fn has_completions(&self) -> bool {
         let prompts = self.resources_and_prompts.prompts().iter().any(|entry| entry.completes);
-        prompts || self.resources_and_prompts.resource_sources().iter().any(|known| known.completes)
+        prompts || self.resources_and_prompts.resource_sources().iter().any(|known| known.listing.completes)
     }
 
     /// Returns the source that completes a value, or `None` if it provides no completions. Replaces the prompt's
@@ -106,7 +106,7 @@ impl Catalog {
                 if !values.contains(&argument) {
                     return Err(has_none("template", template, &mut values.into_iter()));
                 }
-                (&known.source, &known.params, known.completes)
+                (&known.source, &known.params, known.listing.completes)
             }
         };
         Ok(completes.then_some(CompletionSource { source, params }))

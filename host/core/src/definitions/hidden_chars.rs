@@ -59,6 +59,13 @@ fn has_emoji_form(c: char) -> bool {
         | '\u{1f004}'..='\u{1faff}')
 }
 
+/// Returns a text without hidden characters.
+pub(crate) fn stripped(text: &str) -> String {
+    let mut text = text.to_owned();
+    strip_text(&mut text);
+    text
+}
+
 /// Removes hidden characters and returns their number. CR LF becomes LF, which is not counted.
 pub fn strip_text(text: &mut String) -> usize {
     if text.is_ascii() && !text.contains(is_control) {

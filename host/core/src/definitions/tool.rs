@@ -173,8 +173,16 @@ impl ToolSpec {
         }
     }
 
+    /// Derives the annotations. Tools above read-only may overwrite data, so they count as destructive unless
+    /// `additive`. `open_world` stays as declared: a tool can destroy the server's own data and access nothing else.
     pub fn annotations(&self) -> ToolHints {
-        ToolHints::new(self.effect, self.additive, self.idempotent, self.open_world)
+        let read_only = self.effect == Effect::ReadOnly;
+        ToolHints {
+            read_only,
+            destructive: self.is_destructive(),
+            idempotent: read_only || self.idempotent,
+            open_world: self.open_world,
+        }
     }
 
     /// Returns the argument schema without keywords for request envelopes: some model providers refuse unknown

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::header;
-use crate::{InvalidValue, names::quoted};
+use crate::{InvalidValue, invalid::ensure, names::quoted};
 
 /// A value that `Debug` never prints.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,9 +43,8 @@ pub struct FilledTemplate {
 
 impl SecretTemplate {
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        if !header::is_value(text.as_bytes()) {
-            return Err("a header value must not contain line breaks or control characters".into());
-        }
+        let is_value = header::is_value(text.as_bytes());
+        ensure!(is_value, "a header value must not contain line breaks or control characters");
         Self::parse_text(text)
     }
 

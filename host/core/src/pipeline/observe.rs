@@ -26,7 +26,6 @@ pub struct CallRecord<'a> {
     pub ending: SampleEnding,
     pub bytes_in: usize,
     pub bytes_out: usize,
-    /// The part of `bytes_out` that is text.
     pub text_bytes_out: usize,
     /// One line, bounded, without secrets. `None` if the call succeeded or its error has no text.
     pub error: Option<String>,

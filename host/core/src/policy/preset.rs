@@ -114,7 +114,6 @@ pub struct CompiledPreset {
 }
 
 impl CompiledPreset {
-    /// Compiles the preset `name`.
     pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
         let Some(preset) = presets.get(name) else {
             let name_shown = names::quoted(name, 64);

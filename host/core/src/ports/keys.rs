@@ -24,7 +24,6 @@ pub struct KeyRecord {
     pub secrets: Vec<KeySecret>,
 }
 
-/// A secret of an API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySecret {
     /// Public identifier, the middle part of `ghk_ID_SECRET`.

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 
 use crate::{Fault, Principal};
 
-/// Use within one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WindowUsage {
     /// Beginning of the window in milliseconds since 1970.

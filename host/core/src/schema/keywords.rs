@@ -8,7 +8,7 @@ use super::{
     read::SchemaReader,
     value::float,
 };
-use crate::{InvalidValue, names::quoted};
+use crate::{InvalidValue, invalid::ensure, names::quoted};
 
 impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
@@ -99,11 +99,11 @@ impl<'a> SchemaReader<'a> {
     /// Parses `prefixItems` and `items`, called `items` and `additionalItems` in earlier drafts.
     fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let tuple = object.get("items").is_some_and(Value::is_array);
-        if tuple && object.contains_key("prefixItems") {
-            return Err(
-                "has both prefixItems and a list of items, which mean the same in different drafts".into()
-            );
-        }
+        let has_both = tuple && object.contains_key("prefixItems");
+        ensure!(
+            !has_both,
+            "has both prefixItems and a list of items, which mean the same in different drafts"
+        );
         let (tuple, others) = if tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
         let first = match object.get(tuple) {
             Some(value) => self.with_path(tuple, |reader| reader.list(value))?,

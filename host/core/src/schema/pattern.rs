@@ -15,7 +15,6 @@ use regex_automata::{
 use super::step_budget::{CheckInterrupt, StepBudget};
 use crate::{InvalidValue, names::quoted};
 
-/// Maximum bytes of an automaton.
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 
 /// Maximum bytes of a DFA, and of memory for its construction.

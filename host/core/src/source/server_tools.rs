@@ -26,7 +26,6 @@ pub struct ServerTools {
     restriction: Option<ServerRestriction>,
 }
 
-/// Names of tools.
 pub type ToolNames = HashSet<Arc<str>>;
 
 /// Names of the callable tools, by server, with the listing that they are from.

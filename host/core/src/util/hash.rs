@@ -32,7 +32,6 @@ pub fn json_digest(value: &impl serde::Serialize) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Returns the HMAC-SHA256 of a message.
 pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut mac =
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("any length fits"));

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     InvalidValue,
     budget::{ByteBudget, ByteReservation},
+    invalid::ensure,
 };
 
 /// Maximum values of a document. 16 MiB of rows have a tenth of them.
@@ -46,9 +47,7 @@ pub fn encoded_len(value: &impl Serialize) -> usize {
 
 /// Parses a document. The error continues a sentence about it.
 pub fn parse(text: &str) -> Result<Value, InvalidValue> {
-    if too_many_values(text.as_bytes()) {
-        return Err(format!("has more than {MAX_VALUES} values").into());
-    }
+    ensure!(!too_many_values(text.as_bytes()), "has more than {MAX_VALUES} values");
     serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}").into())
 }
 
@@ -122,11 +121,8 @@ impl JsonReader {
         let Some(left) = self.values_left.checked_sub(values) else {
             return Err(format!("has more than {MAX_VALUES} values, including the parts before it").into());
         };
-        if !self.reservation.take(bytes) {
-            return Err(
-                format!("takes {} MiB as JSON, which is more than the call has left", bytes >> 20).into()
-            );
-        }
+        let (fits, mib) = (self.reservation.take(bytes), bytes >> 20);
+        ensure!(fits, "takes {mib} MiB as JSON, which is more than the call has left");
         self.values_left = left;
         serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}").into())
     }

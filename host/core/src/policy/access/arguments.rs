@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use globset::{Glob, GlobMatcher};
 use serde_json::{Number, Value};
 
-use crate::{InvalidValue, patterns::PatternList};
+use crate::{InvalidValue, invalid::ensure, patterns::PatternList};
 
 /// A limit of one argument of the tools that a glob matches.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +43,7 @@ pub(super) struct CompiledArgumentLimit {
 impl CompiledArgumentLimit {
     pub(super) fn new(tools: PatternList, limit: ArgumentLimit) -> Result<Self, InvalidValue> {
         let ArgumentLimit { pointer, allowed, .. } = limit;
-        if !pointer.starts_with('/') {
-            return Err("is not a JSON pointer such as \"/owner\"".into());
-        }
+        ensure!(pointer.starts_with('/'), "is not a JSON pointer such as \"/owner\"");
         let mut texts = Vec::new();
         if let AllowedValues::OneOf(values) = &allowed {
             for value in values {

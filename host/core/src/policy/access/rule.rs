@@ -76,7 +76,6 @@ impl CompiledAccessRule {
         self.tools.patterns()
     }
 
-    /// Returns the limits of the arguments of a tool.
     pub(super) fn limits<'a>(&'a self, names: &[String]) -> impl Iterator<Item = &'a CompiledArgumentLimit> {
         self.when.iter().filter(move |limit| limit.concerns(names))
     }

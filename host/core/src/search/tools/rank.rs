@@ -66,7 +66,6 @@ pub struct ToolMatch {
     pub fit: MatchQuality,
 }
 
-/// Scores of all tools for one text of the search.
 struct TextScores<'a> {
     query: &'a ToolQuery<'a>,
     words: WordScores,
