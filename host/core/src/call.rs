@@ -1,6 +1,5 @@
 //! Tool calls and their context.
 
-pub mod call_notes;
 pub mod call_time;
 mod caller;
 pub mod envelope;
@@ -21,14 +20,13 @@ use std::{
     time::Duration,
 };
 
-pub use caller::{Caller, Principal, RequestOrigin};
+pub use caller::{CallNotes, Caller, ModelTokens, Principal, RequestOrigin};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     CallDeadline, Catalog, Effect, Fault, Outcome, Pipeline, Source, SourceId, ToolEntry,
-    call_notes::CallNotes,
     call_time::CallClock,
     envelope::RequestEnvelope,
     forwarding::ForwardedCalls,

@@ -23,7 +23,7 @@ mod testing;
 mod util;
 
 pub use call::{
-    Call, CallContext, Caller, Principal, RequestOrigin, call_notes,
+    Call, CallContext, Caller, Principal, RequestOrigin,
     call_time::{self, CallDeadline},
     envelope, forwarding, ledger_observer, nesting,
     outcome::{self, ContentPart, Fault, FaultKind, Outcome, Reply},

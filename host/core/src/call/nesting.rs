@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     Call, CallContext, CallDeadline, Effect, Fault, Outcome, SourceId, ToolEntry, ToolId, ToolSpec,
     approval::ApprovalStore,
-    call::{ProgressSink, call_notes::CallNotes},
+    call::{CallNotes, ProgressSink},
     forwarding::runs_code,
 };
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Listing, ToolSpec, hash::sha256_hex, icon::Icon, prompt::Prompt, util::enum_words::enum_words};
+use crate::{Listing, ToolSpec, hash::sha256_hex, icon::Icon, prompt::Prompt, util::enum_words};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

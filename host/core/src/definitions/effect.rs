@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::enum_words::enum_words;
+use crate::util::enum_words;
 
 /// Strongest thing that a tool may do, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

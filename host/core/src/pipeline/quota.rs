@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use super::{Next, Stage};
 use crate::{
     Call, ContentPart, Outcome, Reply,
-    call::call_notes::ModelTokens,
+    call::ModelTokens,
     json,
     preset::StructuredOutputMode,
     quota_meter::{QuotaMeter, QuotaPermit},

@@ -7,7 +7,6 @@
 //! [`Catalog::restricted`](crate::Catalog::restricted) applies the rules to a catalog, and the stage
 //! [`PermitStage`](crate::pipeline::PermitStage) checks arguments.
 
-mod arguments;
 mod preset_access;
 mod rule;
 
@@ -24,8 +23,8 @@ pub use crate::patterns::may_match_tools_of;
 
 use self::rule::CompiledAccessRule;
 pub use self::{
-    arguments::{AllowedValues, ArgumentLimit, NumberRange},
     preset_access::{AccessDecision, PresetAccess, access_names},
+    rule::{AllowedValues, ArgumentLimit, NumberRange},
 };
 use crate::{Caller, Effect, InvalidValue, Principal, lock, util::recent_map::RecentMap};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fault, InvalidValue, names, util::enum_words::enum_words};
+use crate::{Fault, InvalidValue, names, util::enum_words};
 
 /// A group of host functions; one WIT interface each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::{CompiledPreset, ToolEntry, approval, util::enum_words::enum_words};
+use crate::{CompiledPreset, ToolEntry, approval, util::enum_words};
 
 /// A pattern that is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

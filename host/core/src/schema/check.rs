@@ -7,9 +7,8 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use super::{
-    kind_of,
+    CheckInterrupt, StepBudget, kind_of,
     node::{BoundKind, CountedPart, Keyword, MembersKeyword, SchemaNodeId, SchemaTree},
-    step_budget::{CheckInterrupt, StepBudget},
     value::{any, are_unique, compare, equal, is_multiple},
     violation::{Violation, not_a_choice, quoted_value},
 };

@@ -12,7 +12,7 @@ use regex_automata::{
     util::{primitives::StateID, syntax},
 };
 
-use super::step_budget::{CheckInterrupt, StepBudget};
+use super::{CheckInterrupt, StepBudget};
 use crate::{InvalidValue, names::quoted};
 
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;

@@ -8,10 +8,9 @@ use std::{collections::HashSet, fmt::Display};
 use serde_json::Value;
 
 use super::{
-    CheckError,
+    CheckError, CheckInterrupt,
     check::SchemaChecker,
     node::{Keyword, SchemaNodeId},
-    step_budget::CheckInterrupt,
     violation::Violation,
 };
 

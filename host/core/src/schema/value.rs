@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Number, Value};
 
-use super::step_budget::{CheckInterrupt, StepBudget};
+use super::{CheckInterrupt, StepBudget};
 
 /// Returns whether two values are equal. Each compared part is a step.
 pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {

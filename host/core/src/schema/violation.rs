@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    kind_of,
+    CheckInterrupt, StepBudget, kind_of,
     node::{Keyword, SchemaNodeId, SchemaTree},
-    step_budget::{CheckInterrupt, StepBudget},
 };
 use crate::names;
 
