@@ -111,10 +111,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Fault, Reply, SourceId, testing::Fixture};
+    use crate::{Fault, Reply, testing::Fixture};
 
     fn stored(text: &str, arguments: &Value) -> Option<String> {
-        let source = Fixture::new(SourceId::Server("s".into()), Vec::new());
+        let source = Fixture::server("s", Vec::new());
         let fault = failure_text(&*source, arguments, &Err(Fault::unavailable(text)));
         let content = vec![ContentPart::Text(text.into())];
         let reply = Reply { content, structured: None, meta: None, is_error: true };

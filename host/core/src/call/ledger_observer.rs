@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Call, Caller, Fault, FaultKind, SourceId, ToolId, lock,
+        Call, Caller, Fault, FaultKind, ToolId, lock,
         pipeline::{AdmitStage, DeadlineStage, ObserveStage},
         ports::ledger::{MetricsFilter, RelatedTool, SampleEnding, ToolMetrics},
         testing::{FixedClock, Fixture, context, tool},
@@ -106,7 +106,7 @@ mod tests {
         caller: Option<&str>,
         (hangs, name, arguments): (u32, &str, Value),
     ) -> Vec<CallSample> {
-        let source = Fixture::new(SourceId::Server("x".into()), vec![tool("search", None)]);
+        let source = Fixture::server("x", vec![tool("search", None)]);
         source.hangs.store(hangs, Ordering::Relaxed);
         let seen = Arc::new(Seen::default());
         let observer = LedgerObserver::new(Arc::clone(&seen) as _, Arc::new(FixedClock(7)), host);

@@ -149,15 +149,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{Fixture, context, tool};
+    use crate::testing::{Fixture, context, object, tool};
 
     #[tokio::test]
     async fn scripts_cannot_start_scripts_through_other_tools() {
         let mut script = crate::testing::forwarding_tool("run_code");
-        script.meta =
-            Some(Arc::new(json!({"gatehouse/forwards": "code"}).as_object().cloned().expect("an object")));
+        script.meta = Some(Arc::new(object(json!({"gatehouse/forwards": "code"}))));
         let tools = vec![script, crate::testing::request_tool("request"), tool("look", None)];
-        let source = Fixture::new(SourceId::Gate("x".into()), tools);
+        let source = Fixture::gate("x", tools);
         let through = |names: &[&str]| {
             names.iter().rev().fold(json!({}), |with, name| json!({"nested": name, "with": with}))
         };
@@ -180,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn nested_calls_are_counted_over_all_levels() {
-        let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("look", None)]);
+        let source = Fixture::gate("x", vec![tool("look", None)]);
         let outer = context(Vec::new(), &source, "look").await;
         let deadline = outer.deadline();
         // Each of these nests four levels deep.

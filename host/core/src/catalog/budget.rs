@@ -65,18 +65,16 @@ fn estimate_tokens(entry: &ToolEntry) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::{
-        Catalog, CompiledPreset, SourceId, ToolSpec,
-        testing::{Fixture, tool},
+        ToolSpec,
+        testing::{Fixture, catalog, tool},
     };
 
     #[tokio::test]
     async fn one_server_does_not_fill_the_list() {
         let fat = |name: &str| ToolSpec { description: "x".repeat(60_000), ..tool(name, None) };
-        let crowd = Fixture::new(SourceId::Server("crowd".into()), ["a", "b", "c", "d", "e"].map(fat).into());
-        let other = Fixture::new(SourceId::Server("other".into()), vec![fat("a")]);
-        let preset = CompiledPreset::from_sources("p", Vec::new());
-        let listings = vec![crowd.listed().await, other.listed().await];
-        let catalog = Catalog::build(&preset, listings).expect("a catalog");
+        let crowd = Fixture::server("crowd", ["a", "b", "c", "d", "e"].map(fat).into());
+        let other = Fixture::server("other", vec![fat("a")]);
+        let catalog = catalog(&[&crowd, &other]).await;
         let listed =
             catalog.entries().iter().filter(|entry| entry.listed).map(|entry| entry.name.to_string());
         assert_eq!(listed.collect::<Vec<_>>(), ["crowd__a", "crowd__b", "crowd__c", "other__a"]);

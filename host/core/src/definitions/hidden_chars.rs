@@ -146,6 +146,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::testing::object;
 
     fn cleaned(dirty: &str) -> (String, usize) {
         let mut dirty = dirty.to_owned();
@@ -201,7 +202,7 @@ mod tests {
             let removed = dirty.chars().count() - clean.chars().count();
             assert_eq!(cleaned(dirty), (clean.into(), removed), "{dirty:?}");
         }
-        let schema = |name: &str| json!({"properties": {name: {}}}).as_object().cloned().expect("an object");
+        let schema = |name: &str| object(json!({"properties": {name: {}}}));
         assert_eq!(find_in_schema(&schema("a\u{fe0f}")), Some("a\u{fe0f}"));
         assert_eq!(find_in_schema(&schema("\u{2800}")), Some("\u{2800}"));
         assert_eq!(find_in_schema(&schema("☀\u{fe0f} 1\u{fe0f}\u{20e3}")), None);

@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Caller, Fault, FaultKind, SourceId,
+        Caller, Fault, FaultKind,
         caller_patterns::CallerPatterns,
         pipeline::AdmitStage,
         quota::QuotaRule,
@@ -112,7 +112,7 @@ mod tests {
                 concurrency: None,
                 stored: Some(9),
             }]);
-            let source = Fixture::new(SourceId::Server("x".into()), vec![tool("look", None)]);
+            let source = Fixture::server("x", vec![tool("look", None)]);
             Self { meter, source, caller: Caller::named("ann") }
         }
 

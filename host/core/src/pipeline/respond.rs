@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Fault, Pipeline, SourceId,
+        Fault, Pipeline,
         pipeline::ValidateStage,
         testing::{Fixture, context, request_tool, tool},
     };
@@ -52,7 +52,7 @@ mod tests {
 
     async fn outcome(stage: Arc<dyn Stage>, name: &str, arguments: Value) -> Outcome {
         let tools = vec![request_tool("ask"), tool("look", None)];
-        let source = Fixture::new(SourceId::Gate("g".into()), tools);
+        let source = Fixture::gate("g", tools);
         let mut context = context(Vec::new(), &source, name).await;
         context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(RespondStage), stage]));
         Call::new(context, arguments).run().await
