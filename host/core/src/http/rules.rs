@@ -89,9 +89,8 @@ impl HttpRules {
     /// Returns the headers that have no value. They make requests fail even though a rule allows the host.
     pub fn problems(&self) -> Vec<String> {
         let missing = self.rules.iter().flat_map(|rule| {
-            let broken =
-                rule.headers.iter().filter_map(|header| Some((header, header.value.as_ref().err()?)));
-            broken.map(|(header, why)| header_problem(header, &rule.key, why))
+            let problem = |header| Some(header_problem(header, &rule.key, header.value.as_ref().err()?));
+            rule.headers.iter().filter_map(problem)
         });
         missing.collect()
     }

@@ -201,10 +201,8 @@ impl PresetAccess {
 
     /// Returns the pointers of arguments that rules limit for a tool.
     fn limited_arguments(&self, names: &[String]) -> Vec<&str> {
-        let rules = self.rules.iter().flatten();
-        rules
-            .flat_map(|rule| rule.limits(names).map(|limit| limit.pointer.as_str()).collect::<Vec<_>>())
-            .collect()
+        let limits = self.rules.iter().flatten().flat_map(|rule| rule.limits(names));
+        limits.map(|limit| limit.pointer.as_str()).collect()
     }
 }
 

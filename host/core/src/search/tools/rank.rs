@@ -229,15 +229,11 @@ impl<'a> TextScores<'a> {
 
     fn evidence(&self, tools: &ToolSegments<'_>, indexed: &IndexedTool, tool: usize) -> MatchEvidence {
         let cosine = self.cosine(tool);
-        let deviation = cosine.map_or(0.0, |cosine| cosine - self.mean_cosine);
+        let deviation = |cosine| (cosine - self.mean_cosine) / self.cosine_deviation;
         let held = tools.locate(tool).map_or(0.0, |(segment, tool)| self.words.held(segment, tool));
         MatchEvidence {
             cosine,
-            cosine_deviation: if self.cosine_deviation > 0.0 {
-                deviation / self.cosine_deviation
-            } else {
-                0.0
-            },
+            cosine_deviation: cosine.filter(|_| self.cosine_deviation > 0.0).map_or(0.0, deviation),
             words_held: held,
             name_cover: self.words.name_cover(&indexed.spec.name),
             words_known: self.words.known(),
