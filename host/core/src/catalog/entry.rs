@@ -52,39 +52,6 @@ impl ToolEntry {
         hints
     }
 
-    fn new(
-        source: &Arc<dyn Source>,
-        listing: &Listing,
-        tool: &Arc<ToolSpec>,
-        params: &Arc<str>,
-    ) -> Result<Self, CatalogError> {
-        let id = source.id();
-        let name = id
-            .exposed_name(&tool.name)
-            .map_err(|why| CatalogError::BadName { source_id: id.to_string(), why })?;
-        Ok(Self {
-            name,
-            id: ToolId { source: id.clone(), name: Arc::clone(&tool.name) },
-            spec: Arc::clone(tool),
-            declared: Arc::clone(tool),
-            source: Arc::clone(source),
-            version: listing.version.as_str().into(),
-            filters: Vec::new(),
-            params: Arc::clone(params),
-            input_schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
-            output_schema: tool
-                .output_schema
-                .as_ref()
-                .map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
-            fixed: Map::new(),
-            approval: None,
-            listed: true,
-            pinned: false,
-            has_own_markers: has_own_markers(&tool.input_schema),
-            rank: 0,
-        })
-    }
-
     /// Creates the entry with the preset's overrides. `None` if the preset hides the tool.
     ///
     /// `deny` is applied later, because aliases may refer to denied tools.
@@ -95,28 +62,42 @@ impl ToolEntry {
         tool: &Arc<ToolSpec>,
         params: &Arc<str>,
     ) -> Result<Option<Self>, CatalogError> {
-        let entry = Self::new(source, listing, tool, params)?;
-        match preset.tools.get(entry.name.as_str()) {
-            Some(change) if change.hidden => Ok(None),
-            Some(change) => entry.with_override(change).map(Some),
-            None => Ok(Some(entry)),
+        let id = source.id();
+        let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
+        let own_name = id.exposed_name(&tool.name).map_err(bad)?;
+        let none = ToolOverride::default();
+        let change = preset.tools.get(own_name.as_str()).unwrap_or(&none);
+        if change.hidden {
+            return Ok(None);
         }
+        let name = match &change.name {
+            Some(name) => ExposedName::new(name).map_err(bad)?,
+            None => own_name,
+        };
+        let spec = change.apply(tool);
+        let schema = |source: &Arc<Map<String, Value>>| Arc::new(Schema::new(Arc::clone(source)));
+        Ok(Some(Self {
+            name,
+            id: ToolId { source: id.clone(), name: Arc::clone(&tool.name) },
+            declared: Arc::clone(tool),
+            source: Arc::clone(source),
+            version: listing.version.as_str().into(),
+            filters: Vec::new(),
+            params: Arc::clone(params),
+            input_schema: schema(&spec.input_schema),
+            output_schema: tool.output_schema.as_ref().map(schema),
+            spec,
+            fixed: change.fixed.clone(),
+            approval: None,
+            listed: !change.unlisted,
+            pinned: false,
+            has_own_markers: has_own_markers(&tool.input_schema),
+            rank: 0,
+        }))
     }
 
     pub fn approval(&self) -> Option<ApprovalScope> {
         self.approval
-    }
-
-    fn with_override(mut self, change: &ToolOverride) -> Result<Self, CatalogError> {
-        if let Some(name) = &change.name {
-            let source_id = self.id.source.to_string();
-            self.name = ExposedName::new(name).map_err(|why| CatalogError::BadName { source_id, why })?;
-        }
-        self.spec = change.apply(&self.spec);
-        self.input_schema = Arc::new(Schema::new(Arc::clone(&self.spec.input_schema)));
-        self.fixed.clone_from(&change.fixed);
-        self.listed = !change.unlisted;
-        Ok(self)
     }
 
     /// Returns the output schema shown to clients. `None` if a filter may replace the structured data.

@@ -188,10 +188,10 @@ pub struct CallerAccess {
     presets: Option<Vec<Arc<str>>>,
 }
 
-/// Everything that makes two accesses equal: a bit for each rule, the effect and the presets.
+/// Everything that makes two accesses equal: the numbers of its rules, the effect and the presets.
 #[derive(PartialEq, Eq, Hash)]
 struct AccessKey {
-    rules: Option<Vec<u64>>,
+    rules: Option<Vec<usize>>,
     effect: Option<Effect>,
     presets: Option<Vec<Arc<str>>>,
 }
@@ -213,16 +213,8 @@ impl CallerAccess {
     }
 
     fn key(&self) -> AccessKey {
-        let bits = self.rules.as_ref().map(|rules| {
-            let mut bits = Vec::new();
-            for rule in rules {
-                let (word, bit) = (rule.number / 64, rule.number % 64);
-                bits.resize(bits.len().max(word + 1), 0);
-                bits[word] |= 1 << bit;
-            }
-            bits
-        });
-        AccessKey { rules: bits, effect: self.effect, presets: self.presets.clone() }
+        let rules = self.rules.as_ref().map(|rules| rules.iter().map(|rule| rule.number).collect());
+        AccessKey { rules, effect: self.effect, presets: self.presets.clone() }
     }
 
     /// Returns a number that no other access of this process has.

@@ -8,7 +8,7 @@ mod usage;
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, RwLock, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -47,7 +47,7 @@ pub struct QuotaMeter {
     store: Option<Arc<dyn QuotaStore>>,
     loaded: OnceCell<()>,
     is_on: AtomicBool,
-    rules: RwLock<Arc<[Arc<QuotaRule>]>>,
+    rules: Mutex<Arc<[Arc<QuotaRule>]>>,
     /// Quotas of each caller, by the address of its `Arc`. The `Weak` keeps the address from being used again.
     callers: Mutex<HashMap<usize, (Weak<Caller>, Arc<CallerQuotas>)>>,
     principals: Mutex<HashMap<Principal, Arc<PrincipalUsage>>>,
@@ -70,7 +70,7 @@ impl QuotaMeter {
             store,
             loaded: OnceCell::new(),
             is_on: AtomicBool::new(false),
-            rules: RwLock::new(Arc::new([])),
+            rules: Mutex::new(Arc::new([])),
             callers: Mutex::default(),
             principals: Mutex::default(),
             is_saving: AtomicBool::new(false),
@@ -81,12 +81,8 @@ impl QuotaMeter {
     pub fn set_rules(&self, rules: Vec<QuotaRule>) {
         self.is_on.store(!rules.is_empty(), Ordering::Release);
         let rules: Vec<Arc<QuotaRule>> = rules.into_iter().map(Arc::new).collect();
-        *self.rules.write().unwrap_or_else(std::sync::PoisonError::into_inner) = rules.into();
+        *lock(&self.rules) = rules.into();
         lock(&self.callers).clear();
-    }
-
-    fn rules(&self) -> Arc<[Arc<QuotaRule>]> {
-        Arc::clone(&self.rules.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Admits a call, and counts it. `is_outer` for a call of a client, which also counts as concurrent. `None` if no
@@ -155,7 +151,7 @@ impl QuotaMeter {
         if let Some((_, quotas)) = lock(&self.callers).get(&address) {
             return Arc::clone(quotas);
         }
-        let all = self.rules();
+        let all = Arc::clone(&lock(&self.rules));
         let rules: Vec<_> = all.iter().filter(|rule| rule.who.matches(caller)).cloned().collect();
         let stored = rules.iter().filter_map(|rule| rule.stored).min();
         let quotas = Arc::new(CallerQuotas { rules, usage: self.usage_of(&caller.principal), stored });
@@ -164,7 +160,7 @@ impl QuotaMeter {
             callers.retain(|_, (caller, _)| caller.strong_count() > 0);
         }
         // Rules that were replaced meanwhile must not be remembered.
-        if callers.len() < MAX_KNOWN_CALLERS && Arc::ptr_eq(&all, &self.rules()) {
+        if callers.len() < MAX_KNOWN_CALLERS && Arc::ptr_eq(&all, &lock(&self.rules)) {
             callers.insert(address, (Arc::downgrade(caller), Arc::clone(&quotas)));
         }
         quotas
