@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::{
-    ExposedName, Fault, FaultKind, Listing, Source, SourceId, ToolSpec,
+    ExposedName, Fault, Listing, Source, SourceId, ToolSpec,
     catalog::{CatalogError, SourceListing},
     names,
     prompt::Prompt,
@@ -200,7 +200,7 @@ impl ResourcesAndPrompts {
         self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));
             let shown = names::quoted(name, 64);
-            Fault::new(FaultKind::InvalidArguments, format!("Unknown prompt: '{shown}'.{near}"))
+            Fault::invalid(format!("Unknown prompt: '{shown}'.{near}"))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Catalog, Fault, FaultKind, Source, names};
+use crate::{Catalog, Fault, Source, names};
 
 /// Maximum completions for one value; the MCP limit.
 pub const MAX_COMPLETIONS: usize = 100;
@@ -70,11 +70,10 @@ impl Catalog {
         &self,
         request: &mut CompletionRequest,
     ) -> Result<Option<CompletionSource<'_>>, Fault> {
-        let invalid = |why: String| Fault::new(FaultKind::InvalidArguments, why);
         let too_long = |text: &String| text.len() > MAX_INPUT_BYTES;
         let filled = request.filled.iter().any(|(name, value)| too_long(name) || too_long(value));
         if too_long(&request.value) || filled || request.filled.len() > MAX_FILLED_ARGUMENTS {
-            return Err(invalid(format!(
+            return Err(Fault::invalid(format!(
                 "completion request is too large: the limits are {MAX_INPUT_BYTES} bytes per value and \
                 {MAX_FILLED_ARGUMENTS} other arguments"
             )));
@@ -83,7 +82,7 @@ impl Catalog {
         let has_none = |what: &str, name: &str, known: &mut dyn Iterator<Item = &str>| {
             let near = names::did_you_mean(argument, known);
             let (name, argument) = (names::quoted(name, 128), names::quoted(argument, 64));
-            invalid(format!("{what} '{name}' has no argument '{argument}'.{near}"))
+            Fault::invalid(format!("{what} '{name}' has no argument '{argument}'.{near}"))
         };
         let (source, params, completes) = match &mut request.target {
             CompletionTarget::Prompt(name) => {
@@ -97,10 +96,10 @@ impl Catalog {
             }
             CompletionTarget::Template(template) => {
                 let known = self.resources_and_prompts.resource_sources().iter();
-                let found = known.flat_map(|known| known.templates.iter().map(move |one| (known, one)));
-                let found = found.into_iter().find(|(_, one)| one.uri_template == *template);
+                let mut all = known.flat_map(|known| known.templates.iter().map(move |one| (known, one)));
+                let found = all.find(|(_, one)| one.uri_template == *template);
                 let (known, found) = found.ok_or_else(|| {
-                    invalid(format!("Unknown resource template: '{}'", names::quoted(template, 256)))
+                    Fault::invalid(format!("Unknown resource template: '{}'", names::quoted(template, 256)))
                 })?;
                 let values = found.value_names();
                 if !values.contains(&argument) {

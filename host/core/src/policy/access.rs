@@ -85,9 +85,9 @@ pub struct AccessRules {
 struct CallerKey(Arc<Caller>);
 
 impl CallerKey {
-    fn parts(&self) -> (&Principal, &[Arc<str>], Option<&[Arc<str>]>, Option<Effect>) {
+    fn parts(&self) -> impl Hash + PartialEq {
         let Caller { principal, groups, presets, effect, .. } = &*self.0;
-        (principal, groups, presets.as_deref(), *effect)
+        (principal, groups, presets, effect)
     }
 }
 
@@ -236,14 +236,15 @@ impl CallerAccess {
 
     /// Returns the access within one preset. It allows nothing if the caller may not open it.
     pub fn in_preset(&self, preset: &str) -> PresetAccess {
-        if !self.opens_preset(preset) {
-            return PresetAccess::new(Some(Vec::new()), self.effect);
-        }
-        let rules = self.rules.as_ref().map(|rules| {
-            let covering = rules.iter().filter(|rule| rule.covers_preset(preset));
-            covering.cloned().collect()
-        });
-        PresetAccess::new(rules, self.effect)
+        let rules = if self.opens_preset(preset) {
+            let covering = |rules: &Vec<Arc<CompiledAccessRule>>| {
+                rules.iter().filter(|rule| rule.covers_preset(preset)).cloned().collect()
+            };
+            self.rules.as_ref().map(covering)
+        } else {
+            Some(Vec::new())
+        };
+        PresetAccess { rules, effect: self.effect }
     }
 }
 

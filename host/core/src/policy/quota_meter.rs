@@ -49,11 +49,13 @@ pub struct QuotaMeter {
     is_on: AtomicBool,
     rules: Mutex<Arc<[Arc<QuotaRule>]>>,
     /// Quotas of each caller, by the address of its `Arc`. The `Weak` keeps the address from being used again.
-    callers: Mutex<HashMap<usize, (Weak<Caller>, Arc<CallerQuotas>)>>,
+    callers: Mutex<HashMap<usize, KnownCaller>>,
     principals: Mutex<HashMap<Principal, Arc<PrincipalUsage>>>,
     /// True if a task will store the changes.
     is_saving: AtomicBool,
 }
+
+type KnownCaller = (Weak<Caller>, Arc<CallerQuotas>);
 
 /// The quotas that apply to a caller.
 struct CallerQuotas {

@@ -14,8 +14,8 @@ const RESOURCES: &str = "resources";
 /// The part of one preset that a caller may use.
 pub struct PresetAccess {
     /// Rules that match the caller and the preset. `None` if the host has no rules.
-    rules: Option<Vec<Arc<CompiledAccessRule>>>,
-    effect: Option<Effect>,
+    pub(super) rules: Option<Vec<Arc<CompiledAccessRule>>>,
+    pub(super) effect: Option<Effect>,
 }
 
 /// A decision about a tool, with the rule that made it. Its place is for operators only.
@@ -103,10 +103,6 @@ impl ToolEntry {
 }
 
 impl PresetAccess {
-    pub(super) fn new(rules: Option<Vec<Arc<CompiledAccessRule>>>, effect: Option<Effect>) -> Self {
-        Self { rules, effect }
-    }
-
     /// Decides about a tool with these [names](access_names), with any arguments if `arguments` is `None`.
     pub fn decide(&self, names: &[String], effect: Effect, arguments: Option<&Value>) -> AccessDecision<'_> {
         if let Some(rules) = &self.rules {
