@@ -1,7 +1,6 @@
 //! The catalog: everything that can be called under one preset, immutable once built.
 
 mod alias;
-mod budget;
 mod entry;
 mod resource_requests;
 pub mod resources_and_prompts;
@@ -18,10 +17,7 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-pub use self::{
-    budget::{MAX_SERVER_TOKENS, OversizedServer},
-    entry::ToolEntry,
-};
+pub use self::entry::{MAX_SERVER_TOKENS, OversizedServer, ToolEntry};
 use crate::{
     CompiledPreset, ExposedName, Fault, FaultKind, InvalidValue, Listing, Source, SourceId,
     access::PresetAccess,
@@ -157,7 +153,7 @@ impl Catalog {
             entry.pinned = preset.pinned.matches_any(&names);
         }
         filters::remove_idle(preset, &filters, &mut entries);
-        let crowded = budget::apply(&mut entries);
+        let crowded = entry::limit_servers(&mut entries);
         for server in &crowded {
             tracing::warn!(preset = %preset.preset, "{server}");
         }
