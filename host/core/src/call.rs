@@ -1,6 +1,5 @@
 //! Tool calls and their context.
 
-pub mod call_notes;
 pub mod call_time;
 mod caller;
 pub mod envelope;
@@ -21,26 +20,20 @@ use std::{
     time::Duration,
 };
 
-pub use caller::{Caller, Principal, RequestOrigin};
+pub use caller::{CallNotes, Caller, ModelTokens, Principal, RequestOrigin};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call_notes::CallNotes,
-    call_time::{CallClock, CallDeadline},
-    catalog::{Catalog, ToolEntry},
-    effect::Effect,
+    CallDeadline, Catalog, Effect, Fault, Outcome, Pipeline, Source, SourceId, ToolEntry,
+    call_time::CallClock,
     envelope::RequestEnvelope,
     forwarding::ForwardedCalls,
     lock,
     nesting::{CallTree, EffectLimit},
-    outcome::{Fault, Outcome},
-    pipeline::Pipeline,
     ports::client::{CallingClient, NoClient},
     question::QuestionCount,
-    source::Source,
-    tool::SourceId,
 };
 
 /// An id that is unique within one host process. Log lines of a call carry it.
@@ -126,48 +119,10 @@ impl CallContext {
         entry: Result<Arc<ToolEntry>, Fault>,
     ) -> Self {
         let limit = entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit());
-        Self::with_limit(pipeline, catalog, name.into(), entry, limit)
-    }
-
-    /// Creates the context of another request. It cannot call tools, because no tool promised an effect limit.
-    pub fn for_method(
-        pipeline: &Arc<Pipeline>,
-        catalog: Arc<Catalog>,
-        method: impl Into<String>,
-        source: &dyn Source,
-    ) -> Self {
-        let method = method.into();
-        let no_tool = Fault::denied(format!("'{method}' cannot call tools"));
-        Self::with_limit(pipeline, catalog, method, Err(no_tool), source.time_limit())
-    }
-
-    /// Returns the context in which a filter processes this call's reply.
-    ///
-    /// It cannot call tools, and ignores this client's cancellation, because other calls may wait for the same short
-    /// form. `meta` comes from the host.
-    pub(crate) fn for_filter(&self, meta: Option<Arc<Map<String, Value>>>) -> Self {
-        let no_tool = Fault::denied("a filter cannot call tools");
-        let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
-        let mut seen = Self::with_limit(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
-        seen.id = self.id;
-        seen.caller = Arc::clone(&self.caller);
-        seen.notes = CallNotes::for_filter(&self.notes);
-        seen.started = self.started;
-        seen.meta = meta;
-        seen
-    }
-
-    fn with_limit(
-        pipeline: &Arc<Pipeline>,
-        catalog: Arc<Catalog>,
-        name: String,
-        entry: Result<Arc<ToolEntry>, Fault>,
-        limit: Duration,
-    ) -> Self {
         Self {
             id: CallId::next(),
             entry,
-            name,
+            name: name.into(),
             limit,
             caller: Caller::local(),
             origin: None,
@@ -195,6 +150,35 @@ impl CallContext {
             forwarded: ForwardedCalls::default(),
             held_until_done: Mutex::default(),
             pipeline: Arc::clone(pipeline),
+        }
+    }
+
+    /// Creates the context of another request. It cannot call tools, because no tool promised an effect limit.
+    pub fn for_method(
+        pipeline: &Arc<Pipeline>,
+        catalog: Arc<Catalog>,
+        method: impl Into<String>,
+        source: &dyn Source,
+    ) -> Self {
+        let method = method.into();
+        let no_tool = Fault::denied(format!("'{method}' cannot call tools"));
+        Self { limit: source.time_limit(), ..Self::from_entry(pipeline, catalog, method, Err(no_tool)) }
+    }
+
+    /// Returns the context in which a filter processes this call's reply.
+    ///
+    /// It cannot call tools, and ignores this client's cancellation, because other calls may wait for the same short
+    /// form. `meta` comes from the host.
+    pub(crate) fn for_filter(&self, meta: Option<Arc<Map<String, Value>>>) -> Self {
+        let no_tool = Fault::denied("a filter cannot call tools");
+        Self {
+            id: self.id,
+            limit: self.limit,
+            caller: Arc::clone(&self.caller),
+            notes: CallNotes::for_filter(&self.notes),
+            started: self.started,
+            meta,
+            ..Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), &*self.name, Err(no_tool))
         }
     }
 
@@ -246,11 +230,6 @@ impl CallContext {
     /// Returns how long this call, or one around or within it, has waited for answers of the client.
     pub fn waited(&self) -> Duration {
         self.time.paused().saturating_sub(self.paused)
-    }
-
-    pub(crate) fn share_time(&mut self, outer: &Arc<CallClock>) {
-        self.paused = outer.paused();
-        self.time = Arc::clone(outer);
     }
 }
 

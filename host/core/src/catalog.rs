@@ -1,14 +1,12 @@
 //! The catalog: everything that can be called under one preset, immutable once built.
 
 mod alias;
-mod budget;
 mod entry;
 mod resource_requests;
 pub mod resources_and_prompts;
 mod restricted;
 
 use std::{
-    collections::HashMap,
     path::PathBuf,
     sync::{
         Arc,
@@ -19,24 +17,19 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-pub use self::{
-    budget::{MAX_SERVER_TOKENS, OversizedServer},
-    entry::ToolEntry,
-};
+pub use self::entry::{MAX_SERVER_TOKENS, OversizedServer, ToolEntry};
 use crate::{
+    CompiledPreset, ExposedName, Fault, FaultKind, InvalidValue, Listing, Source, SourceId,
     access::PresetAccess,
-    approval, filters,
-    invalid::InvalidValue,
-    names,
-    outcome::{Fault, FaultKind},
+    approval, filters, names,
     patterns::UnmatchedPattern,
-    preset::{CompiledPreset, StructuredOutputMode},
+    preset::StructuredOutputMode,
     resources_and_prompts::ResourcesAndPrompts,
     schema::with_defaults,
     server_tools::ServerTools,
-    source::{Listing, PendingListing, Source},
+    source::PendingListing,
     surface::SurfaceMode,
-    tool::{ExposedName, NameError, SourceId},
+    tool::NameError,
     workflow::{self, WorkflowStep},
 };
 
@@ -118,14 +111,10 @@ pub struct Catalog {
     /// Servers with too many tools for a client's context.
     pub crowded: Vec<OversizedServer>,
     pub project: Option<PathBuf>,
+    /// Sorted by name.
     entries: Vec<Arc<ToolEntry>>,
-    by_name: HashMap<ExposedName, usize>,
     /// The access that restricts this catalog. `None` if it has everything that the preset exposes.
     access: Option<Arc<PresetAccess>>,
-}
-
-fn index_by_name(entries: &[Arc<ToolEntry>]) -> HashMap<ExposedName, usize> {
-    entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect()
 }
 
 impl Catalog {
@@ -164,7 +153,7 @@ impl Catalog {
             entry.pinned = preset.pinned.matches_any(&names);
         }
         filters::remove_idle(preset, &filters, &mut entries);
-        let crowded = budget::apply(&mut entries);
+        let crowded = entry::limit_servers(&mut entries);
         for server in &crowded {
             tracing::warn!(preset = %preset.preset, "{server}");
         }
@@ -184,8 +173,6 @@ impl Catalog {
             workflow::check(&preset.workflow, &entries)
                 .map_err(|why| CatalogError::BadWorkflow { preset: preset.preset.clone(), why })?;
         }
-        let entries: Vec<_> = entries.into_iter().map(Arc::new).collect();
-        let by_name = index_by_name(&entries);
         Ok(Self {
             preset: preset.preset.as_str().into(),
             generation: CatalogGeneration::next(),
@@ -200,8 +187,7 @@ impl Catalog {
             unmatched,
             crowded,
             project: preset.project.clone(),
-            entries,
-            by_name,
+            entries: entries.into_iter().map(Arc::new).collect(),
             access: None,
         })
     }
@@ -218,7 +204,8 @@ impl Catalog {
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
-        self.by_name.get(name).and_then(|index| self.entries.get(*index))
+        let found = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
+        found.ok().map(|place| &self.entries[place])
     }
 
     /// Returns the tool with this name. A hidden tool gives the same fault as one that does not exist.

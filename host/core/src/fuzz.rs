@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{
-    json,
-    schema::{Schema, StepBudget},
-};
+use crate::{Schema, json, schema::StepBudget};
 
 /// Splices artifact references in arguments.
 pub fn arguments(input: &[u8]) {

@@ -23,12 +23,12 @@ mod testing;
 mod util;
 
 pub use call::{
-    Call, CallContext, Caller, Principal, RequestOrigin, call_notes,
+    Call, CallContext, Caller, Principal, RequestOrigin,
     call_time::{self, CallDeadline},
     envelope, forwarding, ledger_observer, nesting,
     outcome::{self, ContentPart, Fault, FaultKind, Outcome, Reply},
 };
-pub use catalog::{Catalog, CatalogGeneration, resources_and_prompts};
+pub use catalog::{Catalog, CatalogGeneration, ToolEntry, resources_and_prompts};
 pub use definitions::{
     completion, definition,
     effect::{self, Effect, Intent},
@@ -41,7 +41,8 @@ pub use policy::{
     preset::{self, CompiledPreset, Preset},
     quota, quota_meter, surface, tool_policy, workflow,
 };
-pub use source::{Source, gather, server_tools};
+pub use schema::Schema;
+pub use source::{Listing, Source, gather, server_tools};
 pub use util::{
     budget, check_threads, fair_semaphore, hash,
     invalid::{self, InvalidValue},

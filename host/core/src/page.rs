@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{outcome::Fault, util::enum_words::enum_words};
+use crate::{Fault, util::enum_words};
 
 pub use results::{
     EngineStatistics, IndexReport, MatchQuality, PageFilters, PageHit, PageLocation, PageLookup,

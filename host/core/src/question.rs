@@ -12,8 +12,7 @@ pub(crate) use asking::QuestionCount;
 pub use asking::message_data;
 
 use crate::{
-    hidden_chars, json, names, outcome::Fault, pipeline::approval_form, ports::client::ClientProfile,
-    schema::Schema, tool::SourceId,
+    Fault, Schema, SourceId, hidden_chars, json, names, pipeline::approval_form, ports::client::ClientProfile,
 };
 
 /// Maximum characters of a message to the user: a screen, not a document.
@@ -103,8 +102,7 @@ impl ClientQuestion {
             Fault::invalid(format!("{} asks an invalid question: {why}", sentence_subject(asker)))
         };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
-        let mut message = message.to_owned();
-        hidden_chars::strip_text(&mut message);
+        let message = hidden_chars::stripped(message);
         if message.trim().is_empty() || message.chars().count() > MAX_MESSAGE_CHARS {
             return Err(refused(format!("its message must have 1 to {MAX_MESSAGE_CHARS} characters")));
         }
@@ -141,8 +139,7 @@ impl ClientQuestion {
 
     /// Creates the host's own question for an approval.
     pub(crate) fn approval(message: &str) -> Result<Self, Fault> {
-        let mut message = message.to_owned();
-        hidden_chars::strip_text(&mut message);
+        let message = hidden_chars::stripped(message);
         if message.chars().count() > MAX_MESSAGE_CHARS {
             return Err(Fault::internal("the question for an approval is too long"));
         }
@@ -152,8 +149,7 @@ impl ClientQuestion {
 
     /// Creates the host's own request to open a page of this host, on which the user signs in.
     pub fn sign_in(message: &str, url: &str, id: &str) -> Self {
-        let mut message = message.to_owned();
-        hidden_chars::strip_text(&mut message);
+        let message = hidden_chars::stripped(message);
         let params = json!({"mode": "url", "message": message, "url": url, "elicitationId": id});
         Self { asker: None, kind: QuestionKind::Url, params: object(params) }
     }

@@ -6,14 +6,13 @@
 //!
 //! Gates write schemas, and clients and gates write values, so both may be hostile. A schema is read once
 //! (`schema/read.rs` refuses bad ones), and the same tree is evaluated. Each step counts against a budget
-//! (`schema/step_budget.rs`), so every check ends and can be interrupted. Validation libraries offer neither.
+//! ([`StepBudget`]), so every check ends and can be interrupted. Validation libraries offer neither.
 
 mod check;
 mod keywords;
 mod node;
 mod pattern;
 mod read;
-mod step_budget;
 mod unevaluated;
 mod value;
 mod violation;
@@ -22,9 +21,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use crate::invalid::InvalidValue;
+use crate::InvalidValue;
 use check::SchemaChecker;
-pub(crate) use step_budget::{CheckInterrupt, MAX_STEPS, StepBudget};
 
 /// A schema that is parsed on first use: most schemas of a listing are never used.
 #[derive(Debug)]
@@ -138,6 +136,59 @@ pub fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
+    }
+}
+
+/// Maximum steps of a check on the caller's thread: some tenths of a millisecond.
+const MAX_INLINE_STEPS: u64 = 50_000;
+
+/// Maximum steps of any check: about a second.
+pub(crate) const MAX_STEPS: u64 = 100_000_000;
+
+/// Steps between two calls of `abandoned`: less than a millisecond.
+const STEPS_BETWEEN_POLLS: u64 = 1 << 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CheckInterrupt {
+    OutOfSteps,
+    /// The caller stopped waiting.
+    Abandoned,
+}
+
+pub(crate) struct StepBudget<'a> {
+    left: u64,
+    until_poll: u64,
+    abandoned: &'a dyn Fn() -> bool,
+}
+
+impl StepBudget<'static> {
+    pub(crate) fn new_short() -> Self {
+        Self::with_steps(MAX_INLINE_STEPS, &|| false)
+    }
+
+    pub(crate) fn new_awaited() -> Self {
+        Self::with_steps(MAX_STEPS, &|| false)
+    }
+}
+
+impl<'a> StepBudget<'a> {
+    /// Creates a budget for a long check. `abandoned` returns true once its caller has stopped waiting.
+    pub(crate) fn new_long(abandoned: &'a dyn Fn() -> bool) -> Self {
+        Self::with_steps(MAX_STEPS, abandoned)
+    }
+
+    fn with_steps(steps: u64, abandoned: &'a dyn Fn() -> bool) -> Self {
+        Self { left: steps, until_poll: STEPS_BETWEEN_POLLS, abandoned }
+    }
+
+    fn spend(&mut self, steps: u64) -> Result<(), CheckInterrupt> {
+        self.left = self.left.checked_sub(steps).ok_or(CheckInterrupt::OutOfSteps)?;
+        match self.until_poll.checked_sub(steps) {
+            Some(left) => self.until_poll = left,
+            None if (self.abandoned)() => return Err(CheckInterrupt::Abandoned),
+            None => self.until_poll = STEPS_BETWEEN_POLLS,
+        }
+        Ok(())
     }
 }
 

@@ -16,15 +16,13 @@ pub use listing_checks::{MAX_TEXT_BYTES, MAX_TOOLS};
 pub use crate::filters::FilterRequest;
 
 use crate::{
-    call::Call,
-    catalog::ToolEntry,
+    Call, Fault, Outcome, Reply, SourceId, ToolEntry, ToolSpec,
     completion::{CompletionRequest, Completions},
     names,
-    outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
+    outcome::{EmbeddedResource, ResourceLink},
     prompt::{Prompt, PromptMessage},
     resource::{ResourcePage, UriTemplate},
     skill::Skill,
-    tool::{SourceId, ToolSpec},
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -75,21 +75,22 @@ impl CallClock {
 
     /// Pauses the clock until the guard is dropped. `None` if [`MAX_PAUSE`] is used up.
     pub(crate) fn pause(self: &Arc<Self>) -> Option<PauseGuard> {
-        let mut pauses = lock(&self.pauses);
-        let left = MAX_PAUSE.checked_sub(pauses.questions.time()).filter(|left| !left.is_zero())?;
-        pauses.questions.begin();
-        pauses.all.begin();
-        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left, is_question: true })
+        self.begin_pause(|pauses| &mut pauses.questions, MAX_PAUSE, MAX_PAUSE)
     }
 
     /// Pauses the clock for the task of a server, at most for `limit`. `None` if [`MAX_TASK_PAUSE`] is used up.
     pub(crate) fn pause_for_task(self: &Arc<Self>, limit: Duration) -> Option<PauseGuard> {
+        self.begin_pause(|pauses| &mut pauses.tasks, MAX_TASK_PAUSE, limit)
+    }
+
+    /// Pauses the clock at most for `limit`, and for all pauses of this kind at most for `max`.
+    fn begin_pause(self: &Arc<Self>, kind: PauseKind, max: Duration, limit: Duration) -> Option<PauseGuard> {
         let mut pauses = lock(&self.pauses);
-        let left = MAX_TASK_PAUSE.checked_sub(pauses.tasks.time()).filter(|left| !left.is_zero())?;
-        pauses.tasks.begin();
+        let own = kind(&mut pauses);
+        let left = max.checked_sub(own.time()).filter(|left| !left.is_zero())?;
+        own.begin();
         pauses.all.begin();
-        let until = Instant::now() + left.min(limit);
-        Some(PauseGuard { time: Arc::clone(self), until, is_question: false })
+        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left.min(limit), kind })
     }
 }
 
@@ -97,16 +98,16 @@ pub(crate) struct PauseGuard {
     time: Arc<CallClock>,
     /// When the maximum pause will be used up.
     pub(crate) until: Instant,
-    is_question: bool,
+    kind: PauseKind,
 }
+
+/// Selects the total that a kind of pause counts for, besides the total of all.
+type PauseKind = fn(&mut PauseTotals) -> &mut PauseTotal;
 
 impl Drop for PauseGuard {
     fn drop(&mut self) {
         let mut pauses = lock(&self.time.pauses);
-        match self.is_question {
-            true => pauses.questions.end(),
-            false => pauses.tasks.end(),
-        }
+        (self.kind)(&mut pauses).end();
         pauses.all.end();
         if pauses.all.open == 0 {
             drop(pauses);

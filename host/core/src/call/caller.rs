@@ -1,14 +1,18 @@
-//! Callers: who sends a request, proved by a credential.
+//! Callers: who sends a request, proved by a credential; and the notes that stages leave on a call for other stages
+//! and for the audit.
 
 use std::{
     fmt,
     net::IpAddr,
-    sync::{Arc, LazyLock},
+    sync::{
+        Arc, LazyLock, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio_util::sync::CancellationToken;
 
-use crate::effect::Effect;
+use crate::{Effect, quota_meter::estimated_tokens};
 
 /// Identity of a caller. It owns artifacts, sessions, keys of `kv`, approvals and paused calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -91,5 +95,77 @@ impl Caller {
     /// Whether the credential opens a preset.
     pub fn opens_preset(&self, preset: &str) -> bool {
         self.presets.as_ref().is_none_or(|presets| presets.iter().any(|known| **known == *preset))
+    }
+}
+
+/// Notes on a call. The first note of a kind stays.
+#[derive(Debug, Default)]
+pub struct CallNotes {
+    rule: OnceLock<Arc<str>>,
+    approval: OnceLock<&'static str>,
+    stored_limit: OnceLock<u64>,
+    /// Tokens that models used, shared by all calls within a client's call.
+    pub model_tokens: ModelTokens,
+}
+
+impl CallNotes {
+    /// Creates notes of a call within another, which counts the same model tokens.
+    pub(crate) fn within(outer: &Self) -> Self {
+        Self { model_tokens: outer.model_tokens.clone(), ..Self::default() }
+    }
+
+    /// Creates notes for a filter, which acts for the same call.
+    pub(crate) fn for_filter(outer: &Self) -> Self {
+        let notes = Self::within(outer);
+        notes.set_stored_limit(outer.stored_limit());
+        notes
+    }
+
+    /// Notes the rule that decided about the call, such as an access rule with its line. Only operators see it.
+    pub fn set_rule(&self, rule: &str) {
+        let _ = self.rule.set(rule.into());
+    }
+
+    pub fn rule(&self) -> Option<Arc<str>> {
+        self.rule.get().cloned()
+    }
+
+    pub(crate) fn set_approval(&self, approval: &'static str) {
+        let _ = self.approval.set(approval);
+    }
+
+    /// Returns how the call was approved or refused. `None` if it needed no approval.
+    pub fn approval(&self) -> Option<&'static str> {
+        self.approval.get().copied()
+    }
+
+    pub(crate) fn set_stored_limit(&self, limit: Option<u64>) {
+        if let Some(limit) = limit {
+            let _ = self.stored_limit.set(limit);
+        }
+    }
+
+    /// Returns the maximum bytes that the caller may store. `None` if no quota limits them.
+    pub fn stored_limit(&self) -> Option<u64> {
+        self.stored_limit.get().copied()
+    }
+}
+
+/// Tokens that models of the host used for one client call.
+#[derive(Debug, Clone, Default)]
+pub struct ModelTokens(Arc<AtomicU64>);
+
+impl ModelTokens {
+    pub fn add(&self, tokens: u64) {
+        self.0.fetch_add(tokens, Ordering::Relaxed);
+    }
+
+    /// Adds the estimated tokens of a text.
+    pub fn add_bytes(&self, bytes: usize) {
+        self.add(estimated_tokens(bytes));
+    }
+
+    pub fn total(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }

@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{
-    effect::{Effect, Intent},
-    names::quoted,
-    outcome::Fault,
-};
+use crate::{Effect, Fault, Intent, names::quoted};
 
 const MAX_ECHOED_CHARS: usize = 64;
 

@@ -3,13 +3,12 @@
 use serde_json::Value;
 
 use crate::{
+    ContentPart, Outcome, Source,
     http::{
         Redactor, Secret,
         secret::{is_secret_name, is_token},
     },
     names,
-    outcome::{ContentPart, Outcome},
-    source::Source,
 };
 
 const MAX_STORED_CHARS: usize = 200;
@@ -66,32 +65,27 @@ fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &m
 
 /// Redacts words that look like credentials, or that follow `bearer` or `basic`.
 fn redact_credentials(words: &[&str]) -> Vec<String> {
-    let scheme = |word: &str| ["bearer", "basic"].iter().any(|scheme| ends_with(word, scheme));
+    let is_scheme = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
+        word.ends_with("bearer") || word.ends_with("basic")
+    };
     let mut after_scheme = false;
     let clean = words.iter().map(|word| {
         let secret = after_scheme;
-        after_scheme = scheme(word);
+        after_scheme = is_scheme(word);
         if secret { REDACTION_MARK.to_owned() } else { redact_word(word) }
     });
     clean.collect()
 }
 
-fn ends_with(word: &str, end: &str) -> bool {
-    word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase().ends_with(end)
-}
-
 /// Redacts tokens, values of secret-sounding names, and user information of URLs in a word.
 fn redact_word(word: &str) -> String {
-    let word = match word.split_once("://") {
-        Some((scheme, rest)) => {
-            let authority = rest.find('/').unwrap_or(rest.len());
-            match rest[..authority].rfind('@') {
-                Some(at) => format!("{scheme}://{REDACTION_MARK}{}", &rest[at..]),
-                None => word.to_owned(),
-            }
-        }
-        None => word.to_owned(),
-    };
+    let without_user = word.split_once("://").and_then(|(scheme, rest)| {
+        let authority = rest.find('/').unwrap_or(rest.len());
+        let at = rest[..authority].rfind('@')?;
+        Some(format!("{scheme}://{REDACTION_MARK}{}", &rest[at..]))
+    });
+    let word = without_user.as_deref().unwrap_or(word);
     let parts = word.split_inclusive(['&', '?', ',', ';', '(', ')', '"', '\'', '<', '>']);
     let parts = parts.map(|part| {
         let end = part.trim_end_matches(['&', '?', ',', ';', '(', ')', '"', '\'', '<', '>', '.']).len();
@@ -112,14 +106,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        outcome::{Fault, Reply},
-        testing::Fixture,
-        tool::SourceId,
-    };
+    use crate::{Fault, Reply, testing::Fixture};
 
     fn stored(text: &str, arguments: &Value) -> Option<String> {
-        let source = Fixture::new(SourceId::Server("s".into()), Vec::new());
+        let source = Fixture::server("s", Vec::new());
         let fault = failure_text(&*source, arguments, &Err(Fault::unavailable(text)));
         let content = vec![ContentPart::Text(text.into())];
         let reply = Reply { content, structured: None, meta: None, is_error: true };

@@ -5,13 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    call::{Call, CallContext},
-    catalog::{Catalog, ToolEntry},
-    lock,
-    outcome::{ContentPart, Fault, Outcome, Reply},
-    tool::SourceId,
-    tool_policy::PRECHECK_KEYWORD,
-    workflow::takes_requests,
+    Call, CallContext, Catalog, ContentPart, Fault, Outcome, Reply, SourceId, ToolEntry, lock,
+    tool_policy::PRECHECK_KEYWORD, workflow::takes_requests,
 };
 
 /// `_meta` key by which a gate declares that a tool only calls others.
@@ -165,8 +160,8 @@ impl CallContext {
 mod tests {
     use super::*;
     use crate::{
-        CompiledPreset, Pipeline,
-        testing::{Fixture, forwarding_tool, request_tool, tool},
+        Pipeline,
+        testing::{Fixture, catalog, forwarding_tool, request_tool, tool},
     };
 
     /// Calls `run_code` of a gate with a lookup, next to a gate whose `edit` has the precheck `look`.
@@ -175,19 +170,16 @@ mod tests {
     }
 
     async fn origin_through(forwarding: &str, arguments: Value) -> (String, Value, Vec<String>) {
-        let gate = |name: &str, tools| Fixture::new(SourceId::Gate(name.into()), tools);
         let mut edit = tool("edit", None);
         Arc::make_mut(&mut edit.input_schema).insert("x-precheck".into(), "look".into());
-        let script = gate(
+        let script = Fixture::gate(
             "script",
             vec![forwarding_tool("run_code"), request_tool("request"), tool("tool_types", None)],
         );
-        let other = gate("x", vec![edit, tool("look", None), tool("read_file", None)]);
-        let listings = vec![script.listed().await, other.listed().await];
-        let catalog =
-            Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), listings).expect("a catalog");
+        let other = Fixture::gate("x", vec![edit, tool("look", None), tool("read_file", None)]);
+        let catalog = catalog(&[&script, &other]).await;
         let pipeline = Arc::new(Pipeline::new(Vec::new()));
-        let mut call = Call::new(CallContext::new(&pipeline, Arc::new(catalog), forwarding), arguments);
+        let mut call = Call::new(CallContext::new(&pipeline, catalog, forwarding), arguments);
         call.run_in_place().await.expect("a reply");
         let entry = Arc::clone(call.context.entry().expect("a tool"));
         let origin = ReplyOrigin::from_call(&call, &entry);

@@ -6,17 +6,11 @@ use std::sync::{Arc, atomic::Ordering};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    call::Principal,
-    pipeline::{CallEnding, CallObserver, CallRecord},
-    ports::{
-        CallLedger, Clock,
-        ledger::{CallSample, SampleEnding},
-    },
+    Principal,
+    pipeline::{CallObserver, CallRecord},
+    ports::{CallLedger, Clock, ledger::CallSample},
+    quota_meter::estimated_tokens,
 };
-
-/// Estimated bytes of text per token; counting would cost more than many calls. English and code are within 25 %; other
-/// scripts may have twice as many tokens. Media count as zero.
-const BYTES_PER_TOKEN: u64 = 4;
 
 pub struct LedgerObserver {
     ledger: Arc<dyn CallLedger>,
@@ -51,16 +45,12 @@ impl CallObserver for LedgerObserver {
             tool: entry.id.clone(),
             preset: Arc::clone(&context.catalog.preset),
             caller,
-            ending: match record.ending {
-                CallEnding::Replied => SampleEnding::Replied,
-                CallEnding::ErrorReply => SampleEnding::ToolError,
-                CallEnding::Fault(kind) => SampleEnding::Fault(kind),
-            },
+            ending: record.ending,
             error: record.error.as_deref().map(Into::into),
             took_us: in_source.saturating_sub(connecting_us),
             connecting_us,
-            tokens_in: (record.bytes_in as u64).div_ceil(BYTES_PER_TOKEN),
-            tokens_out: (record.text_bytes_out as u64).div_ceil(BYTES_PER_TOKEN),
+            tokens_in: estimated_tokens(record.bytes_in),
+            tokens_out: estimated_tokens(record.text_bytes_out),
         });
     }
 }
@@ -79,12 +69,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        Call, Caller, FaultKind, SourceId, lock,
-        outcome::Fault,
+        Call, Caller, Fault, FaultKind, ToolId, lock,
         pipeline::{AdmitStage, DeadlineStage, ObserveStage},
-        ports::ledger::{MetricsFilter, RelatedTool, ToolMetrics},
-        testing::{Fixture, context, tool},
-        tool::ToolId,
+        ports::ledger::{MetricsFilter, RelatedTool, SampleEnding, ToolMetrics},
+        testing::{FixedClock, Fixture, context, tool},
     };
 
     #[derive(Default)]
@@ -109,14 +97,6 @@ mod tests {
         }
     }
 
-    struct Noon;
-
-    impl Clock for Noon {
-        fn now_ms(&self) -> u64 {
-            7
-        }
-    }
-
     async fn recorded(hangs: u32, name: &str, arguments: Value) -> Vec<CallSample> {
         recorded_by(1, None, (hangs, name, arguments)).await
     }
@@ -126,10 +106,10 @@ mod tests {
         caller: Option<&str>,
         (hangs, name, arguments): (u32, &str, Value),
     ) -> Vec<CallSample> {
-        let source = Fixture::new(SourceId::Server("x".into()), vec![tool("search", None)]);
+        let source = Fixture::server("x", vec![tool("search", None)]);
         source.hangs.store(hangs, Ordering::Relaxed);
         let seen = Arc::new(Seen::default());
-        let observer = LedgerObserver::new(Arc::clone(&seen) as _, Arc::new(Noon), host);
+        let observer = LedgerObserver::new(Arc::clone(&seen) as _, Arc::new(FixedClock(7)), host);
         let observe = ObserveStage::new(vec![Box::new(observer)]);
         let mut context =
             context(vec![Arc::new(observe), Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, name)

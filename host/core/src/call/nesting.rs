@@ -12,14 +12,10 @@ use std::sync::{
 use serde_json::Value;
 
 use crate::{
+    Call, CallContext, CallDeadline, Effect, Fault, Outcome, SourceId, ToolEntry, ToolId, ToolSpec,
     approval::ApprovalStore,
-    call::{Call, CallContext, ProgressSink, call_notes::CallNotes},
-    call_time::CallDeadline,
-    catalog::ToolEntry,
-    effect::Effect,
+    call::{CallNotes, ProgressSink},
     forwarding::runs_code,
-    outcome::{Fault, Outcome},
-    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// Maximum nesting depth; a client's call has depth 0.
@@ -95,24 +91,27 @@ impl CallContext {
         let above = self.effect_limit.as_ref();
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
-        let mut nested = Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
-        nested.caller = Arc::clone(&self.caller);
-        nested.origin.clone_from(&self.origin);
-        nested.notes = CallNotes::within(&self.notes);
-        nested.cancel = self.cancel.clone();
-        nested.progress = progress;
-        nested.isolated = isolated;
-        nested.from_script = from_script;
-        nested.meta = self.meta.clone();
-        nested.enclosing_sources =
-            self.enclosing_sources.iter().chain([&caller.id.source]).cloned().collect();
-        nested.call_tree = Arc::clone(&self.call_tree);
-        nested.client = Arc::clone(&self.client);
-        nested.outer_envelope = envelope.cloned();
-        nested.working_directory.clone_from(&self.working_directory);
-        nested.share_time(&self.time);
-        nested.outer_deadline = Some(deadline.for_nested());
-        nested.effect_limit = Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only });
+        let enclosing = self.enclosing_sources.iter().chain([&caller.id.source]);
+        let nested = Self {
+            caller: Arc::clone(&self.caller),
+            origin: self.origin.clone(),
+            notes: CallNotes::within(&self.notes),
+            cancel: self.cancel.clone(),
+            progress,
+            isolated,
+            from_script,
+            meta: self.meta.clone(),
+            enclosing_sources: enclosing.cloned().collect(),
+            call_tree: Arc::clone(&self.call_tree),
+            client: Arc::clone(&self.client),
+            outer_envelope: envelope.cloned(),
+            working_directory: self.working_directory.clone(),
+            time: Arc::clone(&self.time),
+            paused: self.time.paused(),
+            outer_deadline: Some(deadline.for_nested()),
+            effect_limit: Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only }),
+            ..Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry)
+        };
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_in_place().await;
         self.record_nested(&call, &outcome);
@@ -150,15 +149,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{Fixture, context, tool};
+    use crate::testing::{Fixture, context, object, tool};
 
     #[tokio::test]
     async fn scripts_cannot_start_scripts_through_other_tools() {
         let mut script = crate::testing::forwarding_tool("run_code");
-        script.meta =
-            Some(Arc::new(json!({"gatehouse/forwards": "code"}).as_object().cloned().expect("an object")));
+        script.meta = Some(Arc::new(object(json!({"gatehouse/forwards": "code"}))));
         let tools = vec![script, crate::testing::request_tool("request"), tool("look", None)];
-        let source = Fixture::new(SourceId::Gate("x".into()), tools);
+        let source = Fixture::gate("x", tools);
         let through = |names: &[&str]| {
             names.iter().rev().fold(json!({}), |with, name| json!({"nested": name, "with": with}))
         };
@@ -181,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn nested_calls_are_counted_over_all_levels() {
-        let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("look", None)]);
+        let source = Fixture::gate("x", vec![tool("look", None)]);
         let outer = context(Vec::new(), &source, "look").await;
         let deadline = outer.deadline();
         // Each of these nests four levels deep.

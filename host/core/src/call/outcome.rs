@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::util::enum_words::enum_words;
+use crate::util::enum_words;
 
 /// Category of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -219,11 +219,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::testing::object;
 
     #[test]
     fn a_reply_is_read_back_as_it_was_written() {
         let media = |mime: &str| MediaData { data: (0..=255).collect(), mime_type: mime.into() };
-        let object = |value: serde_json::Value| value.as_object().cloned().expect("an object");
         let link = ResourceLink {
             uri: "file:///x".into(),
             name: "x".into(),
@@ -231,7 +231,7 @@ mod tests {
             description: None,
             mime_type: Some("text/plain".into()),
             size: Some(u64::MAX),
-            extra: json!({"annotations": {"priority": 1}}).as_object().cloned().unwrap_or_default(),
+            extra: object(json!({"annotations": {"priority": 1}})),
         };
         let embedded = |body| EmbeddedResource { uri: "file:///y".into(), mime_type: None, body, meta: None };
         let reply = Reply {

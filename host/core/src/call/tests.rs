@@ -7,7 +7,8 @@ use serde_json::json;
 use super::*;
 use crate::{
     outcome::FaultKind,
-    pipeline::{AdmitStage, CallEnding, CallObserver, CallRecord, DeadlineStage, ObserveStage},
+    pipeline::{AdmitStage, CallObserver, CallRecord, DeadlineStage, ObserveStage},
+    ports::ledger::SampleEnding,
     testing::{Fixture, context, tool},
 };
 
@@ -58,7 +59,7 @@ async fn nested_call_ends_shortly_before_its_deadline() {
 
 #[tokio::test]
 async fn calls_of_unknown_tools_are_recorded_too() {
-    type Seen = Arc<std::sync::Mutex<Vec<(String, CallEnding, usize, usize)>>>;
+    type Seen = Arc<std::sync::Mutex<Vec<(String, SampleEnding, usize, usize)>>>;
     struct Ledger(Seen);
     impl CallObserver for Ledger {
         fn observe(&self, record: &CallRecord<'_>) {
@@ -77,9 +78,9 @@ async fn calls_of_unknown_tools_are_recorded_too() {
     }
     let unknown = "Unknown tool: 'serach'. Did you mean 'search'?".len();
     let expected = [
-        ("search".to_owned(), CallEnding::Replied, 10, 17),
-        ("search".to_owned(), CallEnding::ErrorReply, 17, 24),
-        ("serach".to_owned(), CallEnding::Fault(FaultKind::UnknownTool), 2, unknown),
+        ("search".to_owned(), SampleEnding::Replied, 10, 17),
+        ("search".to_owned(), SampleEnding::ToolError, 17, 24),
+        ("serach".to_owned(), SampleEnding::Fault(FaultKind::UnknownTool), 2, unknown),
     ];
     assert_eq!(*seen.lock().expect("not poisoned"), expected);
 }

@@ -1,12 +1,6 @@
 //! Aliases of a preset: extra names for tools, and hints for two tools with the same name.
 
-use crate::{
-    catalog::{CatalogError, ToolEntry},
-    invalid::InvalidValue,
-    names,
-    preset::CompiledPreset,
-    tool::ExposedName,
-};
+use crate::{CompiledPreset, ExposedName, InvalidValue, ToolEntry, catalog::CatalogError, names};
 
 /// Adds an entry for each alias of the preset: another name for a declared tool, given by its name or as `gate.tool`.
 ///

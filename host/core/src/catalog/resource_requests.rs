@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use tracing::Level;
 
 use crate::{
-    call::Call,
+    Call, Fault, FaultKind,
     completion::{CompletionRequest, CompletionSource, Completions},
     hidden_chars, names,
-    outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
+    outcome::{EmbeddedResource, ResourceLink},
     pipeline::CALL_LOG_TARGET,
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -128,7 +128,7 @@ impl Call {
             () = context.cancel.cancelled() => Err(ended("was cancelled by the client".into())),
         };
         if let (Some(quotas), Ok(answer)) = (quotas, &answer) {
-            quotas.charge_bytes(&context.caller, size(answer) as u64);
+            quotas.charge_bytes(&context.caller, size(answer));
         }
         if tracing::enabled!(target: CALL_LOG_TARGET, Level::INFO) {
             let (outcome, bytes) = match &answer {

@@ -3,15 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::{
+    ExposedName, Fault, Listing, Source, SourceId, ToolSpec,
     catalog::{CatalogError, SourceListing},
     names,
-    outcome::{Fault, FaultKind},
     prompt::Prompt,
     resource::UriTemplate,
     search::tools::ToolSegment,
     skill::Skill,
-    source::{Listing, Source},
-    tool::{ExposedName, SourceId, ToolSpec},
 };
 
 #[derive(Clone)]
@@ -20,7 +18,6 @@ pub struct ResourceSource {
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
     pub templates: Vec<UriTemplate>,
-    pub completes: bool,
     /// The listing, with the resources that the source had at that time.
     pub listing: Arc<Listing>,
 }
@@ -57,9 +54,8 @@ impl ResourcesAndPrompts {
             if listing.resources && !listing.templates.is_empty() {
                 all.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&listed.source), listing.templates.clone());
-                let (params, completes) = (Arc::clone(&params), listing.completes);
-                let listing = Arc::clone(&listed.listing);
-                all.resources.push(ResourceSource { source, params, templates, completes, listing });
+                let (params, listing) = (Arc::clone(&params), Arc::clone(listing));
+                all.resources.push(ResourceSource { source, params, templates, listing });
             }
             for prompt in &listing.prompts {
                 let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
@@ -100,8 +96,8 @@ impl ResourcesAndPrompts {
         let templates = source.resource_families();
         if !templates.is_empty() && self.resources.iter().all(|known| known.source.id() != source.id()) {
             let params = "{}".into();
-            let (completes, listing) = (false, Arc::new(Listing { skills, ..Listing::default() }));
-            self.linked.push(ResourceSource { source, params, templates, completes, listing });
+            let listing = Arc::new(Listing { skills, ..Listing::default() });
+            self.linked.push(ResourceSource { source, params, templates, listing });
             self.skill_index.take();
         }
     }
@@ -120,12 +116,17 @@ impl ResourcesAndPrompts {
         Self { resources, linked, prompts, skill_index: OnceLock::new() }
     }
 
+    /// Returns the sources whose resources can be read, listed or not.
+    fn readable_sources(&self) -> impl Iterator<Item = &ResourceSource> {
+        self.resources.iter().chain(&self.linked)
+    }
+
     pub fn can_read_from(&self, source: &SourceId) -> bool {
-        self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
+        self.readable_sources().any(|known| known.source.id() == source)
     }
 
     pub fn has_resources(&self) -> bool {
-        !self.resources.is_empty() || !self.linked.is_empty()
+        self.readable_sources().next().is_some()
     }
 
     pub fn resource_sources(&self) -> &[ResourceSource] {
@@ -134,7 +135,7 @@ impl ResourcesAndPrompts {
 
     pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
         let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
-        self.resources.iter().chain(&self.linked).find(answers)
+        self.readable_sources().find(answers)
     }
 
     /// Returns the source and exposed URI of a resource that an interface reads by its server's own URI. `None` if that
@@ -167,8 +168,7 @@ impl ResourcesAndPrompts {
 
     /// Returns true if resources of an MCP server can be read.
     pub fn has_servers(&self) -> bool {
-        let mut sources = self.resources.iter().chain(&self.linked);
-        sources.any(|known| matches!(known.source.id(), SourceId::Server(_)))
+        self.readable_sources().any(|known| matches!(known.source.id(), SourceId::Server(_)))
     }
 
     /// Returns the skills of all sources, in preset order.
@@ -178,8 +178,8 @@ impl ResourcesAndPrompts {
 
     /// Returns the skills of all sources, each with its source, in preset order.
     pub fn skills_by_source(&self) -> impl Iterator<Item = (&SourceId, &Skill)> {
-        let all = self.resources.iter().chain(&self.linked);
-        all.flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
+        self.readable_sources()
+            .flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
     }
 
     /// Returns the search index of the skills, in the order of [`skills_by_source`](Self::skills_by_source). It is made on
@@ -196,12 +196,11 @@ impl ResourcesAndPrompts {
         &self.prompts
     }
 
-    /// Returns the prompt with this name.
     pub fn prompt(&self, name: &str) -> Result<&PromptEntry, Fault> {
         self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));
             let shown = names::quoted(name, 64);
-            Fault::new(FaultKind::InvalidArguments, format!("Unknown prompt: '{shown}'.{near}"))
+            Fault::invalid(format!("Unknown prompt: '{shown}'.{near}"))
         })
     }
 }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Catalog, index_by_name};
+use super::Catalog;
 use crate::{
+    SourceId,
     access::{CallerAccess, PresetAccess},
-    tool::SourceId,
 };
 
 impl Catalog {
@@ -45,7 +45,6 @@ impl Catalog {
             unmatched: Vec::new(),
             crowded: Vec::new(),
             project: self.project.clone(),
-            by_name: index_by_name(&entries),
             entries,
             access: Some(access),
         }

@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{
-    catalog::Catalog,
-    names,
-    outcome::{Fault, FaultKind},
-    source::Source,
-};
+use crate::{Catalog, Fault, Source, names};
 
 /// Maximum completions for one value; the MCP limit.
 pub const MAX_COMPLETIONS: usize = 100;
@@ -63,7 +58,7 @@ pub struct CompletionSource<'a> {
 impl Catalog {
     pub fn has_completions(&self) -> bool {
         let prompts = self.resources_and_prompts.prompts().iter().any(|entry| entry.completes);
-        prompts || self.resources_and_prompts.resource_sources().iter().any(|known| known.completes)
+        prompts || self.resources_and_prompts.resource_sources().iter().any(|known| known.listing.completes)
     }
 
     /// Returns the source that completes a value, or `None` if it provides no completions. Replaces the prompt's
@@ -75,11 +70,10 @@ impl Catalog {
         &self,
         request: &mut CompletionRequest,
     ) -> Result<Option<CompletionSource<'_>>, Fault> {
-        let invalid = |why: String| Fault::new(FaultKind::InvalidArguments, why);
         let too_long = |text: &String| text.len() > MAX_INPUT_BYTES;
         let filled = request.filled.iter().any(|(name, value)| too_long(name) || too_long(value));
         if too_long(&request.value) || filled || request.filled.len() > MAX_FILLED_ARGUMENTS {
-            return Err(invalid(format!(
+            return Err(Fault::invalid(format!(
                 "completion request is too large: the limits are {MAX_INPUT_BYTES} bytes per value and \
                 {MAX_FILLED_ARGUMENTS} other arguments"
             )));
@@ -88,7 +82,7 @@ impl Catalog {
         let has_none = |what: &str, name: &str, known: &mut dyn Iterator<Item = &str>| {
             let near = names::did_you_mean(argument, known);
             let (name, argument) = (names::quoted(name, 128), names::quoted(argument, 64));
-            invalid(format!("{what} '{name}' has no argument '{argument}'.{near}"))
+            Fault::invalid(format!("{what} '{name}' has no argument '{argument}'.{near}"))
         };
         let (source, params, completes) = match &mut request.target {
             CompletionTarget::Prompt(name) => {
@@ -102,16 +96,16 @@ impl Catalog {
             }
             CompletionTarget::Template(template) => {
                 let known = self.resources_and_prompts.resource_sources().iter();
-                let found = known.flat_map(|known| known.templates.iter().map(move |one| (known, one)));
-                let found = found.into_iter().find(|(_, one)| one.uri_template == *template);
+                let mut all = known.flat_map(|known| known.templates.iter().map(move |one| (known, one)));
+                let found = all.find(|(_, one)| one.uri_template == *template);
                 let (known, found) = found.ok_or_else(|| {
-                    invalid(format!("Unknown resource template: '{}'", names::quoted(template, 256)))
+                    Fault::invalid(format!("Unknown resource template: '{}'", names::quoted(template, 256)))
                 })?;
                 let values = found.value_names();
                 if !values.contains(&argument) {
                     return Err(has_none("template", template, &mut values.into_iter()));
                 }
-                (&known.source, &known.params, known.completes)
+                (&known.source, &known.params, known.listing.completes)
             }
         };
         Ok(completes.then_some(CompletionSource { source, params }))

@@ -4,10 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{
-    hash::sha256_hex, icon::Icon, prompt::Prompt, resource::UriTemplate, source::Listing, tool::ToolSpec,
-    util::enum_words::enum_words,
-};
+use crate::{Listing, ToolSpec, hash::sha256_hex, icon::Icon, prompt::Prompt, util::enum_words};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -70,17 +67,15 @@ impl ReviewedDefinition {
         });
         Self::new(DefinitionKind::Prompt, &prompt.name, value)
     }
-
-    fn from_template(template: &UriTemplate) -> Self {
-        Self::new(DefinitionKind::Template, &template.uri_template, json!(template))
-    }
 }
 
 impl Listing {
     /// Returns the definitions of everything but the tools.
     pub fn non_tool_definitions(&self) -> Vec<ReviewedDefinition> {
         let prompts = self.prompts.iter().map(ReviewedDefinition::from_prompt);
-        let templates = self.templates.iter().map(ReviewedDefinition::from_template);
+        let templates = self.templates.iter().map(|template| {
+            ReviewedDefinition::new(DefinitionKind::Template, &template.uri_template, json!(template))
+        });
         let instructions = Some(&self.summary).filter(|text| !text.is_empty());
         let instructions = instructions.map(|text| {
             ReviewedDefinition::new(DefinitionKind::Instructions, "", json!({"instructions": text}))

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::enum_words::enum_words;
+use crate::util::enum_words;
 
 /// Strongest thing that a tool may do, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -80,33 +80,24 @@ pub struct ToolHints {
     pub open_world: bool,
 }
 
-impl ToolHints {
-    /// Derives the annotations. Tools above read-only may overwrite data, so they count as destructive unless
-    /// `additive`. `open_world` stays as declared: a tool can destroy the server's own data and access nothing else.
-    pub fn new(effect: Effect, additive: bool, idempotent: bool, open_world: bool) -> Self {
-        let read_only = effect == Effect::ReadOnly;
-        Self {
-            read_only,
-            destructive: !read_only && !additive,
-            idempotent: read_only || idempotent,
-            open_world,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ToolSpec;
 
     #[test]
     fn annotations_follow_from_the_effect() {
-        let read = ToolHints::new(Effect::ReadOnly, false, false, false);
+        let hints = |effect, additive| {
+            let plain = ToolSpec { idempotent: false, ..ToolSpec::new("x", "Is x.") };
+            ToolSpec { effect, additive, ..plain }.annotations()
+        };
+        let read = hints(Effect::ReadOnly, false);
         assert!(read.read_only && !read.destructive && read.idempotent && !read.open_world);
-        let write = ToolHints::new(Effect::Mutating, false, false, false);
+        let write = hints(Effect::Mutating, false);
         assert!(!write.read_only && write.destructive && !write.idempotent && !write.open_world);
-        let add = ToolHints::new(Effect::Mutating, true, false, false);
+        let add = hints(Effect::Mutating, true);
         assert!(!add.read_only && !add.destructive);
-        let closed = ToolHints::new(Effect::ExternalExec, false, false, false);
+        let closed = hints(Effect::ExternalExec, false);
         assert!(closed.destructive && !closed.open_world, "as declared");
     }
 }

@@ -4,7 +4,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::InvalidValue;
+use crate::{InvalidValue, invalid::ensure};
 
 pub const MAX_ICONS: usize = 4;
 
@@ -35,9 +35,8 @@ pub enum IconTheme {
 impl Icon {
     /// Checks the icon and returns its media type. The error continues a sentence about the icon.
     pub fn check(&self) -> Result<&'static str, InvalidValue> {
-        if self.src.len() > MAX_ICON_BYTES {
-            return Err(format!("has {} bytes; the limit is {MAX_ICON_BYTES}", self.src.len()).into());
-        }
+        let bytes = self.src.len();
+        ensure!(bytes <= MAX_ICON_BYTES, "has {bytes} bytes; the limit is {MAX_ICON_BYTES}");
         let parts = self.src.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         let Some((kind, data)) = parts else {
             return Err("is not a base64 `data:` URI; the picture must be embedded".into());
@@ -46,9 +45,7 @@ impl Icon {
             return Err("is not image/png, image/jpeg or image/webp".into());
         };
         let is_one = STANDARD.decode(data).is_ok_and(|bytes| bytes.starts_with(begins));
-        if !is_one {
-            return Err(format!("does not contain {kind} data").into());
-        }
+        ensure!(is_one, "does not contain {kind} data");
         let is_size = |size: &String| {
             let digits =
                 |part: &str| (1..=5).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
@@ -64,9 +61,7 @@ impl Icon {
 }
 
 pub fn check_all(icons: &[Icon]) -> Result<(), InvalidValue> {
-    if icons.len() > MAX_ICONS {
-        return Err(format!("has {} icons; the limit is {MAX_ICONS}", icons.len()).into());
-    }
+    ensure!(icons.len() <= MAX_ICONS, "has {} icons; the limit is {MAX_ICONS}", icons.len());
     icons
         .iter()
         .try_for_each(|icon| icon.check().map(drop).map_err(|why| format!("has an icon that {why}").into()))

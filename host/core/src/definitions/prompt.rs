@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    ContentPart, Fault, InvalidValue,
     icon::{self, Icon},
-    invalid::InvalidValue,
+    invalid::ensure,
     names,
-    outcome::{ContentPart, Fault},
 };
 
 pub const MAX_PROMPTS: usize = 128;
@@ -52,22 +52,14 @@ impl Prompt {
     /// Checks the icons and argument names. The error continues a sentence about the prompt.
     pub fn check(&self) -> Result<(), InvalidValue> {
         icon::check_all(&self.icons)?;
-        if self.arguments.len() > MAX_ARGUMENTS {
-            return Err(
-                format!("has {} arguments; the limit is {MAX_ARGUMENTS}", self.arguments.len()).into()
-            );
-        }
+        let count = self.arguments.len();
+        ensure!(count <= MAX_ARGUMENTS, "has {count} arguments; the limit is {MAX_ARGUMENTS}");
         let mut seen = HashSet::new();
         for argument in &self.arguments {
             let name = &argument.name;
-            if name.is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
-                return Err(
-                    format!("has an argument with the invalid name '{}'", names::quoted(name, 64)).into()
-                );
-            }
-            if !seen.insert(name) {
-                return Err(format!("has the argument '{name}' twice").into());
-            }
+            let is_valid = (1..=64).contains(&name.len()) && !name.chars().any(char::is_control);
+            ensure!(is_valid, "has an argument with the invalid name '{}'", names::quoted(name, 64));
+            ensure!(seen.insert(name), "has the argument '{name}' twice");
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::InvalidValue, outcome::ResourceLink};
+use crate::{InvalidValue, invalid::ensure, outcome::ResourceLink};
 
 pub const MAX_TEMPLATES: usize = 64;
 
@@ -46,24 +46,15 @@ impl UriTemplate {
     /// Requires a scheme and at least one character before the first value, so that no gate covers all URIs.
     pub fn check(&self) -> Result<(), InvalidValue> {
         let template = &self.uri_template;
-        if template.len() > MAX_URI_BYTES {
-            return Err(format!("is longer than {MAX_URI_BYTES} bytes").into());
-        }
+        ensure!(template.len() <= MAX_URI_BYTES, "is longer than {MAX_URI_BYTES} bytes");
         let parts = parts(template).ok_or("is not a template of plain text, {name} and {+name}")?;
-        if parts
-            .windows(2)
-            .any(|pair| matches!(pair, [UriTemplatePart::Value { .. }, UriTemplatePart::Value { .. }]))
-        {
-            return Err("has two values with nothing between them".into());
-        }
+        let is_value = |part: &UriTemplatePart<'_>| matches!(part, UriTemplatePart::Value { .. });
+        let are_apart = !parts.windows(2).any(|pair| pair.iter().all(is_value));
+        ensure!(are_apart, "has two values with nothing between them");
         let (scheme, rest) = self.prefix().split_once("://").ok_or("does not begin with a scheme and ://")?;
         let letters = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-        if rest.is_empty()
-            || !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            || !scheme.chars().all(letters)
-        {
-            return Err("does not begin with a scheme, :// and a name".into());
-        }
+        let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(letters);
+        ensure!(is_scheme && !rest.is_empty(), "does not begin with a scheme, :// and a name");
         Ok(())
     }
 

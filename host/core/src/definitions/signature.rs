@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{names, tool::ToolSpec};
+use crate::{ToolSpec, names};
 
 pub const MAX_BRIEF: usize = 100;
 
@@ -18,11 +18,8 @@ pub fn signature(tool: &ToolSpec) -> String {
     let schema = &tool.input_schema;
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .map(|names| names.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: Vec<&str> = required.filter_map(Value::as_str).collect();
     let is_required = |name: &&String| required.contains(&name.as_str());
     let (first, then): (Vec<_>, Vec<_>) = properties.keys().partition(is_required);
     let required_count = first.len();

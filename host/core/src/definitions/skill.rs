@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A skill of a source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Skill {
     /// URI of its `SKILL.md`.
@@ -16,7 +15,6 @@ pub struct Skill {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// A file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillFile {
     pub uri: String,
@@ -40,7 +38,6 @@ impl Skill {
         self.uri.rfind('/').map_or("", |end| &self.uri[..=end])
     }
 
-    /// Returns the file with this URI.
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
         self.files.iter().flatten().find(|file| file.uri == uri)
     }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    effect::{Effect, Intent, ToolHints},
+    Effect, Intent,
+    effect::ToolHints,
     hash::sha256_hex,
     icon::Icon,
     tool_policy::{PRECHECK_KEYWORD, TARGET_KEYWORD},
@@ -120,12 +121,6 @@ impl ExposedName {
     }
 }
 
-impl std::borrow::Borrow<str> for ExposedName {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
 impl fmt::Display for ExposedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -178,8 +173,16 @@ impl ToolSpec {
         }
     }
 
+    /// Derives the annotations. Tools above read-only may overwrite data, so they count as destructive unless
+    /// `additive`. `open_world` stays as declared: a tool can destroy the server's own data and access nothing else.
     pub fn annotations(&self) -> ToolHints {
-        ToolHints::new(self.effect, self.additive, self.idempotent, self.open_world)
+        let read_only = self.effect == Effect::ReadOnly;
+        ToolHints {
+            read_only,
+            destructive: self.is_destructive(),
+            idempotent: read_only || self.idempotent,
+            open_world: self.open_world,
+        }
     }
 
     /// Returns the argument schema without keywords for request envelopes: some model providers refuse unknown

@@ -4,32 +4,17 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, names::quoted};
 
 /// A host and port, or all subdomains of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
-    scheme: HttpScheme,
+    is_https: bool,
     /// True if the pattern matches subdomains of `host`, but not `host` itself.
     subdomains: bool,
     /// Domains are lower-case punycode without a trailing dot.
     host: Host,
     port: u16,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HttpScheme {
-    Http,
-    Https,
-}
-
-impl HttpScheme {
-    const fn default_port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
 }
 
 impl HostPattern {
@@ -71,11 +56,10 @@ impl HostPattern {
 
     /// Returns the pattern that matches exactly the host of `url`. `None` if its scheme is not http or https.
     pub fn from_url(url: &Url) -> Option<Self> {
-        let scheme = match url.scheme() {
-            "http" => HttpScheme::Http,
-            "https" => HttpScheme::Https,
-            _ => return None,
-        };
+        let is_https = url.scheme() == "https";
+        if !is_https && url.scheme() != "http" {
+            return None;
+        }
         let host = match url.host()?.to_owned() {
             Host::Domain(name) => {
                 let name = name.strip_suffix('.').unwrap_or(&name);
@@ -86,12 +70,12 @@ impl HostPattern {
             }
             address => address,
         };
-        Some(Self { scheme, subdomains: false, host, port: url.port().unwrap_or(scheme.default_port()) })
+        Some(Self { is_https, subdomains: false, host, port: url.port_or_known_default()? })
     }
 
     /// Returns how specifically this pattern matches the exact host `exact`; higher wins. `None` if it does not match.
     pub(super) fn match_length(&self, exact: &Self) -> Option<usize> {
-        if self.scheme != exact.scheme || self.port != exact.port {
+        if self.is_https != exact.is_https || self.port != exact.port {
             return None;
         }
         match (&self.host, &exact.host) {
@@ -114,14 +98,14 @@ impl HostPattern {
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.scheme == HttpScheme::Http { "http://" } else { "" };
+        let (scheme, default_port) = if self.is_https { ("", 443) } else { ("http://", 80) };
         write!(f, "{scheme}{}", if self.subdomains { "*." } else { "" })?;
         match &self.host {
             // `Host` prints the embedded IPv4 address in hexadecimal.
             Host::Ipv6(address) => write!(f, "[{address}]")?,
             host => write!(f, "{host}")?,
         }
-        if self.port != self.scheme.default_port() {
+        if self.port != default_port {
             write!(f, ":{}", self.port)?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::{HostPattern, Redactor, Secret};
-use crate::{invalid::InvalidValue, names::quoted, outcome::Fault};
+use crate::{Fault, InvalidValue, names::quoted};
 
 /// Maximum URL length in bytes. Servers accept less.
 const MAX_URL: usize = 16 << 10;
@@ -89,9 +89,8 @@ impl HttpRules {
     /// Returns the headers that have no value. They make requests fail even though a rule allows the host.
     pub fn problems(&self) -> Vec<String> {
         let missing = self.rules.iter().flat_map(|rule| {
-            let broken =
-                rule.headers.iter().filter_map(|header| Some((header, header.value.as_ref().err()?)));
-            broken.map(|(header, why)| header_problem(header, &rule.key, why))
+            let problem = |header| Some(header_problem(header, &rule.key, header.value.as_ref().err()?));
+            rule.headers.iter().filter_map(problem)
         });
         missing.collect()
     }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::header;
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, invalid::ensure, names::quoted};
 
 /// A value that `Debug` never prints.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,15 +25,13 @@ impl fmt::Debug for Secret {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum SecretTemplatePart {
-    Text(String),
-    Variable(String),
-}
-
 /// A header value with variables, such as `Bearer ${WEATHER_TOKEN}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretTemplate(Vec<SecretTemplatePart>);
+pub struct SecretTemplate {
+    /// Variables, each with the text before it.
+    variables: Vec<(String, String)>,
+    end: String,
+}
 
 #[derive(Debug, Clone)]
 pub struct FilledTemplate {
@@ -45,16 +43,14 @@ pub struct FilledTemplate {
 
 impl SecretTemplate {
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        if !header::is_value(text.as_bytes()) {
-            return Err("a header value must not contain line breaks or control characters".into());
-        }
+        let is_value = header::is_value(text.as_bytes());
+        ensure!(is_value, "a header value must not contain line breaks or control characters");
         Self::parse_text(text)
     }
 
     /// Parses any text with variables. The error describes the fault.
     pub fn parse_text(text: &str) -> Result<Self, InvalidValue> {
-        let mut pieces = Vec::new();
-        let mut rest = text;
+        let (mut variables, mut rest) = (Vec::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, after)) = after.split_once('}') else {
                 return Err("'${' is not closed; write variables as ${NAME}".into());
@@ -65,33 +61,25 @@ impl SecretTemplate {
                 let shown = quoted(name, 64);
                 return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}").into());
             }
-            pieces.push(SecretTemplatePart::Text(before.to_owned()));
-            pieces.push(SecretTemplatePart::Variable(name.to_owned()));
+            variables.push((before.to_owned(), name.to_owned()));
             rest = after;
         }
-        pieces.push(SecretTemplatePart::Text(rest.to_owned()));
-        Ok(Self(pieces))
+        Ok(Self { variables, end: rest.to_owned() })
     }
 
     /// Expands the variables without checking their values. The error is the first variable that is not set.
     pub fn expand(&self, lookup: impl Fn(&str) -> Option<Secret>) -> Result<String, &str> {
         let mut value = String::new();
-        for piece in &self.0 {
-            match piece {
-                SecretTemplatePart::Text(text) => value.push_str(text),
-                SecretTemplatePart::Variable(variable) => {
-                    value.push_str(lookup(variable).ok_or(&**variable)?.reveal())
-                }
-            }
+        for (before, variable) in &self.variables {
+            value.push_str(before);
+            value.push_str(lookup(variable).ok_or(&**variable)?.reveal());
         }
+        value.push_str(&self.end);
         Ok(value)
     }
 
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|piece| match piece {
-            SecretTemplatePart::Variable(variable) => Some(variable.as_str()),
-            SecretTemplatePart::Text(_) => None,
-        })
+        self.variables.iter().map(|(_, variable)| variable.as_str())
     }
 
     /// Expands the variables for the header `name`.

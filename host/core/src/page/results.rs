@@ -136,7 +136,6 @@ pub struct IndexReport {
     pub written: Vec<PageLocation>,
 }
 
-/// The result of a patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchReport {
     pub id: String,

@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{call::Call, outcome::Outcome};
+use crate::{Call, Outcome};
 
 pub struct AdmitStage;
 

@@ -3,19 +3,17 @@
 //! The deadline is paused until the answer. Nothing runs if the user declines or cannot be asked. This stage follows
 //! *validate*, so the user sees the arguments that the tool gets.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::{Next, Stage};
 use crate::{
+    Call, CallContext, Fault, Outcome, ToolEntry,
     approval::{ApprovalKey, ApprovalScope, ApprovalStore},
-    call::{Call, CallContext},
-    catalog::ToolEntry,
     hash::sha256_hex,
     hidden_chars, lock,
-    outcome::{Fault, Outcome},
     question::ClientQuestion,
 };
 
@@ -39,10 +37,7 @@ impl Stage for ApproveStage {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         if let Some(scope) = entry.approval {
-            let mut arguments = Cow::Borrowed(&call.arguments);
-            if !entry.fixed.is_empty() {
-                entry.apply_fixed_arguments(arguments.to_mut());
-            }
+            let arguments = entry.with_fixed_arguments(&call.arguments);
             self.ensure_approved(&context, entry, scope, &arguments).await?;
         }
         next.run(call).await
@@ -151,7 +146,7 @@ fn message(
         Some(above) => format!(", called by '{}'", above.tool),
         None => String::new(),
     };
-    let duration = match (scope, approval.is_bound_to_arguments()) {
+    let duration = match (scope, approval.arguments.is_some()) {
         (ApprovalScope::Call, _) => "for this call".to_owned(),
         (memory, alone) => {
             let time = match memory {

@@ -8,17 +8,17 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use tokio::time::timeout;
 
-use super::{CallEnding, Next, Stage};
+use super::{Next, Stage};
 use crate::{
-    call::{Call, CallContext},
-    effect::Effect,
+    Call, CallContext, Effect, Fault, FaultKind, Outcome,
     hash::json_digest,
     json, names,
-    outcome::{Fault, FaultKind, Outcome},
-    ports::audit::{AuditEntry, AuditKind, AuditLog},
+    ports::{
+        audit::{AuditEntry, AuditKind, AuditLog},
+        ledger::SampleEnding,
+    },
+    quota_meter::estimated_tokens,
 };
-
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// Maximum wait for an audit that failed before.
 const MAX_CHECK_TIME: Duration = Duration::from_secs(10);
@@ -118,7 +118,7 @@ impl PendingEntry<'_> {
             Ok(reply) => reply.text_bytes(),
             Err(fault) => fault.message.len(),
         };
-        self.entry(CallEnding::from_outcome(outcome).as_str(), bytes)
+        self.entry(SampleEnding::from_outcome(outcome).as_str(), bytes)
     }
 
     fn entry(&self, outcome: &'static str, bytes_out: usize) -> AuditEntry {
@@ -145,8 +145,8 @@ impl PendingEntry<'_> {
             approval: context.notes.approval(),
             outcome,
             took_us: took.as_micros() as u64,
-            tokens_in: (bytes_in.unwrap_or(0) as u64).div_ceil(BYTES_PER_TOKEN),
-            tokens_out: (bytes_out as u64).div_ceil(BYTES_PER_TOKEN),
+            tokens_in: estimated_tokens(bytes_in.unwrap_or(0)),
+            tokens_out: estimated_tokens(bytes_out),
             arguments,
             details: None,
         }

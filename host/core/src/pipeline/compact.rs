@@ -18,17 +18,13 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Next, Stage, run_work};
 use crate::{
-    call::{Call, Principal},
-    call_time::CallDeadline,
+    Call, CallDeadline, ContentPart, Fault, FaultKind, LogLimit, Outcome, Principal, Reply, SourceId,
     filters::AttachedFilter,
     forwarding::ReplyOrigin,
-    hash, json,
-    log_limit::LogLimit,
-    names,
-    outcome::{ContentPart, EmbeddedResource, Fault, FaultKind, Outcome, Reply, ResourceBody},
+    hash, json, names,
+    outcome::{EmbeddedResource, ResourceBody},
     single_flight::SingleFlight,
     source::FilterRequest,
-    tool::SourceId,
 };
 
 /// Minimum bytes of text for a filter to run. A filter's own text takes as much.

@@ -7,11 +7,8 @@ use serde_json::Value;
 
 use super::{Next, Stage};
 use crate::{
-    call::Call,
-    catalog::ToolEntry,
-    check_threads, names,
-    outcome::{Fault, Outcome, Reply},
-    schema::{Schema, StepBudget, ValidationError, too_many_steps},
+    Call, Fault, Outcome, Reply, Schema, ToolEntry, check_threads, names,
+    schema::{StepBudget, ValidationError, too_many_steps},
 };
 
 pub struct ConformStage;
@@ -64,14 +61,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        FaultKind, SourceId,
+        FaultKind,
         testing::{Fixture, context, tool},
     };
 
     async fn outcome(name: &str, arguments: Value) -> Result<Option<Value>, (FaultKind, String)> {
         let output = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
         let tools = vec![tool("strict", Some(output)), tool("free", None)];
-        let source = Fixture::new(SourceId::Gate("x".into()), tools);
+        let source = Fixture::gate("x", tools);
         let context = context(vec![Arc::new(ConformStage)], &source, name).await;
         match Call::new(context, arguments).run().await {
             Ok(reply) => Ok(reply.structured),

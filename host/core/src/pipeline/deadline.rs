@@ -8,11 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{
-    call::{Call, CallContext},
-    outcome::{Fault, FaultKind, Outcome},
-    tool::SourceId,
-};
+use crate::{Call, CallContext, Fault, FaultKind, Outcome, SourceId};
 
 pub struct DeadlineStage;
 
@@ -21,13 +17,15 @@ impl Stage for DeadlineStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let deadline = call.deadline().clone();
-        let ended = tokio::select! {
+        tokio::select! {
             biased;
-            outcome = next.run(call) => return outcome,
+            outcome = next.run(call) => outcome,
             () = deadline.expired() => context.relayed_reply_or(timed_out(&context)),
-            () = context.cancel.cancelled() => Err(cancelled(&context.name)),
-        };
-        ended
+            () = context.cancel.cancelled() => {
+                let message = format!("'{}' was cancelled by the client", context.name);
+                Err(Fault { retryable: false, ..Fault::new(FaultKind::TimedOut, message) })
+            }
+        }
     }
 }
 
@@ -60,10 +58,4 @@ fn key(source: &SourceId) -> String {
         SourceId::Gate(gate) => format!("limits.time of [gates.{gate}]"),
         SourceId::Server(server) => format!("timeout of [servers.{server}]"),
     }
-}
-
-fn cancelled(tool: &str) -> Fault {
-    let mut fault = Fault::new(FaultKind::TimedOut, format!("'{tool}' was cancelled by the client"));
-    fault.retryable = false;
-    fault
 }

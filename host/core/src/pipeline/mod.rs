@@ -40,7 +40,7 @@ pub use audit::AuditStage;
 pub use compact::CompactStage;
 pub use conform::ConformStage;
 pub use deadline::DeadlineStage;
-pub use observe::{CALL_LOG_TARGET, CallEnding, CallLog, CallObserver, CallRecord, ObserveStage};
+pub use observe::{CALL_LOG_TARGET, CallLog, CallObserver, CallRecord, ObserveStage};
 pub use permit::PermitStage;
 pub use quota::QuotaStage;
 pub use rescue::RescueStage;
@@ -50,11 +50,7 @@ pub(crate) use splice::has_own_markers;
 pub use validate::ValidateStage;
 pub use workflow::WorkflowStage;
 
-use crate::{
-    call::{Call, CallContext},
-    outcome::{Fault, Outcome},
-    quota_meter::QuotaMeter,
-};
+use crate::{Call, CallContext, Fault, Outcome, quota_meter::QuotaMeter};
 
 /// Maximum bytes to parse as JSON on a thread that serves requests.
 const MAX_INLINE_PARSE_BYTES: usize = 32 << 10;

@@ -9,12 +9,8 @@ use tracing::{Instrument, Level};
 
 use super::{Next, Stage};
 use crate::{
-    call::failure_text::failure_text,
-    call::{Call, CallContext, Principal},
-    json,
-    log_limit::LogLimit,
-    names,
-    outcome::{FaultKind, Outcome},
+    Call, CallContext, FaultKind, LogLimit, Outcome, Principal, call::failure_text::failure_text, json,
+    names, ports::ledger::SampleEnding,
 };
 
 /// Log target of call lines, at level info.
@@ -27,38 +23,12 @@ pub struct CallRecord<'a> {
     pub context: &'a CallContext,
     /// Duration, without time spent waiting for the client's answers.
     pub duration: Duration,
-    pub ending: CallEnding,
+    pub ending: SampleEnding,
     pub bytes_in: usize,
     pub bytes_out: usize,
-    /// The part of `bytes_out` that is text.
     pub text_bytes_out: usize,
     /// One line, bounded, without secrets. `None` if the call succeeded or its error has no text.
     pub error: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallEnding {
-    Replied,
-    ErrorReply,
-    Fault(FaultKind),
-}
-
-impl CallEnding {
-    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
-        match outcome {
-            Ok(reply) if reply.is_error => Self::ErrorReply,
-            Ok(_) => Self::Replied,
-            Err(fault) => Self::Fault(fault.kind),
-        }
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Replied => "ok",
-            Self::ErrorReply => "error",
-            Self::Fault(kind) => kind.as_str(),
-        }
-    }
 }
 
 pub trait CallObserver: Send + Sync {
@@ -111,19 +81,17 @@ impl ObserveStage {
         let outcome = next.run(call).instrument(span).await;
         let error =
             context.entry().ok().and_then(|entry| failure_text(&*entry.source, &call.arguments, &outcome));
+        let (bytes_out, text_bytes_out) = match &outcome {
+            Ok(reply) => (reply.bytes(), reply.text_bytes()),
+            Err(fault) => (fault.message.len(), fault.message.len()),
+        };
         let record = CallRecord {
             context: &context,
             duration: context.started.elapsed().saturating_sub(context.waited()),
-            ending: CallEnding::from_outcome(&outcome),
+            ending: SampleEnding::from_outcome(&outcome),
             bytes_in,
-            bytes_out: match &outcome {
-                Ok(reply) => reply.bytes(),
-                Err(fault) => fault.message.len(),
-            },
-            text_bytes_out: match &outcome {
-                Ok(reply) => reply.text_bytes(),
-                Err(fault) => fault.message.len(),
-            },
+            bytes_out,
+            text_bytes_out,
             error,
         };
         for observer in self.observers.iter().filter(|observer| observer.is_on()) {

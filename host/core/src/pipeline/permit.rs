@@ -8,16 +8,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
 
 use super::{CALL_LOG_TARGET, Next, Stage};
-use crate::{
-    access::PresetAccess,
-    call::{Call, CallContext},
-    log_limit::LogLimit,
-    names,
-    outcome::{Fault, Outcome},
-};
+use crate::{Call, Fault, LogLimit, Outcome, names};
 
 static DENIED_LOG_LIMIT: LogLimit = LogLimit::new();
 
@@ -31,32 +24,26 @@ impl Stage for PermitStage {
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        if let Some(access) = context.catalog.access() {
-            permit(&context, access, &mut call.arguments)?;
+        let Some(access) = context.catalog.access() else { return next.run(call).await };
+        let entry = context.entry()?;
+        let (decision, filled) = access.decide_call(entry, &call.arguments);
+        if let Some(filled) = filled {
+            call.arguments = filled;
         }
-        next.run(call).await
+        if decision.is_allowed() {
+            return next.run(call).await;
+        }
+        let why = decision.for_operators();
+        context.notes.set_rule(&why);
+        if let Some(left_out) = DENIED_LOG_LIMIT.admit_line() {
+            let (tool, preset) = (entry.name.as_str(), &context.catalog.preset);
+            let principal = names::quoted(context.principal().as_str(), 128);
+            tracing::warn!(
+                target: CALL_LOG_TARGET, call = %context.id, %principal, %tool, %preset, left_out, "access denied: {why}"
+            );
+        }
+        Err(Fault::denied(format!("access to '{}' with these arguments is not allowed", entry.name)))
     }
-}
-
-fn permit(context: &CallContext, access: &PresetAccess, arguments: &mut Value) -> Result<(), Fault> {
-    let entry = context.entry()?;
-    let (decision, filled) = access.decide_call(entry, arguments);
-    if let Some(filled) = filled {
-        *arguments = filled;
-    }
-    if decision.is_allowed() {
-        return Ok(());
-    }
-    let why = decision.for_operators();
-    context.notes.set_rule(&why);
-    if let Some(left_out) = DENIED_LOG_LIMIT.admit_line() {
-        let (tool, preset) = (entry.name.as_str(), &context.catalog.preset);
-        let principal = names::quoted(context.principal().as_str(), 128);
-        tracing::warn!(
-            target: CALL_LOG_TARGET, call = %context.id, %principal, %tool, %preset, left_out, "access denied: {why}"
-        );
-    }
-    Err(Fault::denied(format!("access to '{}' with these arguments is not allowed", entry.name)))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 
 use super::{Next, Stage};
 use crate::{
-    call::{Call, call_notes::ModelTokens},
+    Call, ContentPart, Outcome, Reply,
+    call::ModelTokens,
     json,
-    outcome::{ContentPart, Outcome, Reply},
     preset::StructuredOutputMode,
     quota_meter::{QuotaMeter, QuotaPermit},
 };
@@ -53,7 +53,7 @@ impl Stage for QuotaStage {
             }
             Err(fault) => {
                 let hint = fault.hint.as_ref().map_or(0, String::len);
-                permit.charge_bytes((fault.message.len() + hint) as u64);
+                permit.charge_bytes(fault.message.len() + hint);
             }
         }
         outcome
@@ -73,11 +73,11 @@ impl Drop for ModelCharge<'_> {
 }
 
 /// Returns the estimated bytes of a reply on its way to the client. Media are sent as base64.
-fn sent_bytes(reply: &Reply, mode: StructuredOutputMode) -> u64 {
+fn sent_bytes(reply: &Reply, mode: StructuredOutputMode) -> usize {
     let text = reply.text_bytes();
     let media = (reply.bytes() - text) / 3 * 4;
     let data = reply.structured.as_ref().filter(|_| mode != StructuredOutputMode::Off);
-    (text + media + data.map_or(0, json::encoded_len)) as u64
+    text + media + data.map_or(0, json::encoded_len)
 }
 
 #[cfg(test)]
@@ -88,22 +88,12 @@ mod tests {
 
     use super::*;
     use crate::{
-        Caller, FaultKind, SourceId,
+        Caller, Fault, FaultKind,
         caller_patterns::CallerPatterns,
-        outcome::Fault,
         pipeline::AdmitStage,
-        ports::Clock,
         quota::QuotaRule,
-        testing::{Fixture, context, tool},
+        testing::{FixedClock, Fixture, context, tool},
     };
-
-    struct StillClock;
-
-    impl Clock for StillClock {
-        fn now_ms(&self) -> u64 {
-            0
-        }
-    }
 
     struct MeteredTools {
         meter: Arc<QuotaMeter>,
@@ -113,7 +103,7 @@ mod tests {
 
     impl MeteredTools {
         fn new(calls: &str, tokens: &str) -> Self {
-            let meter = Arc::new(QuotaMeter::new(Arc::new(StillClock), None));
+            let meter = Arc::new(QuotaMeter::new(Arc::new(FixedClock(0)), None));
             meter.set_rules(vec![QuotaRule {
                 name: "q".into(),
                 who: CallerPatterns::new(vec!["ann".into()]).expect("a pattern"),
@@ -122,7 +112,7 @@ mod tests {
                 concurrency: None,
                 stored: Some(9),
             }]);
-            let source = Fixture::new(SourceId::Server("x".into()), vec![tool("look", None)]);
+            let source = Fixture::server("x", vec![tool("look", None)]);
             Self { meter, source, caller: Caller::named("ann") }
         }
 

@@ -8,10 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{
-    call::Call,
-    outcome::{FaultKind, Outcome},
-};
+use crate::{Call, FaultKind, Outcome};
 
 pub struct RescueStage;
 
@@ -37,13 +34,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        SourceId,
-        call::CallContext,
-        catalog::Catalog,
-        outcome::Fault,
-        pipeline::{DeadlineStage, Pipeline},
-        preset::CompiledPreset,
-        testing::{Fixture, forwarding_tool, request_tool, tool},
+        CallContext, Fault, Pipeline,
+        pipeline::DeadlineStage,
+        testing::{Fixture, catalog, forwarding_tool, request_tool, tool},
     };
 
     /// Makes the outer call fail after its nested call, in the way that the argument `fails` names.
@@ -63,25 +56,13 @@ mod tests {
     }
 
     async fn outcome(through: &str, fails: &str) -> Outcome {
-        let gate = Fixture::new(
-            SourceId::Gate("proxy".into()),
-            vec![forwarding_tool("call_tool"), request_tool("request")],
-        );
-        let server = Fixture::new(SourceId::Server("s".into()), vec![tool("look", None)]);
-        let listings = vec![gate.listed().await, server.listed().await];
-        let catalog =
-            Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), listings).expect("a catalog");
-        let looked = catalog
-            .entries()
-            .iter()
-            .find(|entry| &*entry.id.name == "look")
-            .expect("a tool")
-            .name
-            .to_string();
+        let gate = Fixture::gate("proxy", vec![forwarding_tool("call_tool"), request_tool("request")]);
+        let server = Fixture::server("s", vec![tool("look", None)]);
+        let catalog = catalog(&[&gate, &server]).await;
         let stages: Vec<Arc<dyn Stage>> =
             vec![Arc::new(DeadlineStage), Arc::new(RescueStage), Arc::new(Exhausts)];
-        let context = CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), through);
-        let arguments = json!({"nested": looked, "with": {"x": 1}, "fails": fails});
+        let context = CallContext::new(&Arc::new(Pipeline::new(stages)), catalog, through);
+        let arguments = json!({"nested": "s__look", "with": {"x": 1}, "fails": fails});
         Call::new(context, arguments).run().await
     }
 

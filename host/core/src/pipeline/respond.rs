@@ -7,12 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{Next, Stage};
-use crate::{
-    call::Call,
-    envelope,
-    outcome::{ContentPart, Outcome, Reply},
-    workflow::takes_requests,
-};
+use crate::{Call, ContentPart, Outcome, Reply, envelope, workflow::takes_requests};
 
 pub struct RespondStage;
 
@@ -41,9 +36,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        SourceId,
-        outcome::Fault,
-        pipeline::{Pipeline, ValidateStage},
+        Fault, Pipeline,
+        pipeline::ValidateStage,
         testing::{Fixture, context, request_tool, tool},
     };
 
@@ -58,7 +52,7 @@ mod tests {
 
     async fn outcome(stage: Arc<dyn Stage>, name: &str, arguments: Value) -> Outcome {
         let tools = vec![request_tool("ask"), tool("look", None)];
-        let source = Fixture::new(SourceId::Gate("g".into()), tools);
+        let source = Fixture::gate("g", tools);
         let mut context = context(Vec::new(), &source, name).await;
         context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(RespondStage), stage]));
         Call::new(context, arguments).run().await

@@ -23,10 +23,9 @@ pub(crate) use self::marker::has_own_markers;
 use self::marker::{ArtifactMarker, MARKER, replace};
 use super::{MAX_INLINE_PARSE_BYTES, Next, Stage, run_work};
 use crate::{
+    Call, Fault, Outcome, Principal,
     budget::ByteBudget,
-    call::{Call, Principal},
     json, names,
-    outcome::{Fault, Outcome},
     ports::{ArtifactService, PortSetup, artifacts::ID_PREFIX},
 };
 

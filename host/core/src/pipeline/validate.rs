@@ -9,12 +9,8 @@ use serde_json::{Map, Value};
 
 use super::{MAX_INLINE_PARSE_BYTES, Next, Stage};
 use crate::{
-    call::Call,
-    check_threads,
-    invalid::InvalidValue,
-    json,
-    outcome::{Fault, Outcome},
-    schema::{Schema, StepBudget, ValidationError, kind_of, too_many_steps},
+    Call, Fault, InvalidValue, Outcome, Schema, check_threads, json,
+    schema::{StepBudget, ValidationError, kind_of, too_many_steps},
 };
 
 /// Maximum bytes of a schema in a hint. Longer schemas cost the client more tokens than they save.

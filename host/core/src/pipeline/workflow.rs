@@ -11,12 +11,9 @@ use url::Url;
 
 use super::{Next, Stage};
 use crate::{
-    call::{Call, CallContext},
-    catalog::ToolEntry,
-    effect::Intent,
+    Call, CallContext, ContentPart, Fault, Intent, Outcome, Reply, ToolEntry,
     envelope::RequestEnvelope,
     forwarding::forwards,
-    outcome::{ContentPart, Fault, Outcome, Reply},
     ports::WorkflowMarks,
     workflow::{WorkflowStep, intent_of, steps_for, takes_requests},
 };
@@ -196,11 +193,10 @@ fn add_marks_to_meta(reply: &mut Reply, created: &[String], failed: &[String]) -
     let Some(ContentPart::Text(text)) = reply.content.first_mut() else { return false };
     let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text) else { return false };
     let Some(meta) = answer.get_mut("meta").and_then(Value::as_object_mut) else { return false };
-    if !created.is_empty() {
-        meta.insert("marks".into(), json!(created));
-    }
-    if !failed.is_empty() {
-        meta.insert("marks_failed".into(), json!(failed));
+    for (key, marks) in [("marks", created), ("marks_failed", failed)] {
+        if !marks.is_empty() {
+            meta.insert(key.into(), json!(marks));
+        }
     }
     if !created.is_empty() || !failed.is_empty() {
         *text = Value::Object(answer).to_string();

@@ -7,8 +7,6 @@
 //! [`Catalog::restricted`](crate::Catalog::restricted) applies the rules to a catalog, and the stage
 //! [`PermitStage`](crate::pipeline::PermitStage) checks arguments.
 
-mod arguments;
-mod caller_access;
 mod preset_access;
 mod rule;
 
@@ -23,19 +21,12 @@ use std::{
 
 pub use crate::patterns::may_match_tools_of;
 
+use self::rule::CompiledAccessRule;
 pub use self::{
-    arguments::{AllowedValues, ArgumentLimit, NumberRange},
-    caller_access::CallerAccess,
     preset_access::{AccessDecision, PresetAccess, access_names},
+    rule::{AllowedValues, ArgumentLimit, NumberRange},
 };
-use self::{caller_access::AccessKey, rule::CompiledAccessRule};
-use crate::{
-    call::{Caller, Principal},
-    effect::Effect,
-    invalid::InvalidValue,
-    lock,
-    util::recent_map::RecentMap,
-};
+use crate::{Caller, Effect, InvalidValue, Principal, lock, util::recent_map::RecentMap};
 
 /// Returns true if a glob of a rule matches a name. False if it is not a glob.
 pub fn pattern_matches(pattern: &str, name: &str) -> bool {
@@ -93,21 +84,22 @@ pub struct AccessRules {
 /// The parts of a caller that decide about its access: everything but its credential and its expiry.
 struct CallerKey(Arc<Caller>);
 
+impl CallerKey {
+    fn parts(&self) -> impl Hash + PartialEq {
+        let Caller { principal, groups, presets, effect, .. } = &*self.0;
+        (principal, groups, presets, effect)
+    }
+}
+
 impl Hash for CallerKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Caller { principal, groups, presets, effect, .. } = &*self.0;
-        (principal, groups, presets, effect).hash(state);
+        self.parts().hash(state);
     }
 }
 
 impl PartialEq for CallerKey {
     fn eq(&self, other: &Self) -> bool {
-        let Caller { principal, groups, presets, effect, .. } = &*self.0;
-        let two = &other.0;
-        *principal == two.principal
-            && *groups == two.groups
-            && *presets == two.presets
-            && *effect == two.effect
+        self.parts() == other.parts()
     }
 }
 
@@ -182,6 +174,77 @@ impl AccessRules {
         let access = Arc::new(access);
         shared.insert(key, Arc::clone(&access));
         access
+    }
+}
+
+/// The access of one caller, or of several equal ones.
+pub struct CallerAccess {
+    number: u64,
+    /// Rules that match the caller. `None` if the host has no rules, so that each tool is allowed.
+    rules: Option<Vec<Arc<CompiledAccessRule>>>,
+    /// Limit of the caller's scopes.
+    effect: Option<Effect>,
+    /// The only presets that the credential opens, sorted. `None` if it names none.
+    presets: Option<Vec<Arc<str>>>,
+}
+
+/// Everything that makes two accesses equal: the numbers of its rules, the effect and the presets.
+#[derive(PartialEq, Eq, Hash)]
+struct AccessKey {
+    rules: Option<Vec<usize>>,
+    effect: Option<Effect>,
+    presets: Option<Vec<Arc<str>>>,
+}
+
+impl CallerAccess {
+    fn new(
+        rules: Option<Vec<Arc<CompiledAccessRule>>>,
+        effect: Option<Effect>,
+        presets: Option<&[Arc<str>]>,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let presets = presets.map(|presets| {
+            let mut presets = presets.to_vec();
+            presets.sort_unstable();
+            presets.dedup();
+            presets
+        });
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), rules, effect, presets }
+    }
+
+    fn key(&self) -> AccessKey {
+        let rules = self.rules.as_ref().map(|rules| rules.iter().map(|rule| rule.number).collect());
+        AccessKey { rules, effect: self.effect, presets: self.presets.clone() }
+    }
+
+    /// Returns a number that no other access of this process has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns true if the caller may use everything that a preset exposes, in each preset that it may open.
+    pub fn is_full(&self) -> bool {
+        self.rules.is_none() && self.effect.is_none()
+    }
+
+    /// Returns true if the caller may know a preset: its credential opens it, and a rule may allow a tool of it.
+    pub fn opens_preset(&self, preset: &str) -> bool {
+        let is_named = self.presets.as_ref().is_none_or(|presets| presets.iter().any(|one| **one == *preset));
+        let has_tools = |rule: &Arc<CompiledAccessRule>| rule.has_tools() && rule.covers_preset(preset);
+        is_named && self.rules.as_ref().is_none_or(|rules| rules.iter().any(has_tools))
+    }
+
+    /// Returns the access within one preset. It allows nothing if the caller may not open it.
+    pub fn in_preset(&self, preset: &str) -> PresetAccess {
+        let rules = if self.opens_preset(preset) {
+            let covering = |rules: &Vec<Arc<CompiledAccessRule>>| {
+                rules.iter().filter(|rule| rule.covers_preset(preset)).cloned().collect()
+            };
+            self.rules.as_ref().map(covering)
+        } else {
+            Some(Vec::new())
+        };
+        PresetAccess { rules, effect: self.effect }
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::Principal, catalog::ToolEntry, definition::ReviewedDefinition, effect::Effect, hash::sha256_hex,
-    lock, patterns::PatternList, preset::CompiledPreset, tool::ToolId,
+    CompiledPreset, Effect, Principal, ToolEntry, ToolId, definition::ReviewedDefinition, hash::sha256_hex,
+    lock, patterns::PatternList,
 };
 
 /// Tools exempt from effect rules without `except`: each tool that these call is checked by itself.
@@ -115,7 +115,7 @@ pub(crate) struct ApprovalKey {
     tool: ToolId,
     definition: String,
     /// Digest of the arguments. `None` covers any.
-    arguments: Option<String>,
+    pub(crate) arguments: Option<String>,
 }
 
 impl ApprovalKey {
@@ -137,10 +137,6 @@ impl ApprovalKey {
             definition: ReviewedDefinition::from_tool(&entry.declared).digest,
             arguments: (!any).then(|| sha256_hex(arguments.to_string())),
         }
-    }
-
-    pub(crate) fn is_bound_to_arguments(&self) -> bool {
-        self.arguments.is_some()
     }
 }
 

@@ -5,18 +5,10 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use crate::call::Caller;
+use crate::{Caller, patterns::PatternError};
 
 /// Prefix of patterns over groups.
 const GROUP_PREFIX: &str = "group:";
-
-/// A pattern of `who` that is not a glob.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid pattern '{pattern}': {why}")]
-pub struct CallerPatternError {
-    pub pattern: String,
-    pub why: String,
-}
 
 /// A list of patterns. A caller matches it if it matches any of them.
 #[derive(Debug, Clone, Default)]
@@ -27,10 +19,10 @@ pub struct CallerPatterns {
 }
 
 impl CallerPatterns {
-    pub fn new(entries: Vec<String>) -> Result<Self, CallerPatternError> {
+    pub fn new(entries: Vec<String>) -> Result<Self, PatternError> {
         let (mut groups, mut principals) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for entry in &entries {
-            let bad = |why: String| CallerPatternError { pattern: entry.clone(), why };
+            let bad = |why: String| PatternError { pattern: entry.clone(), why };
             let (set, glob) = match entry.strip_prefix(GROUP_PREFIX) {
                 Some(group) => (&mut groups, group),
                 None => (&mut principals, entry.as_str()),
@@ -41,10 +33,8 @@ impl CallerPatterns {
             set.add(Glob::new(glob).map_err(|error| bad(error.kind().to_string()))?);
         }
         let built = |set: GlobSetBuilder| {
-            set.build().map_err(|error| CallerPatternError {
-                pattern: entries.join(", "),
-                why: error.kind().to_string(),
-            })
+            let bad = |error: globset::Error| PatternError::new(&entries.join(", "), &error);
+            set.build().map_err(bad)
         };
         Ok(Self { groups: built(groups)?, principals: built(principals)?, entries })
     }
@@ -72,7 +62,7 @@ impl Eq for CallerPatterns {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Principal;
+    use crate::Principal;
 
     fn caller(name: &str, groups: &[&str]) -> Caller {
         let principal = Principal::Named(name.into());

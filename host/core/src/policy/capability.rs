@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{invalid::InvalidValue, names, outcome::Fault, util::enum_words::enum_words};
+use crate::{Fault, InvalidValue, names, util::enum_words};
 
 /// A group of host functions; one WIT interface each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -103,20 +103,17 @@ impl Grants {
                 Some(_) => ("", AccessLevel::Read),
                 None => (entry, AccessLevel::Full),
             };
-            let found = Capability::ALL.into_iter().find(|c| {
-                c.as_str() == name
-                    && c.granted_by_entry()
-                    && (access == AccessLevel::Full || c.has_read_access())
-            });
-            if let Some(block) =
-                Capability::ALL.into_iter().find(|c| c.as_str() == name && c.granted_by_block())
-            {
+            let named = Capability::ALL.into_iter().find(|capability| capability.as_str() == name);
+            if let Some(block) = named.filter(|capability| capability.granted_by_block()) {
                 return Err(format!(
                     "'{block}' is not granted by an entry; write a block [gates.<name>.{block}] that lists what it \
                     may access"
                 ).into());
             }
-            let Some(capability) = found else {
+            let is_valid = |capability: &Capability| {
+                capability.granted_by_entry() && (access == AccessLevel::Full || capability.has_read_access())
+            };
+            let Some(capability) = named.filter(is_valid) else {
                 let known = Capability::grantable();
                 let near = names::did_you_mean(entry, known.iter().map(String::as_str));
                 return Err(

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    outcome::Fault,
+    Fault, SourceId, ToolId, ToolSpec,
     page::MatchQuality,
     ports::{
         CallLedger, ToolIndex,
@@ -11,7 +11,6 @@ use crate::{
         tool_index::{ToolFilter, ToolHit, ToolSearchRequest},
     },
     search::tools::twins::{self, ServerPositions, TwinOrder},
-    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// Hits to request from the index, before unsuitable ones are removed.
@@ -145,7 +144,7 @@ fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> Alternati
 mod tests {
     use super::*;
     use crate::{
-        effect::Effect,
+        Effect,
         testing::{metrics, tool},
     };
 

@@ -6,12 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    call::CallContext,
-    call_time::CallDeadline,
-    catalog::{CatalogError, SourceListing, ToolEntry},
-    outcome::Reply,
-    preset::CompiledPreset,
-    source::Source,
+    CallContext, CallDeadline, CompiledPreset, Reply, Source, ToolEntry,
+    catalog::{CatalogError, SourceListing},
 };
 
 pub const DEFAULT_TARGETS: [&str; 5] = ["server:*", "run_code", "run_script", "call_tool", "request"];

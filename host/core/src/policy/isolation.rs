@@ -1,6 +1,5 @@
 //! Advice on whether calls of a server should share a connection or each start the server.
 
-/// Statistics of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerUsage {
     /// True for a program that is started, false for a URL.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::tool::ToolSpec;
+use crate::ToolSpec;
 
 /// Changes to one tool, keyed by its name without them.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,12 +5,21 @@
 
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::{
-    approval,
-    catalog::ToolEntry,
-    preset::{CompiledPreset, PresetError},
-    util::enum_words::enum_words,
-};
+use crate::{CompiledPreset, ToolEntry, approval, util::enum_words};
+
+/// A pattern that is not a glob.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid pattern '{pattern}': {why}")]
+pub struct PatternError {
+    pub pattern: String,
+    pub why: String,
+}
+
+impl PatternError {
+    pub(crate) fn new(pattern: &str, error: &globset::Error) -> Self {
+        Self { pattern: pattern.to_owned(), why: error.kind().to_string() }
+    }
+}
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PatternList {
@@ -19,19 +28,12 @@ pub(crate) struct PatternList {
 }
 
 impl PatternList {
-    /// Compiles a list. The error names the preset, the list and the entry.
-    pub(crate) fn new(preset: &str, list: &str, entries: Vec<String>) -> Result<Self, PresetError> {
-        let bad = |glob: &str, error: globset::Error| PresetError::BadGlob {
-            preset: preset.into(),
-            list: list.into(),
-            glob: glob.into(),
-            why: error.kind().to_string(),
-        };
+    pub(crate) fn new(entries: Vec<String>) -> Result<Self, PatternError> {
         let mut set = GlobSetBuilder::new();
         for entry in &entries {
-            set.add(Glob::new(entry).map_err(|error| bad(entry, error))?);
+            set.add(Glob::new(entry).map_err(|error| PatternError::new(entry, &error))?);
         }
-        let set = set.build().map_err(|error| bad(&entries.join(", "), error))?;
+        let set = set.build().map_err(|error| PatternError::new(&entries.join(", "), &error))?;
         Ok(Self { set, entries })
     }
 

@@ -9,12 +9,12 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
+    SourceId, ToolId,
     approval::{self, ApprovalRule, CompiledApprovalRule},
-    names,
+    filters, names,
     overrides::ToolOverride,
-    patterns::PatternList,
+    patterns::{PatternError, PatternList},
     surface::SurfaceMode,
-    tool::{SourceId, ToolId},
     workflow::WorkflowStep,
 };
 
@@ -114,7 +114,6 @@ pub struct CompiledPreset {
 }
 
 impl CompiledPreset {
-    /// Compiles the preset `name`.
     pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
         let Some(preset) = presets.get(name) else {
             let name_shown = names::quoted(name, 64);
@@ -137,21 +136,20 @@ impl CompiledPreset {
             compiled.has_other_servers = true;
         }
         compiled.proxied =
-            merged.proxied.map(|entries| PatternList::new(name, "proxied", entries)).transpose()?;
-        compiled.listed =
-            merged.listed.map(|entries| PatternList::new(name, "listed", entries)).transpose()?;
-        compiled.pinned = PatternList::new(name, "pinned", merged.pinned)?;
+            merged.proxied.map(|entries| compile_list(name, "proxied", entries)).transpose()?;
+        compiled.listed = merged.listed.map(|entries| compile_list(name, "listed", entries)).transpose()?;
+        compiled.pinned = compile_list(name, "pinned", merged.pinned)?;
         compiled.approvals =
             merged.approve.into_iter().map(|rule| compile_rule(name, rule)).collect::<Result<_, _>>()?;
         compiled.workflow = merged.workflow;
         compiled.project = merged.project;
         compiled.skills = merged.skills;
-        compiled.deny = PatternList::new(name, "deny", merged.deny)?;
+        compiled.deny = compile_list(name, "deny", merged.deny)?;
         for (gate, entries) in merged.filters {
             if !compiled.gates().any(|known| **known == *gate) {
                 return Err(PresetError::UnknownFilter { preset: name.into(), gate });
             }
-            let entries = PatternList::new(name, &format!("filters.{gate}"), entries)?;
+            let entries = compile_list(name, &format!("filters.{gate}"), entries)?;
             compiled.filters.insert(gate, entries);
         }
         Ok(compiled)
@@ -182,8 +180,7 @@ impl CompiledPreset {
     /// Returns true if this filter processes replies of a tool with these names.
     pub(crate) fn filters_tool(&self, gate: &str, names: &[String]) -> bool {
         static DEFAULT: LazyLock<PatternList> = LazyLock::new(|| {
-            PatternList::new("", "filters", crate::filters::DEFAULT_TARGETS.map(str::to_owned).into())
-                .unwrap_or_default()
+            PatternList::new(filters::DEFAULT_TARGETS.map(str::to_owned).into()).unwrap_or_default()
         });
         self.filters.get(gate).unwrap_or(&DEFAULT).matches_any(names)
     }
@@ -267,11 +264,20 @@ fn compile_rule(preset: &str, rule: ApprovalRule) -> Result<CompiledApprovalRule
     let except_is_default = rule.except.is_none();
     let except = rule.except.unwrap_or_else(|| approval::DEFAULT_EXCEPTIONS.map(str::to_owned).into());
     Ok(CompiledApprovalRule {
-        tools: PatternList::new(preset, "approve.tools", rule.tools)?,
+        tools: compile_list(preset, "approve.tools", rule.tools)?,
         effect: rule.effect,
-        except: PatternList::new(preset, "approve.except", except)?,
+        except: compile_list(preset, "approve.except", except)?,
         except_is_default,
         remember: rule.remember,
+    })
+}
+
+fn compile_list(preset: &str, list: &str, entries: Vec<String>) -> Result<PatternList, PresetError> {
+    PatternList::new(entries).map_err(|PatternError { pattern, why }| PresetError::BadGlob {
+        preset: preset.to_owned(),
+        list: list.to_owned(),
+        glob: pattern,
+        why,
     })
 }
 

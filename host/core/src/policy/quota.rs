@@ -2,7 +2,7 @@
 
 use std::{str::FromStr, sync::Arc};
 
-use crate::{caller_patterns::CallerPatterns, util::enum_words::enum_words};
+use crate::{caller_patterns::CallerPatterns, util::enum_words};
 
 /// Length of a window. Windows are fixed: each begins at a full minute, hour or day in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

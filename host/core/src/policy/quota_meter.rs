@@ -3,13 +3,12 @@
 //! Counts are in memory, one lock per principal, so that checking all quotas of a call is one step. Changed counts are
 //! stored about once per second.
 
-mod permit;
 mod usage;
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, RwLock, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -18,20 +17,21 @@ use std::{
 use tokio::sync::OnceCell;
 
 use crate::{
-    call::{Caller, Principal},
-    lock,
-    outcome::Fault,
+    Caller, Fault, Principal, lock,
     ports::{
         Clock,
         quota::{QuotaStore, StoredUsage},
     },
     quota::{QuotaPeriod, QuotaRule},
 };
-pub use permit::QuotaPermit;
+pub use usage::QuotaPermit;
 use usage::{PrincipalUsage, check, count_of};
 
-/// Estimated bytes per token, as in the ledger.
-pub(crate) const BYTES_PER_TOKEN: u64 = 4;
+/// Returns the estimated tokens of a text; counting would cost more than many calls. English and code are within 25 %;
+/// other scripts may have twice as many tokens.
+pub(crate) fn estimated_tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4)
+}
 
 /// Time between a change and its storage.
 const SAVE_DELAY: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ pub struct QuotaMeter {
     store: Option<Arc<dyn QuotaStore>>,
     loaded: OnceCell<()>,
     is_on: AtomicBool,
-    rules: RwLock<Arc<[Arc<QuotaRule>]>>,
+    rules: Mutex<Arc<[Arc<QuotaRule>]>>,
     /// Quotas of each caller, by the address of its `Arc`. The `Weak` keeps the address from being used again.
     callers: Mutex<HashMap<usize, KnownCaller>>,
     principals: Mutex<HashMap<Principal, Arc<PrincipalUsage>>>,
@@ -55,10 +55,7 @@ pub struct QuotaMeter {
     is_saving: AtomicBool,
 }
 
-struct KnownCaller {
-    caller: Weak<Caller>,
-    quotas: Arc<CallerQuotas>,
-}
+type KnownCaller = (Weak<Caller>, Arc<CallerQuotas>);
 
 /// The quotas that apply to a caller.
 struct CallerQuotas {
@@ -75,7 +72,7 @@ impl QuotaMeter {
             store,
             loaded: OnceCell::new(),
             is_on: AtomicBool::new(false),
-            rules: RwLock::new(Arc::new([])),
+            rules: Mutex::new(Arc::new([])),
             callers: Mutex::default(),
             principals: Mutex::default(),
             is_saving: AtomicBool::new(false),
@@ -86,12 +83,8 @@ impl QuotaMeter {
     pub fn set_rules(&self, rules: Vec<QuotaRule>) {
         self.is_on.store(!rules.is_empty(), Ordering::Release);
         let rules: Vec<Arc<QuotaRule>> = rules.into_iter().map(Arc::new).collect();
-        *self.rules.write().unwrap_or_else(std::sync::PoisonError::into_inner) = rules.into();
+        *lock(&self.rules) = rules.into();
         lock(&self.callers).clear();
-    }
-
-    fn rules(&self) -> Arc<[Arc<QuotaRule>]> {
-        Arc::clone(&self.rules.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Admits a call, and counts it. `is_outer` for a call of a client, which also counts as concurrent. `None` if no
@@ -131,9 +124,9 @@ impl QuotaMeter {
     }
 
     /// Charges a caller for bytes that reach it outside of calls, such as lists. Refuses nothing.
-    pub fn charge_bytes(self: &Arc<Self>, caller: &Arc<Caller>, bytes: u64) {
+    pub fn charge_bytes(self: &Arc<Self>, caller: &Arc<Caller>, bytes: usize) {
         if self.is_on.load(Ordering::Acquire) {
-            self.charge(&self.quotas_of(caller), bytes.div_ceil(BYTES_PER_TOKEN));
+            self.charge(&self.quotas_of(caller), estimated_tokens(bytes));
         }
     }
 
@@ -157,21 +150,20 @@ impl QuotaMeter {
 
     fn quotas_of(&self, caller: &Arc<Caller>) -> Arc<CallerQuotas> {
         let address = Arc::as_ptr(caller) as usize;
-        if let Some(known) = lock(&self.callers).get(&address) {
-            return Arc::clone(&known.quotas);
+        if let Some((_, quotas)) = lock(&self.callers).get(&address) {
+            return Arc::clone(quotas);
         }
-        let all = self.rules();
+        let all = Arc::clone(&lock(&self.rules));
         let rules: Vec<_> = all.iter().filter(|rule| rule.who.matches(caller)).cloned().collect();
         let stored = rules.iter().filter_map(|rule| rule.stored).min();
         let quotas = Arc::new(CallerQuotas { rules, usage: self.usage_of(&caller.principal), stored });
         let mut callers = lock(&self.callers);
         if callers.len() >= MAX_KNOWN_CALLERS {
-            callers.retain(|_, known| known.caller.strong_count() > 0);
+            callers.retain(|_, (caller, _)| caller.strong_count() > 0);
         }
         // Rules that were replaced meanwhile must not be remembered.
-        if callers.len() < MAX_KNOWN_CALLERS && Arc::ptr_eq(&all, &self.rules()) {
-            callers
-                .insert(address, KnownCaller { caller: Arc::downgrade(caller), quotas: Arc::clone(&quotas) });
+        if callers.len() < MAX_KNOWN_CALLERS && Arc::ptr_eq(&all, &lock(&self.rules)) {
+            callers.insert(address, (Arc::downgrade(caller), Arc::clone(&quotas)));
         }
         quotas
     }
@@ -237,12 +229,7 @@ impl QuotaMeter {
         for usage in &principals {
             for count in lock(&usage.counts).iter_mut().filter(|count| count.is_changed) {
                 count.is_changed = false;
-                changed.push(StoredUsage {
-                    quota: Arc::clone(&count.quota),
-                    principal: usage.principal.clone(),
-                    calls: count.calls.usage,
-                    tokens: count.tokens.usage,
-                });
+                changed.push(count.stored(&usage.principal));
             }
         }
         if changed.is_empty() {
@@ -263,14 +250,7 @@ impl QuotaMeter {
     /// Returns what a principal uses now, for operators. Only counts that are in memory.
     pub fn usage(&self, principal: &Principal) -> Vec<StoredUsage> {
         let Some(usage) = lock(&self.principals).get(principal).cloned() else { return Vec::new() };
-        let counts = lock(&usage.counts);
-        let stored = counts.iter().map(|count| StoredUsage {
-            quota: Arc::clone(&count.quota),
-            principal: principal.clone(),
-            calls: count.calls.usage,
-            tokens: count.tokens.usage,
-        });
-        stored.collect()
+        lock(&usage.counts).iter().map(|count| count.stored(principal)).collect()
     }
 }
 

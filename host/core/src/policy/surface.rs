@@ -6,8 +6,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    Catalog, CompiledPreset, SourceId,
-    catalog::ToolEntry,
+    Catalog, CompiledPreset, SourceId, ToolEntry,
     forwarding::{forwards, relays_reply},
     workflow::takes_requests,
 };

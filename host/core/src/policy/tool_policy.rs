@@ -9,11 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{
-    effect::{Effect, Intent},
-    names::quoted,
-    tool::ToolSpec,
-};
+use crate::{Effect, Intent, ToolSpec, names::quoted};
 
 /// Schema keyword: the argument that names what a tool changes.
 pub const TARGET_KEYWORD: &str = "x-target";
@@ -109,13 +105,10 @@ impl ToolPolicy {
         if let Some(argument) = self.target.as_ref().filter(|argument| property(&spec, argument).is_none()) {
             problems.push(format!("tool '{name}' has no argument '{argument}', so target is not used"));
         }
-        let keywords = [(TARGET_KEYWORD, &self.target), (PRECHECK_KEYWORD, &self.precheck)];
-        if keywords.iter().any(|(_, value)| value.is_some()) {
-            let schema = Arc::make_mut(&mut spec.input_schema);
-            for (keyword, value) in keywords {
-                if let Some(value) = value {
-                    schema.insert(keyword.into(), value.as_str().into());
-                }
+        for (keyword, value) in [(TARGET_KEYWORD, &self.target), (PRECHECK_KEYWORD, &self.precheck)] {
+            if let Some(value) = value {
+                let schema = Arc::make_mut(&mut spec.input_schema);
+                schema.insert(keyword.into(), value.as_str().into());
             }
         }
         spec

@@ -5,9 +5,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use crate::{
-    catalog::ToolEntry, effect::Intent, forwarding::forwards, invalid::InvalidValue, tool::ToolSpec,
-};
+use crate::{Intent, InvalidValue, ToolEntry, ToolSpec, forwarding::forwards};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowStep {

@@ -8,9 +8,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 pub use crate::page::MatchQuality;
-use crate::{call::Principal, outcome::Fault};
+use crate::{Fault, Principal};
 
-/// Prefix of artifact ids.
 pub const ID_PREFIX: &str = "art-";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,7 +132,6 @@ pub trait ArtifactService: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault>;
 
-    /// Searches summaries.
     async fn search(&self, owner: &Principal, query: &str, limit: usize) -> Result<Vec<ArtifactHit>, Fault>;
 
     async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault>;

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::{call::Principal, outcome::Fault, util::enum_words::enum_words};
+use crate::{Fault, Principal, util::enum_words};
 
 /// Subject of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

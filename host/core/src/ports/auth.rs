@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::call::Caller;
+use crate::Caller;
 
 /// Why a token was refused. The texts go to clients, so they never quote a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

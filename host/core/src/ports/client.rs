@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    Fault,
     approval::ApprovalStore,
-    outcome::Fault,
     question::{ClientQuestion, QuestionKind},
 };
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Fault;
+use crate::Fault;
 pub use crate::page::{MatchQuality, SearchResult};
 
 /// An indexed directory or git checkout.

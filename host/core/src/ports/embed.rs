@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::outcome::Fault;
+use crate::Fault;
 
 /// Purpose of an embedding. Some models embed queries and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,10 +6,9 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use crate::{
+    Fault, Principal,
     budget::{ByteBudget, ByteReservation},
-    call::Principal,
     http::HttpRules,
-    outcome::Fault,
 };
 
 /// Maximum bytes of a request body.

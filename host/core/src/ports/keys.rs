@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::outcome::Fault;
+use crate::Fault;
 
 /// Maximum number of keys. A host holds all of them in memory.
 pub const MAX_API_KEYS: usize = 100_000;
@@ -24,7 +24,6 @@ pub struct KeyRecord {
     pub secrets: Vec<KeySecret>,
 }
 
-/// A secret of an API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySecret {
     /// Public identifier, the middle part of `ghk_ID_SECRET`.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 
-use crate::outcome::Fault;
+use crate::Fault;
 pub use crate::page::*;
 
 /// Options for indexing a wiki directory.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::outcome::Fault;
+use crate::Fault;
 
 /// Maximum bytes of a key from a gate. A key has at least one byte, and no NUL.
 pub const MAX_KEY: usize = 512;

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    outcome::{Fault, FaultKind},
-    tool::{SourceId, ToolId},
-};
+use crate::{Fault, FaultKind, Outcome, SourceId, ToolId};
 
 #[derive(Debug, Clone)]
 pub struct CallSample {
@@ -40,6 +37,23 @@ pub enum SampleEnding {
 }
 
 impl SampleEnding {
+    pub(crate) fn from_outcome(outcome: &Outcome) -> Self {
+        match outcome {
+            Ok(reply) if reply.is_error => Self::ToolError,
+            Ok(_) => Self::Replied,
+            Err(fault) => Self::Fault(fault.kind),
+        }
+    }
+
+    /// Returns the word for logs and the audit.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Replied => "ok",
+            Self::ToolError => "error",
+            Self::Fault(kind) => kind.as_str(),
+        }
+    }
+
     /// Returns true if the tool handled the call, even if it found nothing.
     pub const fn is_answered(self) -> bool {
         use FaultKind::{Denied, Exhausted, InvalidArguments, NotFound};

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::outcome::Fault;
+use crate::Fault;
 
 /// How much the model reads from the web and how long it thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 
-use crate::outcome::Fault;
+use crate::Fault;
 
 pub mod artifacts;
 pub mod audit;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{call::Principal, outcome::Fault};
+use crate::{Fault, Principal};
 
-/// Use within one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WindowUsage {
     /// Beginning of the window in milliseconds since 1970.

@@ -9,13 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    call::Principal,
-    http::Secret,
-    outcome::Fault,
-    ports::tool_index::ChangePolicy,
-    source::{Listing, OmittedItems, Source},
-    tool::{ToolId, ToolSpec},
-    tool_policy::ToolPolicy,
+    Fault, Listing, Principal, Source, ToolId, ToolSpec, http::Secret, ports::tool_index::ChangePolicy,
+    source::OmittedItems, tool_policy::ToolPolicy,
 };
 
 /// A server definition from presets.toml, with environment variables expanded.

@@ -1,6 +1,6 @@
 //! Text compression and token counts.
 
-use crate::{outcome::Fault, page::MatchQuality};
+use crate::{Fault, page::MatchQuality};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextExtract {

@@ -7,11 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::page::{MatchQuality, SearchResult};
 use crate::{
-    definition::DefinitionKind,
-    outcome::Fault,
-    ports::servers::RefreshReport,
-    source::Listing,
-    tool::{ToolId, ToolSpec},
+    Fault, Listing, ToolId, ToolSpec, definition::DefinitionKind, ports::servers::RefreshReport,
     tool_policy::ToolPromise,
 };
 

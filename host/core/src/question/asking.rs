@@ -3,13 +3,13 @@
 //! Servers need no grant to ask, so the limits protect against a flood of forms or of paid model requests.
 
 use std::{
-    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
 use serde_json::{Map, Value};
 use tokio::{
-    sync::MutexGuard,
+    sync::{MutexGuard, Semaphore},
     time::{Instant, timeout_at},
 };
 
@@ -18,11 +18,8 @@ use super::{
     sentence_subject,
 };
 use crate::{
-    call::CallContext,
-    hidden_chars, json, lock, names,
-    outcome::{Fault, FaultKind},
+    CallContext, Fault, FaultKind, SourceId, hidden_chars, json, lock, names,
     ports::client::{ClientProfile, ClientRoot, MessageLevel},
-    tool::SourceId,
 };
 
 /// Maximum time for a client to list its working directories.
@@ -58,30 +55,7 @@ impl QuestionCount {
 /// Maximum gates that wait for tasks of servers, of all clients. A gate has 64 instances by default.
 const MAX_WAITING_GATES: usize = 16;
 
-static WAITING_GATES: AtomicUsize = AtomicUsize::new(0);
-
-/// Permission to wait for the task of a server.
-struct GatePlace {
-    is_gate: bool,
-}
-
-impl GatePlace {
-    /// Returns `None` if too many gates wait. Calls without a gate need no place.
-    fn take(is_gate: bool) -> Option<Self> {
-        let more = |count: usize| Some(count + 1).filter(|count| *count <= MAX_WAITING_GATES);
-        let taken =
-            !is_gate || WAITING_GATES.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
-        taken.then_some(Self { is_gate })
-    }
-}
-
-impl Drop for GatePlace {
-    fn drop(&mut self) {
-        if self.is_gate {
-            WAITING_GATES.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
+static WAITING_GATES: Semaphore = Semaphore::const_new(MAX_WAITING_GATES);
 
 impl CallContext {
     /// Asks the client, and returns an answer per question, in order. Pauses the call's deadline.
@@ -143,10 +117,11 @@ impl CallContext {
     ///
     /// `timed-out` after `limit`.
     pub async fn wait_for_task<T>(&self, limit: Duration, done: impl Future<Output = T>) -> Result<T, Fault> {
-        // A gate that waits keeps its instance, which others need too.
-        let place = GatePlace::take(!self.enclosing_sources.is_empty());
-        let pause = match place {
-            Some(_) if self.client.begin_task() => self.time.pause_for_task(limit),
+        // A gate that waits keeps its instance, which others need too. Calls without a gate need no place.
+        let place = (!self.enclosing_sources.is_empty()).then(|| WAITING_GATES.try_acquire());
+        let pause = match &place {
+            Some(Err(_)) => None,
+            _ if self.client.begin_task() => self.time.pause_for_task(limit),
             _ => None,
         };
         let Some(pause) = pause else { return Ok(done.await) };

@@ -6,23 +6,19 @@ use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use super::{MAX_FORM_BYTES, MAX_FORM_FIELDS, MAX_URL_BYTES};
-use crate::{invalid::InvalidValue, json, names, schema::Schema};
+use crate::{InvalidValue, Schema, invalid::ensure, json, names};
 
 /// Checks that a form is an object of primitive fields, as MCP requires.
 pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), InvalidValue> {
     let size = json::encoded_len(form);
-    if size > MAX_FORM_BYTES {
-        return Err(format!("its form is {size} bytes; the limit is {MAX_FORM_BYTES}").into());
-    }
-    if form.get("type").and_then(Value::as_str) != Some("object") {
-        return Err("its form must be a schema of type object".into());
-    }
+    ensure!(size <= MAX_FORM_BYTES, "its form is {size} bytes; the limit is {MAX_FORM_BYTES}");
+    let is_object = form.get("type").is_some_and(|kind| kind == "object");
+    ensure!(is_object, "its form must be a schema of type object");
     let Some(Value::Object(fields)) = form.get("properties") else {
         return Err("its form has no properties".into());
     };
-    if fields.len() > MAX_FORM_FIELDS {
-        return Err(format!("its form has {} fields; the limit is {MAX_FORM_FIELDS}", fields.len()).into());
-    }
+    let count = fields.len();
+    ensure!(count <= MAX_FORM_FIELDS, "its form has {count} fields; the limit is {MAX_FORM_FIELDS}");
     for (name, field) in fields {
         let plain = match field.get("type").and_then(Value::as_str) {
             Some("string" | "number" | "integer" | "boolean") => true,
@@ -31,13 +27,9 @@ pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), InvalidValue> 
             _ => false,
         };
         let nested = ["properties", "additionalProperties", "$ref", "allOf", "not", "if", "pattern"];
-        if !plain || nested.iter().any(|keyword| field.get(keyword).is_some()) {
-            return Err(format!(
-                "the field '{}' of its form must be a string, number, boolean or choice",
-                names::quoted(name, 64)
-            )
-            .into());
-        }
+        let fits = plain && nested.iter().all(|keyword| field.get(keyword).is_none());
+        let name = names::quoted(name, 64);
+        ensure!(fits, "the field '{name}' of its form must be a string, number, boolean or choice");
     }
     Schema::measure(form).map(|_| ()).map_err(|why| format!("its form {why}").into())
 }
@@ -49,12 +41,11 @@ fn is_choice(items: &Value) -> bool {
 
 /// Checks that a URL can be shown in full and is encrypted, or local.
 pub(super) fn check_url(url: &str) -> Result<(), InvalidValue> {
-    if url.len() > MAX_URL_BYTES || !url.is_ascii() || url.contains(|c: char| c.is_control()) {
-        return Err(format!(
-            "its URL must be at most {MAX_URL_BYTES} bytes of ASCII without control characters"
-        )
-        .into());
-    }
+    let is_plain = url.is_ascii() && !url.contains(|c: char| c.is_control());
+    ensure!(
+        url.len() <= MAX_URL_BYTES && is_plain,
+        "its URL must be at most {MAX_URL_BYTES} bytes of ASCII without control characters"
+    );
     let parsed = Url::parse(url).map_err(|error| format!("invalid URL: {error}"))?;
     let loopback = match parsed.host() {
         Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
@@ -62,9 +53,8 @@ pub(super) fn check_url(url: &str) -> Result<(), InvalidValue> {
         Some(Host::Domain(name)) => name == "localhost",
         None => false,
     };
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("its URL must not contain credentials".into());
-    }
+    let is_public = parsed.username().is_empty() && parsed.password().is_none();
+    ensure!(is_public, "its URL must not contain credentials");
     match parsed.scheme() {
         "https" => Ok(()),
         "http" if loopback => Ok(()),

@@ -7,14 +7,10 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use super::{
-    kind_of,
-    node::{
-        BoundKind, ContainsKeyword, CountedPart, IfKeyword, ItemsKeyword, Keyword, MembersKeyword,
-        SchemaNodeId, SchemaTree, SizeLimit,
-    },
-    step_budget::{CheckInterrupt, StepBudget},
-    value::{are_unique, compare, equal, is_multiple},
-    violation::{Violation, quoted_value},
+    CheckInterrupt, StepBudget, kind_of,
+    node::{BoundKind, CountedPart, Keyword, MembersKeyword, SchemaNodeId, SchemaTree},
+    value::{any, are_unique, compare, equal, is_multiple},
+    violation::{Violation, not_a_choice, quoted_value},
 };
 use crate::names;
 
@@ -85,7 +81,10 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 let holds = equal(only, value, self.steps)?;
                 self.ensure(holds, || format!("must be {}, got {}", quoted_value(only), quoted_value(value)))
             }
-            (Keyword::Enum(choices), _) => self.choice(choices, value),
+            (Keyword::Enum(choices), _) => {
+                let holds = any(choices, |choice| equal(choice, value, self.steps))?;
+                self.ensure(holds, || not_a_choice(choices, value))
+            }
             (Keyword::Number(bound, limit), Value::Number(number)) => {
                 let holds = match (bound, compare(number, limit)) {
                     (BoundKind::AtLeast, order) => order != Ordering::Less,
@@ -96,7 +95,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 };
                 self.ensure(holds, || format!("must be {} {limit}, got {number}", bound.as_str()))
             }
-            (Keyword::Size(size), _) => self.size(*size, value),
+            (Keyword::Size { bound, part, limit }, _) => self.size(*bound, *part, *limit, value),
             (Keyword::Pattern(pattern), Value::String(text)) => {
                 let holds = pattern.is_match(text, self.steps)?;
                 self.ensure(holds, || {
@@ -107,8 +106,17 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 let holds = are_unique(items, self.steps)?;
                 self.ensure(holds, || "must not have duplicate items".into())
             }
-            (Keyword::Items(keyword), Value::Array(items)) => self.items(keyword, items),
-            (Keyword::Contains(keyword), Value::Array(items)) => self.contains(keyword, items),
+            (Keyword::Items { first, rest }, Value::Array(items)) => self.items(first, *rest, items),
+            (Keyword::Contains { schema, min, max }, Value::Array(items)) => {
+                let mut found = 0_u64;
+                for item in items {
+                    found += u64::from(self.matches(*schema, item)?);
+                }
+                self.ensure(found >= *min && max.is_none_or(|max| found <= max), || {
+                    let at_most = max.map(|max| format!(", at most {max}")).unwrap_or_default();
+                    format!("has {found} matching items; expected at least {min}{at_most}")
+                })
+            }
             (_, Value::Object(members)) => self.members(keyword, members, value),
             _ => Ok(()),
         }?;
@@ -120,23 +128,23 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 let matched = self.matches(*ruled_out, value)?;
                 self.ensure(!matched, || "is an excluded value".into())
             }
-            Keyword::If(keyword) => self.condition(keyword, value),
+            Keyword::If { condition, then, otherwise } => {
+                let next = if self.matches(*condition, value)? { then } else { otherwise };
+                next.map_or(Ok(()), |id| self.schema(id, value))
+            }
             Keyword::UnevaluatedItems(rest) if value.is_array() => self.unevaluated(id, *rest, value),
             Keyword::UnevaluatedProperties(rest) if value.is_object() => self.unevaluated(id, *rest, value),
             _ => Ok(()),
         }
     }
 
-    fn choice(&mut self, choices: &[Value], value: &Value) -> Result<(), CheckError> {
-        for choice in choices {
-            if equal(choice, value, self.steps)? {
-                return Ok(());
-            }
-        }
-        self.fail(|| super::violation::not_a_choice(choices, value))
-    }
-
-    fn size(&mut self, SizeLimit { bound, part, limit }: SizeLimit, value: &Value) -> Result<(), CheckError> {
+    fn size(
+        &mut self,
+        bound: BoundKind,
+        part: CountedPart,
+        limit: u64,
+        value: &Value,
+    ) -> Result<(), CheckError> {
         let (size, part) = match (part, value) {
             (CountedPart::Character, Value::String(text)) => {
                 self.steps.spend(text.len() as u64 / 16)?;
@@ -155,24 +163,17 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
         })
     }
 
-    fn items(&mut self, keyword: &ItemsKeyword, items: &[Value]) -> Result<(), CheckError> {
-        let rest = std::iter::repeat_n(keyword.rest, if keyword.rest.is_some() { usize::MAX } else { 0 });
-        let schemas = keyword.first.iter().copied().map(Some).chain(rest).flatten();
-        for (at, (id, item)) in schemas.zip(items).enumerate() {
+    fn items(
+        &mut self,
+        first: &[SchemaNodeId],
+        rest: Option<SchemaNodeId>,
+        items: &[Value],
+    ) -> Result<(), CheckError> {
+        for (at, item) in items.iter().enumerate() {
+            let Some(id) = first.get(at).copied().or(rest) else { break };
             self.schema(id, item).map_err(|failed| self.with_path_step(failed, at))?;
         }
         Ok(())
-    }
-
-    fn contains(&mut self, keyword: &ContainsKeyword, items: &[Value]) -> Result<(), CheckError> {
-        let mut found = 0_u64;
-        for item in items {
-            found += u64::from(self.matches(keyword.schema, item)?);
-        }
-        self.ensure(found >= keyword.min && keyword.max.is_none_or(|max| found <= max), || {
-            let at_most = keyword.max.map(|max| format!(", at most {max}")).unwrap_or_default();
-            format!("has {found} matching items; expected at least {}{at_most}", keyword.min)
-        })
     }
 
     fn members(
@@ -236,12 +237,8 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
     }
 
     fn any_of(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
-        for branch in branches {
-            if self.matches(*branch, value)? {
-                return Ok(());
-            }
-        }
-        self.explain_no_match(branches, value)
+        let matched = any(branches, |branch| self.matches(*branch, value))?;
+        if matched { Ok(()) } else { self.explain_no_match(branches, value) }
     }
 
     fn one_of(&mut self, branches: &[SchemaNodeId], value: &Value) -> Result<(), CheckError> {
@@ -275,10 +272,5 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             [(branch, _)] => self.schema(*branch, value),
             _ => self.fail(|| "matches none of the allowed alternatives".into()),
         }
-    }
-
-    fn condition(&mut self, keyword: &IfKeyword, value: &Value) -> Result<(), CheckError> {
-        let next = if self.matches(keyword.condition, value)? { keyword.then } else { keyword.otherwise };
-        next.map_or(Ok(()), |id| self.schema(id, value))
     }
 }

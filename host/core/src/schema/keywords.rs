@@ -4,14 +4,11 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     kind_of,
-    node::{
-        BoundKind, ContainsKeyword, CountedPart, IfKeyword, ItemsKeyword, Keyword, MembersKeyword,
-        SchemaNodeId, SizeLimit, TypeSet,
-    },
+    node::{BoundKind, CountedPart, Keyword, MembersKeyword, SchemaNodeId, TypeSet},
     read::SchemaReader,
     value::float,
 };
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, invalid::ensure, names::quoted};
 
 impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
@@ -102,32 +99,32 @@ impl<'a> SchemaReader<'a> {
     /// Parses `prefixItems` and `items`, called `items` and `additionalItems` in earlier drafts.
     fn items(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let tuple = object.get("items").is_some_and(Value::is_array);
-        if tuple && object.contains_key("prefixItems") {
-            return Err(
-                "has both prefixItems and a list of items, which mean the same in different drafts".into()
-            );
-        }
-        let (first, rest) = if tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
-        let ids = match object.get(first) {
-            Some(value) => self.with_path(first, |reader| reader.list(value))?,
+        let has_both = tuple && object.contains_key("prefixItems");
+        ensure!(
+            !has_both,
+            "has both prefixItems and a list of items, which mean the same in different drafts"
+        );
+        let (tuple, others) = if tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
+        let first = match object.get(tuple) {
+            Some(value) => self.with_path(tuple, |reader| reader.list(value))?,
             None => Vec::new(),
         };
-        let rest = self.read_keyword(object, rest)?;
-        Ok((rest.is_some() || !ids.is_empty()).then_some(Keyword::Items(ItemsKeyword { first: ids, rest })))
+        let rest = self.read_keyword(object, others)?;
+        Ok((rest.is_some() || !first.is_empty()).then_some(Keyword::Items { first, rest }))
     }
 
     fn contains(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let bound = |keyword: &str| object.get(keyword).map(count).transpose();
         let (min, max) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
         let schema = self.read_keyword(object, "contains")?;
-        Ok(schema.map(|schema| Keyword::Contains(ContainsKeyword { schema, min, max })))
+        Ok(schema.map(|schema| Keyword::Contains { schema, min, max }))
     }
 
     fn condition(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
         let condition = self.read_keyword(object, "if")?;
         let then = self.read_keyword(object, "then")?;
         let otherwise = self.read_keyword(object, "else")?;
-        Ok(condition.map(|condition| Keyword::If(Box::new(IfKeyword { condition, then, otherwise }))))
+        Ok(condition.map(|condition| Keyword::If { condition, then, otherwise }))
     }
 
     /// Parses `dependencies`, now split into `dependentRequired` and `dependentSchemas`.
@@ -204,7 +201,7 @@ fn types(value: &Value) -> Result<TypeSet, InvalidValue> {
 }
 
 fn size(bound: BoundKind, part: CountedPart, value: &Value) -> Result<Keyword, InvalidValue> {
-    Ok(Keyword::Size(SizeLimit { bound, part, limit: count(value)? }))
+    Ok(Keyword::Size { bound, part, limit: count(value)? })
 }
 
 fn number(value: &Value) -> Result<Number, InvalidValue> {

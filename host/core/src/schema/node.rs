@@ -61,21 +61,36 @@ pub(super) enum Keyword {
     Const(Value),
     Enum(Vec<Value>),
     Number(BoundKind, Number),
-    Size(SizeLimit),
+    Size {
+        bound: BoundKind,
+        part: CountedPart,
+        limit: u64,
+    },
     Required(Vec<String>),
     DependentRequired(Vec<(String, Vec<String>)>),
     Pattern(Arc<SchemaPattern>),
     UniqueItems,
     Members(MembersKeyword),
     PropertyNames(SchemaNodeId),
-    Items(ItemsKeyword),
-    Contains(ContainsKeyword),
+    Items {
+        first: Vec<SchemaNodeId>,
+        rest: Option<SchemaNodeId>,
+    },
+    Contains {
+        schema: SchemaNodeId,
+        min: u64,
+        max: Option<u64>,
+    },
     DependentSchemas(Vec<(String, SchemaNodeId)>),
     AllOf(Vec<SchemaNodeId>),
     AnyOf(Vec<SchemaNodeId>),
     OneOf(Vec<SchemaNodeId>),
     Not(SchemaNodeId),
-    If(Box<IfKeyword>),
+    If {
+        condition: SchemaNodeId,
+        then: Option<SchemaNodeId>,
+        otherwise: Option<SchemaNodeId>,
+    },
     UnevaluatedItems(SchemaNodeId),
     UnevaluatedProperties(SchemaNodeId),
 }
@@ -87,12 +102,12 @@ impl Keyword {
             Self::Members(MembersKeyword { named, matching, others }) => {
                 named.values().chain(matching.iter().map(|(_, id)| id)).chain(others).copied().collect()
             }
-            Self::Items(items) => items.first.iter().chain(&items.rest).copied().collect(),
-            Self::Contains(contains) => vec![contains.schema],
+            Self::Items { first, rest } => first.iter().chain(rest).copied().collect(),
+            Self::Contains { schema, .. } => vec![*schema],
             Self::DependentSchemas(all) => all.iter().map(|(_, id)| *id).collect(),
             Self::AllOf(all) | Self::AnyOf(all) | Self::OneOf(all) => all.clone(),
-            Self::If(keyword) => {
-                [Some(keyword.condition), keyword.then, keyword.otherwise].into_iter().flatten().collect()
+            Self::If { condition, then, otherwise } => {
+                [Some(*condition), *then, *otherwise].into_iter().flatten().collect()
             }
             Self::PropertyNames(id)
             | Self::Not(id)
@@ -108,10 +123,10 @@ impl Keyword {
             Self::Never | Self::Type(_) => 0,
             Self::Const(_) | Self::Enum(_) => 1,
             Self::Number(..) => 2,
-            Self::Size(_) => 3,
+            Self::Size { .. } => 3,
             Self::Required(_) | Self::DependentRequired(_) => 4,
             Self::Pattern(_) => 5,
-            Self::Members(_) | Self::PropertyNames(_) | Self::Items(_) | Self::Contains(_) => 6,
+            Self::Members(_) | Self::PropertyNames(_) | Self::Items { .. } | Self::Contains { .. } => 6,
             Self::UniqueItems => 7,
             Self::UnevaluatedItems(_) | Self::UnevaluatedProperties(_) => 9,
             _ => 8,
@@ -141,14 +156,6 @@ impl BoundKind {
     }
 }
 
-/// A limit on the size of a value.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SizeLimit {
-    pub(super) bound: BoundKind,
-    pub(super) part: CountedPart,
-    pub(super) limit: u64,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountedPart {
     Character,
@@ -162,27 +169,6 @@ pub(super) struct MembersKeyword {
     pub(super) named: HashMap<String, SchemaNodeId>,
     pub(super) matching: Vec<(Arc<SchemaPattern>, SchemaNodeId)>,
     pub(super) others: Option<SchemaNodeId>,
-}
-
-#[derive(Debug)]
-pub(super) struct ItemsKeyword {
-    pub(super) first: Vec<SchemaNodeId>,
-    pub(super) rest: Option<SchemaNodeId>,
-}
-
-/// `contains` with its bounds.
-#[derive(Debug)]
-pub(super) struct ContainsKeyword {
-    pub(super) schema: SchemaNodeId,
-    pub(super) min: u64,
-    pub(super) max: Option<u64>,
-}
-
-#[derive(Debug)]
-pub(super) struct IfKeyword {
-    pub(super) condition: SchemaNodeId,
-    pub(super) then: Option<SchemaNodeId>,
-    pub(super) otherwise: Option<SchemaNodeId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,10 +12,9 @@ use regex_automata::{
     util::{primitives::StateID, syntax},
 };
 
-use super::step_budget::{CheckInterrupt, StepBudget};
-use crate::{invalid::InvalidValue, names::quoted};
+use super::{CheckInterrupt, StepBudget};
+use crate::{InvalidValue, names::quoted};
 
-/// Maximum bytes of an automaton.
 const MAX_AUTOMATON_BYTES: usize = 256 << 10;
 
 /// Maximum bytes of a DFA, and of memory for its construction.

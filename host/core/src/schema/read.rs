@@ -16,7 +16,7 @@ use super::{
     node::{Keyword, SchemaNode, SchemaNodeId, SchemaTree},
     pattern::SchemaPattern,
 };
-use crate::{invalid::InvalidValue, names::quoted};
+use crate::{InvalidValue, invalid::ensure, names::quoted};
 
 /// Maximum number of schemas in a schema, with references expanded.
 pub(super) const MAX_WEIGHT: u64 = 20_000;
@@ -89,9 +89,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn object(&mut self, object: &'a Map<String, Value>) -> Result<SchemaNodeId, InvalidValue> {
-        if self.depth >= MAX_DEPTH {
-            return Err(format!("is nested more than {MAX_HEIGHT} levels deep").into());
-        }
+        ensure!(self.depth < MAX_DEPTH, "is nested more than {MAX_HEIGHT} levels deep");
         self.reject_rebasing(object)?;
         self.depth += 1;
         let target = match object.get("$ref") {
@@ -118,19 +116,14 @@ impl<'a> SchemaReader<'a> {
             return Err(format!("uses {keyword}; refer to '#/$defs/name' instead").into());
         }
         // An anchor is harmless, because a reference to it is rejected.
-        if object.get("$anchor").is_some_and(|name| !name.is_string()) {
-            return Err("has an $anchor that is not a string".into());
-        }
+        ensure!(object.get("$anchor").is_none_or(Value::is_string), "has an $anchor that is not a string");
         if self.depth > 0 {
             if let Some(keyword) = ["$id", "$schema"].iter().find(|keyword| object.contains_key(**keyword)) {
                 return Err(format!("uses {keyword} in a subschema, which only the root may have").into());
             }
-            let rebases = self.dialect.is_some_and(|dialect| dialect.contains("draft-04"));
-            if rebases && object.get("id").is_some_and(Value::is_string) {
-                return Err(
-                    "uses id in a subschema, which changes the meaning of references in draft-04".into()
-                );
-            }
+            let may_rebase = self.dialect.is_some_and(|dialect| dialect.contains("draft-04"));
+            let rebases = may_rebase && object.get("id").is_some_and(Value::is_string);
+            ensure!(!rebases, "uses id in a subschema, which changes the meaning of references in draft-04");
         } else if let Some(given) = object.get("$schema") {
             let named = given.as_str().unwrap_or_default().trim_end_matches('#');
             let named = named.strip_prefix("https://").or_else(|| named.strip_prefix("http://"));
@@ -149,9 +142,7 @@ impl<'a> SchemaReader<'a> {
             Some(None) => return Err(format!("refers to itself through '{shown}'").into()),
             None => {}
         }
-        if target == "#" {
-            return Err("refers to itself through '#'".into());
-        }
+        ensure!(target != "#", "refers to itself through '#'");
         let found =
             resolve(self.root, target).map_err(|why| format!("has an invalid reference '{shown}': {why}"))?;
         self.resolved.insert(target, None);
@@ -167,9 +158,7 @@ impl<'a> SchemaReader<'a> {
         if let Some(known) = self.patterns.get(source) {
             return Ok(Arc::clone(known));
         }
-        if self.patterns.len() == MAX_PATTERNS {
-            return Err(format!("has more than {MAX_PATTERNS} patterns").into());
-        }
+        ensure!(self.patterns.len() < MAX_PATTERNS, "has more than {MAX_PATTERNS} patterns");
         let pattern = Arc::new(SchemaPattern::new(source)?);
         self.patterns.insert(source, Arc::clone(&pattern));
         Ok(pattern)
@@ -183,12 +172,9 @@ impl<'a> SchemaReader<'a> {
             height = height.max(node.height);
         }
         let all = u64::try_from(self.nodes.len()).unwrap_or(u64::MAX);
-        if weight.max(all) > MAX_WEIGHT {
-            return Err(format!("is too large: more than {MAX_WEIGHT} schemas, references followed").into());
-        }
-        if height >= MAX_HEIGHT {
-            return Err(format!("is nested more than {MAX_HEIGHT} levels deep").into());
-        }
+        let weighs_little = weight.max(all) <= MAX_WEIGHT;
+        ensure!(weighs_little, "is too large: more than {MAX_WEIGHT} schemas, references followed");
+        ensure!(height < MAX_HEIGHT, "is nested more than {MAX_HEIGHT} levels deep");
         keywords.sort_by_key(Keyword::rank);
         let id = SchemaNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(SchemaNode { keywords, weight, height: height + 1 });
@@ -196,35 +182,27 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
-enum SubschemaShape {
-    Schema,
-    List,
-    Map,
-    /// A schema or, in earlier drafts, a list of schemas.
-    Either,
-    /// Data, or an unknown keyword.
-    Other,
-}
+/// Keywords whose value is a map of schemas.
+const MAPS: [&str; 6] =
+    ["properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"];
 
-fn subschema_shape(keyword: &str) -> SubschemaShape {
-    match keyword {
-        "not"
-        | "if"
-        | "then"
-        | "else"
-        | "contains"
-        | "propertyNames"
-        | "additionalProperties"
-        | "additionalItems"
-        | "unevaluatedItems"
-        | "unevaluatedProperties" => SubschemaShape::Schema,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => SubschemaShape::List,
-        "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs"
-        | "definitions" => SubschemaShape::Map,
-        "items" => SubschemaShape::Either,
-        _ => SubschemaShape::Other,
-    }
-}
+/// Keywords whose value is a list of schemas. `items` is one in earlier drafts.
+const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+
+/// Keywords whose value is a schema.
+const SCHEMAS: [&str; 11] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "items",
+    "propertyNames",
+    "additionalProperties",
+    "additionalItems",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
 
 /// Returns the subschema that a reference points to. The error describes the fault of the reference.
 fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
@@ -240,12 +218,11 @@ fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Valu
     loop {
         let keyword = steps.next().ok_or(NO_SCHEMA)?;
         let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
-        let found = match (subschema_shape(&keyword), found) {
-            (SubschemaShape::Schema | SubschemaShape::Either, Value::Object(_) | Value::Bool(_)) => {
-                Some(found)
-            }
-            (SubschemaShape::Map, Value::Object(map)) => steps.next().and_then(|name| map.get(&name)),
-            (SubschemaShape::List | SubschemaShape::Either, Value::Array(list)) => {
+        let is_in = |keywords: &[&str]| keywords.contains(&keyword.as_str());
+        let found = match found {
+            Value::Object(_) | Value::Bool(_) if is_in(&SCHEMAS) => Some(found),
+            Value::Object(map) if is_in(&MAPS) => steps.next().and_then(|name| map.get(&name)),
+            Value::Array(list) if is_in(&LISTS) => {
                 let digits = steps.next().filter(|step| step == "0" || !step.starts_with(['0', '+']));
                 digits.and_then(|digits| list.get(digits.parse::<usize>().ok()?))
             }

@@ -245,3 +245,15 @@ fn a_pattern_that_takes_for_ever_is_stopped() {
         schema.check(&json!({"x": "ab".repeat(2 << 20)}), "argument").expect_err("stopped").to_string();
     assert!(error.contains("take more than 100 million steps"), "{error}");
 }
+
+#[test]
+fn budget_ends_when_spent_or_abandoned() {
+    let mut steps = StepBudget::with_steps(10, &|| false);
+    assert_eq!(
+        (steps.spend(7), steps.spend(3), steps.spend(1)),
+        (Ok(()), Ok(()), Err(CheckInterrupt::OutOfSteps))
+    );
+    let mut alone = StepBudget::new_long(&|| true);
+    let steps = (0..).take_while(|_| alone.spend(1).is_ok()).count() as u64;
+    assert_eq!(steps, STEPS_BETWEEN_POLLS);
+}

@@ -8,10 +8,9 @@ use std::{collections::HashSet, fmt::Display};
 use serde_json::Value;
 
 use super::{
-    CheckError,
+    CheckError, CheckInterrupt,
     check::SchemaChecker,
     node::{Keyword, SchemaNodeId},
-    step_budget::CheckInterrupt,
     violation::Violation,
 };
 
@@ -70,7 +69,7 @@ impl<'t> SchemaChecker<'t, '_, '_> {
             match keyword {
                 Keyword::UnevaluatedProperties(_) => evaluated.all_members |= !own,
                 Keyword::UnevaluatedItems(_) => evaluated.all_items |= !own,
-                Keyword::Members(_) | Keyword::Items(_) | Keyword::Contains(_) => {
+                Keyword::Members(_) | Keyword::Items { .. } | Keyword::Contains { .. } => {
                     self.mark_evaluated_parts(keyword, value, evaluated)?
                 }
                 Keyword::AllOf(all) => {
@@ -85,13 +84,11 @@ impl<'t> SchemaChecker<'t, '_, '_> {
                         }
                     }
                 }
-                Keyword::If(keyword) => {
-                    let matched = self.matches(keyword.condition, value)?;
-                    if matched {
-                        self.mark_evaluated(keyword.condition, value, evaluated, false)?;
-                    }
-                    if let Some(next) = if matched { keyword.then } else { keyword.otherwise } {
-                        self.mark_evaluated(next, value, evaluated, false)?;
+                Keyword::If { condition, then, otherwise } => {
+                    let matched = self.matches(*condition, value)?;
+                    let parts = if matched { [Some(*condition), *then] } else { [None, *otherwise] };
+                    for part in parts.into_iter().flatten() {
+                        self.mark_evaluated(part, value, evaluated, false)?;
                     }
                 }
                 Keyword::DependentSchemas(all) => {
@@ -127,13 +124,13 @@ impl<'t> SchemaChecker<'t, '_, '_> {
                     }
                 }
             }
-            (Keyword::Items(keyword), Value::Array(_)) => {
-                evaluated.all_items |= keyword.rest.is_some();
-                evaluated.first = evaluated.first.max(keyword.first.len());
+            (Keyword::Items { first, rest }, Value::Array(_)) => {
+                evaluated.all_items |= rest.is_some();
+                evaluated.first = evaluated.first.max(first.len());
             }
-            (Keyword::Contains(keyword), Value::Array(items)) => {
+            (Keyword::Contains { schema, .. }, Value::Array(items)) => {
                 for (at, item) in items.iter().enumerate() {
-                    if self.matches(keyword.schema, item)? {
+                    if self.matches(*schema, item)? {
                         evaluated.items.insert(at);
                     }
                 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Number, Value};
 
-use super::step_budget::{CheckInterrupt, StepBudget};
+use super::{CheckInterrupt, StepBudget};
 
 /// Returns whether two values are equal. Each compared part is a step.
 pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
@@ -20,13 +20,14 @@ pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> R
         }
         (Value::Number(one), Value::Number(other)) => compare(one, other) == Ordering::Equal,
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && all(one.iter().zip(other), |(one, other)| equal(one, other, steps))?
+            one.len() == other.len()
+                && !any(one.iter().zip(other), |(one, other)| Ok(!equal(one, other, steps)?))?
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
-                && all(one.iter(), |(name, part)| {
+                && !any(one, |(name, part)| {
                     steps.spend(1 + name.len() as u64 / 64)?;
-                    other.get(name).map_or(Ok(false), |twin| equal(part, twin, steps))
+                    other.get(name).map_or(Ok(true), |twin| Ok(!equal(part, twin, steps)?))
                 })?
         }
         _ => one == other,
@@ -38,10 +39,8 @@ pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<
     let mut known: HashMap<u64, Vec<&Value>> = HashMap::new();
     for item in items {
         let alike = known.entry(digest(item, &keys, steps)?).or_default();
-        for other in alike.iter() {
-            if equal(item, other, steps)? {
-                return Ok(false);
-            }
+        if any(alike.iter(), |other| equal(item, other, steps))? {
+            return Ok(false);
         }
         alike.push(item);
     }
@@ -77,17 +76,17 @@ fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Resu
     })
 }
 
-/// Returns true if all parts pass. Stops at the first that does not.
-fn all<T>(
-    mut parts: impl Iterator<Item = T>,
+/// Returns true if any part passes. Stops at the first that does.
+pub(super) fn any<T>(
+    parts: impl IntoIterator<Item = T>,
     mut passes: impl FnMut(T) -> Result<bool, CheckInterrupt>,
 ) -> Result<bool, CheckInterrupt> {
-    for part in parts.by_ref() {
-        if !passes(part)? {
-            return Ok(false);
+    for part in parts {
+        if passes(part)? {
+            return Ok(true);
         }
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// Compares two numbers by value; 1 equals 1.0. Exact even for integers that a float cannot represent.

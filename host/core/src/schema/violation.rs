@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    kind_of,
+    CheckInterrupt, StepBudget, kind_of,
     node::{Keyword, SchemaNodeId, SchemaTree},
-    step_budget::{CheckInterrupt, StepBudget},
 };
 use crate::names;
 
@@ -91,7 +90,7 @@ fn find_unknown<'v>(
     match value {
         Value::Array(items) => {
             let rest = node.keywords.iter().find_map(|keyword| match keyword {
-                Keyword::Items(items) if items.first.is_empty() => items.rest,
+                Keyword::Items { first, rest } if first.is_empty() => *rest,
                 _ => None,
             });
             let Some(rest) = rest else { return Ok(None) };

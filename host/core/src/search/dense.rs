@@ -4,8 +4,6 @@
 //! Vectors are stored as scaled bytes: 264 bytes per row of 256 dimensions, a quarter of the float size. The caller
 //! stores the floats and [rescores](cosine) the best rows with them.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
-
 use super::dot::{DotProduct, LANE};
 
 #[derive(Debug, Clone)]
@@ -91,23 +89,26 @@ impl VectorBlock {
             return Vec::new();
         }
         let accept = |row| allowed.is_none_or(|rows| rows.contains(row));
-        // The worst row is on top. Rows arrive in order, so of equally near rows the first stays.
-        let mut best: BinaryHeap<Reverse<(OrderedFloat, Reverse<usize>)>> =
-            BinaryHeap::with_capacity(limit.min(self.len()) + 1);
+        let order = |one: &NearestRow, other: &NearestRow| {
+            other.cosine.total_cmp(&one.cosine).then_with(|| one.row.cmp(&other.row))
+        };
+        // Holds up to twice the limit, so that dropping the farther half takes constant time per row.
+        let (mut best, mut worst) = (Vec::<NearestRow>::new(), None);
         self.scan(query, accept, |row, cosine| {
-            let near = Reverse((OrderedFloat(cosine), Reverse(row)));
-            if best.len() < limit {
-                best.push(near);
-            } else if best.peek().is_some_and(|worst| near < *worst) {
-                best.pop();
-                best.push(near);
+            let near = NearestRow { row, cosine };
+            if worst.is_some_and(|worst| order(&near, &worst).is_gt()) {
+                return;
+            }
+            best.push(near);
+            if best.len() >= limit.saturating_mul(2) {
+                let (_, last, _) = best.select_nth_unstable_by(limit - 1, order);
+                worst = Some(*last);
+                best.truncate(limit);
             }
         });
-        let sorted = best.into_sorted_vec();
-        sorted
-            .into_iter()
-            .map(|Reverse((OrderedFloat(cosine), Reverse(row)))| NearestRow { row, cosine })
-            .collect()
+        best.sort_unstable_by(order);
+        best.truncate(limit);
+        best
     }
 
     /// Calls `visit` with each row that `accept` accepts and its approximate cosine.
@@ -148,23 +149,6 @@ impl FromIterator<usize> for RowSet {
         let mut set = Self::default();
         rows.into_iter().for_each(|row| set.insert(row));
         set
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct OrderedFloat(f32);
-
-impl Eq for OrderedFloat {}
-
-impl PartialOrd for OrderedFloat {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OrderedFloat {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
     }
 }
 

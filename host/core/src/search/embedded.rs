@@ -19,23 +19,15 @@ pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -
     let split_name = split_identifier(&name);
     let split_name = if split_name == name { "" } else { &split_name };
     let subjects = subjects.join(", ");
-    let mut text = String::new();
-    for part in [
+    let parts = [
         &name,
         split_name,
         beginning(short, MAX_SHORT_CHARS),
         beginning(&subjects, MAX_NAME_CHARS),
         beginning(long, MAX_LONG_CHARS),
-    ] {
-        let part = part.trim();
-        if !part.is_empty() {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(part);
-        }
-    }
-    text
+    ];
+    let parts = parts.into_iter().map(str::trim).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 fn beginning(text: &str, chars: usize) -> &str {

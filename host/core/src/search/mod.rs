@@ -14,7 +14,6 @@ pub mod embedded;
 pub mod fit;
 pub mod fuse;
 pub mod name;
-pub mod passage;
 pub mod script;
 pub mod stem;
 pub mod terms;
@@ -22,10 +21,9 @@ pub mod tools;
 
 pub use dense::{RowSet, VectorBlock};
 pub use embedded::embedded_text;
-pub use fit::{FitScorer, near_enough};
+pub use fit::{FitScorer, Passage, near_enough};
 pub use fuse::{RankedCandidate, ScoredCandidate, fuse, matching_candidates};
 pub use name::{NameMatch, NameQuery};
-pub use passage::Passage;
 pub use stem::stem;
 pub use terms::{SearchQuery, for_each_term, variants};
 

@@ -14,12 +14,7 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::{
-    catalog::SourceListing,
-    lock,
-    outcome::{Fault, FaultKind},
-    schema::Schema,
-    source::{Listing, PendingListing, Source},
-    tool::SourceId,
+    Fault, FaultKind, Listing, Schema, Source, SourceId, catalog::SourceListing, lock, source::PendingListing,
 };
 
 /// Wait for servers that were never listed.
@@ -125,9 +120,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        CallContext, Catalog, CompiledPreset, Pipeline,
-        call::Call,
-        outcome::{ContentPart, Outcome},
+        Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline,
         overrides::ToolOverride,
         testing::{Fixture, Lists, tool},
     };
@@ -177,7 +170,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_gate_that_fails_is_refused() {
-        let gate = Fixture::new(SourceId::Gate("kg".into()), vec![tool("search", None)]);
+        let gate = Fixture::gate("kg", vec![tool("search", None)]);
         let last = LastListings::default();
         assert!(gathered(&[&gate], &last).await.is_ok());
         gate.now_lists(Lists::WithAFault);
@@ -206,7 +199,7 @@ mod tests {
         let schema = json!({"type": "object", "required": ["owner", "title"], "additionalProperties": false,
             "properties": {"owner": {"type": "string"}, "title": {"type": "string"}}});
         create.input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
-        let server = Fixture::new(SourceId::Server("github".into()), vec![create, tool("delete_all", None)]);
+        let server = Fixture::server("github", vec![create, tool("delete_all", None)]);
         let mut preset = CompiledPreset::from_sources("p", Vec::new());
         let change = ToolOverride {
             name: Some("report_bug".into()),

@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use super::Listing;
 use crate::{
-    hidden_chars, icon,
-    invalid::InvalidValue,
+    ExposedName, InvalidValue, Schema, hidden_chars, icon,
+    invalid::ensure,
     names,
     prompt::MAX_PROMPTS,
     resource::MAX_TEMPLATES,
-    schema::{Schema, SchemaSize},
-    tool::{ExposedName, MAX_NAME_CHARS, MAX_SERVER_NAME_CHARS},
+    schema::SchemaSize,
+    tool::{MAX_NAME_CHARS, MAX_SERVER_NAME_CHARS},
 };
 
 /// Maximum tools of one source. More would overflow any client's context.
@@ -70,9 +70,8 @@ impl Listing {
     }
 
     fn check_parts(&self, max_name_chars: usize) -> Result<(), InvalidValue> {
-        if self.tools.len() > MAX_TOOLS {
-            return Err(format!("lists {} tools; the limit is {MAX_TOOLS}", self.tools.len()).into());
-        }
+        let count = self.tools.len();
+        ensure!(count <= MAX_TOOLS, "lists {count} tools; the limit is {MAX_TOOLS}");
         check_short_text("its name", &self.name)?;
         check_short_text("its version", &self.version)?;
         check_short_text("its summary", &self.summary)?;
@@ -82,9 +81,7 @@ impl Listing {
         for tool in &self.tools {
             ExposedName::check(&tool.name, max_name_chars).map_err(|why| format!("tool name {why}"))?;
             let bad = |why: InvalidValue| format!("tool '{}': {why}", tool.name);
-            if !seen.insert(&*tool.name) {
-                return Err(bad("is listed twice".into()).into());
-            }
+            ensure!(seen.insert(&*tool.name), "tool '{}': is listed twice", tool.name);
             check_short_text("its description", &tool.description).map_err(bad)?;
             check_short_text("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
             if let Some(meta) = &tool.meta {
@@ -96,9 +93,8 @@ impl Listing {
                 [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
             {
                 let Some(found) = found else { continue };
-                if what == "input" && found.get("type").and_then(Value::as_str) != Some("object") {
-                    return Err(bad(format!("its {what} schema is not of type object").into()).into());
-                }
+                let fits = what == "output" || found.get("type").is_some_and(|kind| kind == "object");
+                ensure!(fits, "tool '{}': its {what} schema is not of type object", tool.name);
                 add_size(&mut sizes, check_schema(&format!("its {what} schema"), found).map_err(bad)?)?;
             }
         }
@@ -107,11 +103,8 @@ impl Listing {
     }
 
     fn check_templates(&self) -> Result<(), InvalidValue> {
-        if self.templates.len() > MAX_TEMPLATES {
-            return Err(
-                format!("has {} templates; the limit is {MAX_TEMPLATES}", self.templates.len()).into()
-            );
-        }
+        let count = self.templates.len();
+        ensure!(count <= MAX_TEMPLATES, "has {count} templates; the limit is {MAX_TEMPLATES}");
         for template in &self.templates {
             let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
             template.check().map_err(bad)?;
@@ -124,16 +117,13 @@ impl Listing {
     }
 
     fn check_prompts(&self, max_name_chars: usize) -> Result<(), InvalidValue> {
-        if self.prompts.len() > MAX_PROMPTS {
-            return Err(format!("lists {} prompts; the limit is {MAX_PROMPTS}", self.prompts.len()).into());
-        }
+        let count = self.prompts.len();
+        ensure!(count <= MAX_PROMPTS, "lists {count} prompts; the limit is {MAX_PROMPTS}");
         let mut seen = HashSet::new();
         for prompt in &self.prompts {
             ExposedName::check(&prompt.name, max_name_chars).map_err(|why| format!("prompt name {why}"))?;
             let bad = |why: InvalidValue| format!("prompt '{}' {why}", prompt.name);
-            if !seen.insert(&*prompt.name) {
-                return Err(bad("is listed twice".into()).into());
-            }
+            ensure!(seen.insert(&*prompt.name), "prompt '{}' is listed twice", prompt.name);
             prompt.check().map_err(bad)?;
             let own = [&prompt.title, &prompt.description].into_iter().flatten();
             for text in
@@ -147,11 +137,8 @@ impl Listing {
 }
 
 fn check_short_text(what: &str, text: &str) -> Result<(), InvalidValue> {
-    if text.len() > MAX_TEXT_BYTES {
-        Err(format!("{what} is longer than {MAX_TEXT_BYTES} bytes").into())
-    } else {
-        Ok(())
-    }
+    ensure!(text.len() <= MAX_TEXT_BYTES, "{what} is longer than {MAX_TEXT_BYTES} bytes");
+    Ok(())
 }
 
 /// Maximum number of schemas, subschemas included, in all schemas of a source.
@@ -164,14 +151,10 @@ const MAX_PATTERN_BYTES: usize = 16 << 20;
 fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), InvalidValue> {
     all.schemas += one.schemas;
     all.pattern_bytes += one.pattern_bytes;
-    if all.schemas > MAX_SCHEMAS {
-        return Err(format!("has more than {MAX_SCHEMAS} schemas in total, subschemas included").into());
-    }
-    if all.pattern_bytes > MAX_PATTERN_BYTES {
-        return Err(
-            format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in total").into()
-        );
-    }
+    let (schemas, bytes) = (all.schemas, all.pattern_bytes);
+    ensure!(schemas <= MAX_SCHEMAS, "has more than {MAX_SCHEMAS} schemas in total, subschemas included");
+    let fits = bytes <= MAX_PATTERN_BYTES;
+    ensure!(fits, "has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in total");
     Ok(())
 }
 

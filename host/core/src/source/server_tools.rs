@@ -7,16 +7,13 @@ use std::{
 };
 
 use crate::{
+    CompiledPreset, Fault, Listing, ToolEntry, ToolId, ToolSpec,
     access::{PresetAccess, access_names},
     approval::{self, RequiredApprovals},
-    catalog::ToolEntry,
     lock, names,
-    outcome::Fault,
     patterns::UnmatchedPattern,
     ports::servers::{ServerListing, ServerStatus},
-    preset::{CompiledPreset, server_names},
-    source::Listing,
-    tool::{ToolId, ToolSpec},
+    preset::server_names,
 };
 
 /// Tools of servers that one preset, and one caller if access is limited, may use.
@@ -29,7 +26,6 @@ pub struct ServerTools {
     restriction: Option<ServerRestriction>,
 }
 
-/// Names of tools.
 pub type ToolNames = HashSet<Arc<str>>;
 
 /// Names of the callable tools, by server, with the listing that they are from.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -20,6 +21,7 @@ use crate::{
     outcome::{ContentPart, Fault, Outcome, Reply},
     pipeline::{Pipeline, Stage},
     ports::{
+        Clock,
         client::{CallingClient, ClientProfile, ClientRoot, MessageLevel},
         ledger::ToolMetrics,
     },
@@ -27,6 +29,15 @@ use crate::{
     source::Listing,
     tool::{SourceId, ToolId, ToolSpec},
 };
+
+/// A clock that stands still.
+pub(crate) struct FixedClock(pub(crate) u64);
+
+impl Clock for FixedClock {
+    fn now_ms(&self) -> u64 {
+        self.0
+    }
+}
 
 #[derive(Clone, Copy)]
 pub(crate) enum Lists {
@@ -90,6 +101,14 @@ impl Fixture {
     pub(crate) fn new(id: SourceId, tools: Vec<ToolSpec>) -> Arc<Self> {
         let tools = tools.into_iter().map(Arc::new).collect();
         Arc::new(Self { id, tools: Mutex::new((Lists::AtOnce, tools)), hangs: AtomicU32::new(0) })
+    }
+
+    pub(crate) fn gate(name: &str, tools: Vec<ToolSpec>) -> Arc<Self> {
+        Self::new(SourceId::Gate(name.into()), tools)
+    }
+
+    pub(crate) fn server(name: &str, tools: Vec<ToolSpec>) -> Arc<Self> {
+        Self::new(SourceId::Server(name.into()), tools)
     }
 
     pub(crate) fn now_lists(&self, lists: Lists) {
@@ -173,11 +192,20 @@ pub(crate) fn with_effect(name: &str, effect: Effect) -> ToolSpec {
     ToolSpec { effect, ..tool(name, None) }
 }
 
+/// Creates the catalog of a preset with these sources and no rules.
+pub(crate) async fn catalog(sources: &[&Arc<Fixture>]) -> Arc<Catalog> {
+    let listings = join_all(sources.iter().map(|source| source.listed())).await;
+    let preset = CompiledPreset::from_sources("p", Vec::new());
+    Arc::new(Catalog::build(&preset, listings).expect("a catalog"))
+}
+
 /// Creates a call of a tool of this source, through these stages.
 pub(crate) async fn context(stages: Vec<Arc<dyn Stage>>, source: &Arc<Fixture>, tool: &str) -> CallContext {
-    let preset = CompiledPreset::from_sources("p", Vec::new());
-    let catalog = Catalog::build(&preset, vec![source.listed().await]).expect("a catalog");
-    CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), tool)
+    CallContext::new(&Arc::new(Pipeline::new(stages)), catalog(&[source]).await, tool)
+}
+
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().expect("an object")
 }
 
 #[async_trait]

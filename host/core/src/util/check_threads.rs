@@ -14,11 +14,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::{
-    call::Principal,
+    Fault, Principal, Schema, SourceId,
     fair_semaphore::FairSemaphore,
-    outcome::Fault,
-    schema::{Schema, StepBudget, ValidationError},
-    tool::SourceId,
+    schema::{StepBudget, ValidationError},
 };
 
 /// Schemas are at most 64 levels deep, and a level takes less than 10 kB of stack in a debug build.
@@ -83,27 +81,32 @@ pub async fn run<T: Send + 'static>(
 mod tests {
     use std::sync::{Mutex, mpsc};
 
+    use tokio::task::JoinHandle;
+
     use super::*;
 
     fn source(name: &str) -> SourceId {
         SourceId::Gate(name.into())
     }
 
+    /// Starts work for each source, which ends when the sender is dropped.
+    fn keep_busy(
+        principal: &Principal,
+        sources: impl Iterator<Item = SourceId>,
+    ) -> (mpsc::Sender<()>, Vec<JoinHandle<Result<(), Fault>>>) {
+        let (release, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        let start = |source| {
+            let (held, principal) = (Arc::clone(&held), principal.clone());
+            let work = move |_: &dyn Fn() -> bool| drop(held.lock().map(|held| held.recv()));
+            tokio::spawn(async move { run(&principal, &source, work).await })
+        };
+        (release, sources.map(start).collect())
+    }
+
     #[tokio::test]
     async fn a_source_that_keeps_its_share_busy_delays_itself_only() {
-        let (release, held) = mpsc::channel::<()>();
-        let held = std::sync::Arc::new(Mutex::new(held));
-        let greedy: Vec<_> = (0..32)
-            .map(|_| {
-                let held = std::sync::Arc::clone(&held);
-                tokio::spawn(async move {
-                    run(&Principal::Local, &source("greedy-test"), move |_| {
-                        drop(held.lock().map(|held| held.recv()))
-                    })
-                    .await
-                })
-            })
-            .collect();
+        let (release, greedy) = keep_busy(&Principal::Local, (0..32).map(|_| source("greedy-test")));
         assert_eq!(run(&Principal::Local, &source("modest-test"), |_| 5).await, Ok(5));
         drop(release);
         for one in greedy {
@@ -113,18 +116,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_principal_that_keeps_its_share_busy_delays_itself_only() {
-        let (release, held) = mpsc::channel::<()>();
-        let held = std::sync::Arc::new(Mutex::new(held));
         let [noisy, quiet] = ["noisy-test", "quiet-test"].map(|name| Principal::Named(name.into()));
-        let busy: Vec<_> = (0..32)
-            .map(|n| {
-                let (held, noisy) = (std::sync::Arc::clone(&held), noisy.clone());
-                tokio::spawn(async move {
-                    let source = source(&format!("noisy-test-{n}"));
-                    run(&noisy, &source, move |_| drop(held.lock().map(|held| held.recv()))).await
-                })
-            })
-            .collect();
+        let (release, busy) = keep_busy(&noisy, (0..32).map(|n| source(&format!("noisy-test-{n}"))));
         tokio::task::yield_now().await;
         assert_eq!(run(&quiet, &source("noisy-test-0"), |_| 5).await, Ok(5));
         drop(release);

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::call::Principal;
+use crate::Principal;
 
 /// Sharers to remember before idle ones are dropped.
 const MAX_IDLE_SHARERS: usize = 256;
@@ -41,6 +41,7 @@ enum SharerKey {
     Principal(Arc<str>),
 }
 
+#[derive(Default)]
 struct SemaphoreState {
     free: usize,
     /// Maximum permits of one sharer, even if more are free.
@@ -81,13 +82,8 @@ impl FairSemaphore {
 
     /// Creates a semaphore with `permits` permits. One sharer never holds more than `max`.
     pub fn with_max_per_sharer(permits: usize, max: usize) -> Self {
-        let (sharers, round_robin) = (HashMap::new(), VecDeque::new());
-        Self(Arc::new(Mutex::new(SemaphoreState {
-            free: permits,
-            max_per_sharer: max,
-            sharers,
-            round_robin,
-        })))
+        let state = SemaphoreState { free: permits, max_per_sharer: max, ..SemaphoreState::default() };
+        Self(Arc::new(Mutex::new(state)))
     }
 
     /// Waits for a permit for work of a gate that a principal caused. To stop waiting, drop the future.

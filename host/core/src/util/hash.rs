@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use hmac::{Hmac, KeyInit, Mac as _};
 use sha2::{Digest as _, Sha256};
 
+use crate::json;
+
 /// Returns the SHA-256 in lowercase hexadecimal.
 pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
     hex(Sha256::digest(bytes))
@@ -24,23 +26,12 @@ pub fn sha256_json(value: &impl serde::Serialize) -> String {
 
 /// Returns the SHA-256 of a value's JSON text, without building the text.
 pub fn json_digest(value: &impl serde::Serialize) -> [u8; 32] {
-    struct HashWriter(Sha256);
-    impl std::io::Write for HashWriter {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.update(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut hasher = HashWriter(Sha256::new());
+    let mut hasher = Sha256::new();
     // Neither part can fail.
-    let _ = serde_json::to_writer(&mut hasher, value);
-    hasher.0.finalize().into()
+    let _ = json::for_each_piece(value, |piece| hasher.update(piece));
+    hasher.finalize().into()
 }
 
-/// Returns the HMAC-SHA256 of a message.
 pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     let mut mac =
         <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap_or_else(|_| unreachable!("any length fits"));

@@ -18,6 +18,17 @@ impl From<&str> for InvalidValue {
     }
 }
 
+/// Returns an error with the words that follow unless the condition holds.
+macro_rules! ensure {
+    ($holds:expr, $($words:tt)+) => {
+        if !$holds {
+            return Err(format!($($words)+).into());
+        }
+    };
+}
+
+pub(crate) use ensure;
+
 impl From<InvalidValue> for String {
     fn from(error: InvalidValue) -> Self {
         error.0

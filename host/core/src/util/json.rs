@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    InvalidValue,
     budget::{ByteBudget, ByteReservation},
-    invalid::InvalidValue,
+    invalid::ensure,
 };
 
 /// Maximum values of a document. 16 MiB of rows have a tenth of them.
@@ -23,27 +24,30 @@ pub fn max_value_count(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
-/// Returns the length of a value's JSON text in bytes, without building the text.
-pub fn encoded_len(value: &impl Serialize) -> usize {
-    struct ByteCounter(usize);
-    impl io::Write for ByteCounter {
+/// Passes a value's JSON text to `take` in pieces, without building the text.
+pub(crate) fn for_each_piece(value: &impl Serialize, take: impl FnMut(&[u8])) -> serde_json::Result<()> {
+    struct PieceWriter<F>(F);
+    impl<F: FnMut(&[u8])> io::Write for PieceWriter<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
+            (self.0)(bytes);
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
-    let mut counter = ByteCounter(0);
-    serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
+    serde_json::to_writer(PieceWriter(take), value)
+}
+
+/// Returns the length of a value's JSON text in bytes, without building the text.
+pub fn encoded_len(value: &impl Serialize) -> usize {
+    let mut length = 0;
+    for_each_piece(value, |piece| length += piece.len()).map_or(0, |()| length)
 }
 
 /// Parses a document. The error continues a sentence about it.
 pub fn parse(text: &str) -> Result<Value, InvalidValue> {
-    if too_many_values(text.as_bytes()) {
-        return Err(format!("has more than {MAX_VALUES} values").into());
-    }
+    ensure!(!too_many_values(text.as_bytes()), "has more than {MAX_VALUES} values");
     serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}").into())
 }
 
@@ -117,11 +121,8 @@ impl JsonReader {
         let Some(left) = self.values_left.checked_sub(values) else {
             return Err(format!("has more than {MAX_VALUES} values, including the parts before it").into());
         };
-        if !self.reservation.take(bytes) {
-            return Err(
-                format!("takes {} MiB as JSON, which is more than the call has left", bytes >> 20).into()
-            );
-        }
+        let (fits, mib) = (self.reservation.take(bytes), bytes >> 20);
+        ensure!(fits, "takes {mib} MiB as JSON, which is more than the call has left");
         self.values_left = left;
         serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}").into())
     }

@@ -10,14 +10,9 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     // Hostile names can be megabytes long, and the comparison is quadratic.
     let start = |name: &str| -> String { name.chars().take(128).flat_map(char::to_lowercase).collect() };
     let wrong = start(wrong);
-    let mut best: Option<(f64, &str)> = None;
-    for candidate in candidates {
-        let score = strsim::jaro_winkler(&wrong, &start(candidate));
-        if score >= MIN_SIMILARITY && best.is_none_or(|(top, _)| score > top) {
-            best = Some((score, candidate));
-        }
-    }
-    best.map(|(_, name)| name)
+    let scored = candidates.into_iter().map(|name| (strsim::jaro_winkler(&wrong, &start(name)), name));
+    let similar = scored.filter(|(score, _)| *score >= MIN_SIMILARITY);
+    similar.min_by(|(one, _), (other, _)| other.total_cmp(one)).map(|(_, name)| name)
 }
 
 /// Returns ` Did you mean 'x'?`, to append to a sentence, or an empty string.

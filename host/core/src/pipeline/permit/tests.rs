@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::{
-    Catalog, CompiledPreset, Pipeline, Preset,
+    CallContext, Catalog, CompiledPreset, Pipeline, Preset,
     access::{AccessRule, AccessRules, AllowedValues, ArgumentLimit, NumberRange},
     call::{Caller, Principal},
     outcome::{ContentPart, FaultKind},

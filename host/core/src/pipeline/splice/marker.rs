@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::{
+    Fault,
     json::JsonReader,
     names,
-    outcome::Fault,
     ports::artifacts::{ArtifactPart, TextRange},
 };
 

@@ -1,17 +1,11 @@
 //! The rules that concern a caller within one preset, and their decisions.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::rule::CompiledAccessRule;
-use crate::{
-    catalog::ToolEntry,
-    effect::Effect,
-    forwarding::forwards,
-    patterns::may_match_tools_of,
-    tool::{SourceId, ToolId},
-};
+use crate::{Effect, SourceId, ToolEntry, ToolId, forwarding::forwards, patterns::may_match_tools_of};
 
 /// The last part of the names of a source's prompts and resources, which rules match like tools.
 const PROMPTS: &str = "prompts";
@@ -20,8 +14,8 @@ const RESOURCES: &str = "resources";
 /// The part of one preset that a caller may use.
 pub struct PresetAccess {
     /// Rules that match the caller and the preset. `None` if the host has no rules.
-    rules: Option<Vec<Arc<CompiledAccessRule>>>,
-    effect: Option<Effect>,
+    pub(super) rules: Option<Vec<Arc<CompiledAccessRule>>>,
+    pub(super) effect: Option<Effect>,
 }
 
 /// A decision about a tool, with the rule that made it. Its place is for operators only.
@@ -109,10 +103,6 @@ impl ToolEntry {
 }
 
 impl PresetAccess {
-    pub(super) fn new(rules: Option<Vec<Arc<CompiledAccessRule>>>, effect: Option<Effect>) -> Self {
-        Self { rules, effect }
-    }
-
     /// Decides about a tool with these [names](access_names), with any arguments if `arguments` is `None`.
     pub fn decide(&self, names: &[String], effect: Effect, arguments: Option<&Value>) -> AccessDecision<'_> {
         if let Some(rules) = &self.rules {
@@ -193,7 +183,7 @@ impl PresetAccess {
     /// the defaults of the tool's schema, so that the tool gets what was checked.
     pub fn decide_call(&self, entry: &ToolEntry, arguments: &Value) -> (AccessDecision<'_>, Option<Value>) {
         let (names, effect) = (entry.access_names(), entry.limited_effect());
-        let decide = |arguments: &Value| self.decide(&names, effect, Some(&with_fixed(entry, arguments)));
+        let decide = |arguments| self.decide(&names, effect, Some(&entry.with_fixed_arguments(arguments)));
         let decision = decide(arguments);
         if let AccessDecision::OtherArguments { .. } = decision
             && let Some(filled) = with_defaults(entry, arguments, &self.limited_arguments(&names))
@@ -207,19 +197,9 @@ impl PresetAccess {
 
     /// Returns the pointers of arguments that rules limit for a tool.
     fn limited_arguments(&self, names: &[String]) -> Vec<&str> {
-        let rules = self.rules.iter().flatten();
-        rules
-            .flat_map(|rule| rule.limits(names).map(|limit| limit.pointer.as_str()).collect::<Vec<_>>())
-            .collect()
+        let limits = self.rules.iter().flatten().flat_map(|rule| rule.limits(names));
+        limits.map(|limit| limit.pointer.as_str()).collect()
     }
-}
-
-fn with_fixed<'a>(entry: &ToolEntry, arguments: &'a Value) -> Cow<'a, Value> {
-    let mut arguments = Cow::Borrowed(arguments);
-    if !entry.fixed.is_empty() {
-        entry.apply_fixed_arguments(arguments.to_mut());
-    }
-    arguments
 }
 
 /// Returns the arguments with the defaults of missing ones at these pointers. `None` if there are none.

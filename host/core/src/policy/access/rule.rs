@@ -1,11 +1,16 @@
-//! One compiled rule.
+//! One compiled rule, and its limits of arguments: the values that it allows at a JSON pointer.
 
-use super::{
-    AccessRule, AccessRuleError,
-    arguments::{ArgumentLimit, CompiledArgumentLimit},
-};
+use std::cmp::Ordering;
+
+use globset::{Glob, GlobMatcher};
+use serde_json::{Number, Value};
+
+use super::{AccessRule, AccessRuleError};
 use crate::{
-    call::Caller, caller_patterns::CallerPatterns, effect::Effect, patterns::PatternList, preset::PresetError,
+    Caller, Effect, InvalidValue,
+    caller_patterns::CallerPatterns,
+    invalid::ensure,
+    patterns::{PatternError, PatternList},
 };
 
 pub(super) struct CompiledAccessRule {
@@ -21,17 +26,18 @@ pub(super) struct CompiledAccessRule {
 
 impl CompiledAccessRule {
     pub(super) fn new(number: usize, rule: AccessRule) -> Result<Self, AccessRuleError> {
-        let list = |list, entries| compile_list(number, list, entries);
+        let bad = |list, what: &str, error: PatternError| {
+            let why = format!("is not a valid {what}: {}", error.why).into();
+            AccessRuleError { rule: number, list, entry: error.pattern, why }
+        };
+        let list = |list, entries| PatternList::new(entries).map_err(|error| bad(list, "glob", error));
         let limit = |limit: ArgumentLimit| {
             let entry = limit.pointer.clone();
             let bad = |why| AccessRuleError { rule: number, list: "when", entry, why };
             let tools = list("when", vec![limit.tools.clone()])?;
             CompiledArgumentLimit::new(tools, limit).map_err(bad)
         };
-        let who = CallerPatterns::new(rule.who).map_err(|error| {
-            let why = format!("is not a valid pattern: {}", error.why).into();
-            AccessRuleError { rule: number, list: "who", entry: error.pattern, why }
-        })?;
+        let who = CallerPatterns::new(rule.who).map_err(|error| bad("who", "pattern", error))?;
         Ok(Self {
             number,
             who,
@@ -73,22 +79,185 @@ impl CompiledAccessRule {
         self.tools.patterns()
     }
 
-    /// Returns the limits of the arguments of a tool.
     pub(super) fn limits<'a>(&'a self, names: &[String]) -> impl Iterator<Item = &'a CompiledArgumentLimit> {
         self.when.iter().filter(move |limit| limit.concerns(names))
     }
 }
 
-fn compile_list(
-    rule: usize,
-    list: &'static str,
-    entries: Vec<String>,
-) -> Result<PatternList, AccessRuleError> {
-    PatternList::new("", list, entries).map_err(|error| {
-        let (entry, why) = match error {
-            PresetError::BadGlob { glob, why, .. } => (glob, why),
-            other => (String::new(), other.to_string()),
+/// A limit of one argument of the tools that a glob matches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArgumentLimit {
+    /// Glob over tools.
+    pub tools: String,
+    /// JSON pointer (RFC 6901) to the argument.
+    pub pointer: String,
+    pub allowed: AllowedValues,
+}
+
+/// Values that a rule allows for an argument. A list is allowed if it has entries and each of them is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AllowedValues {
+    /// Texts as globs; numbers and booleans as they are.
+    OneOf(Vec<Value>),
+    Range(NumberRange),
+}
+
+/// Numbers from `min` to `max`, inclusive. `None` for no limit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NumberRange {
+    pub min: Option<Number>,
+    pub max: Option<Number>,
+}
+
+pub(super) struct CompiledArgumentLimit {
+    tools: PatternList,
+    pub(super) pointer: String,
+    allowed: AllowedValues,
+    /// Texts that are allowed as globs, each with true if it has wildcards.
+    texts: Vec<(GlobMatcher, bool)>,
+}
+
+impl CompiledArgumentLimit {
+    fn new(tools: PatternList, limit: ArgumentLimit) -> Result<Self, InvalidValue> {
+        let ArgumentLimit { pointer, allowed, .. } = limit;
+        ensure!(pointer.starts_with('/'), "is not a JSON pointer such as \"/owner\"");
+        let mut texts = Vec::new();
+        if let AllowedValues::OneOf(values) = &allowed {
+            for value in values {
+                match value {
+                    Value::String(text) => {
+                        let bad = |error: globset::Error| {
+                            format!("has a value that is not a glob: {}", error.kind())
+                        };
+                        let glob = Glob::new(text).map_err(bad)?;
+                        texts.push((glob.compile_matcher(), text.contains(['*', '?', '[', '{'])));
+                    }
+                    Value::Number(_) | Value::Bool(_) => {}
+                    _ => return Err("has a value that is not a text, a number or a boolean".into()),
+                }
+            }
+        }
+        Ok(Self { tools, pointer, allowed, texts })
+    }
+
+    fn concerns(&self, names: &[String]) -> bool {
+        self.tools.matches_any(names)
+    }
+
+    /// Returns true if the arguments have an allowed value. A missing argument is not allowed.
+    pub(super) fn allows(&self, arguments: &Value) -> bool {
+        match arguments.pointer(&self.pointer) {
+            Some(Value::Array(items)) => {
+                !items.is_empty() && items.iter().all(|item| self.allows_value(item))
+            }
+            Some(value) => self.allows_value(value),
+            None => false,
+        }
+    }
+
+    fn allows_value(&self, value: &Value) -> bool {
+        match (&self.allowed, value) {
+            (AllowedValues::OneOf(_), Value::String(text)) => {
+                // Servers resolve such paths, which would leave the directory that a pattern names.
+                self.texts.iter().any(|(glob, is_wild)| glob.is_match(text) && !(*is_wild && climbs(text)))
+            }
+            (AllowedValues::OneOf(values), Value::Number(number)) => {
+                values.iter().filter_map(Value::as_number).any(|known| compare(known, number).is_eq())
+            }
+            (AllowedValues::OneOf(values), Value::Bool(_)) => values.contains(value),
+            (AllowedValues::Range(NumberRange { min, max }), Value::Number(number)) => {
+                min.as_ref().is_none_or(|min| compare(number, min).is_ge())
+                    && max.as_ref().is_none_or(|max| compare(number, max).is_le())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns true if a text has `..` as a segment of a path.
+fn climbs(text: &str) -> bool {
+    text.split(['/', '\\']).any(|segment| segment == "..")
+}
+
+/// Compares numbers exactly if both are integers.
+fn compare(one: &Number, two: &Number) -> Ordering {
+    let integer = |number: &Number| number.as_i128();
+    if let (Some(one), Some(two)) = (integer(one), integer(two)) {
+        return one.cmp(&two);
+    }
+    let float = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
+    float(one).total_cmp(&float(two))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn allows(allowed: AllowedValues, pointer: &str, arguments: &Value) -> bool {
+        let tools = PatternList::new(vec!["*".into()]).expect("a glob");
+        let limit = ArgumentLimit { tools: "*".into(), pointer: pointer.into(), allowed };
+        CompiledArgumentLimit::new(tools, limit).expect("valid").allows(arguments)
+    }
+
+    #[test]
+    fn values_match_by_type_and_lists_by_every_entry() {
+        let owners = |value: Value| {
+            let one_of = AllowedValues::OneOf(vec![json!("acme"), json!("team-*"), json!(5), json!(true)]);
+            allows(one_of, "/owner", &json!({ "owner": value }))
         };
-        AccessRuleError { rule, list, entry, why: format!("is not a valid glob: {why}").into() }
-    })
+        for good in
+            [json!("acme"), json!("team-a"), json!(5), json!(5.0), json!(true), json!(["acme", "team-b"])]
+        {
+            assert!(owners(good.clone()), "{good}");
+        }
+        let deep = json!([["acme"]]);
+        for bad in [
+            json!("acme2"),
+            json!("ACME"),
+            json!(" acme"),
+            json!("5"),
+            json!(6),
+            json!(false),
+            json!(null),
+            json!([]),
+            json!(["acme", "other"]),
+            json!({"acme": "acme"}),
+            deep,
+        ] {
+            assert!(!owners(bad.clone()), "{bad}");
+        }
+        let one = || AllowedValues::OneOf(vec![json!("*")]);
+        assert!(!allows(one(), "/owner", &json!({})), "a missing argument");
+        assert!(allows(one(), "/a~1b/0/c", &json!({"a/b": [{"c": "x"}]})));
+    }
+
+    #[test]
+    fn a_pattern_allows_no_path_that_leaves_its_directory() {
+        let path = |text: &str| {
+            let paths = AllowedValues::OneOf(vec![json!("/srv/data/*"), json!("../here")]);
+            allows(paths, "/path", &json!({ "path": text }))
+        };
+        assert!(path("/srv/data/a/b") && path("/srv/data/..a") && path("../here"));
+        for bad in ["/srv/data/../../etc/passwd", "/srv/data/a/..", "/srv/data/..\\x", "/srv/dat", "../there"]
+        {
+            assert!(!path(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_inclusive_exact_and_for_numbers_only() {
+        let big = 9_007_199_254_740_993_u64;
+        let within = |value: Value| {
+            let range = NumberRange { min: Some(1.into()), max: Some(big.into()) };
+            allows(AllowedValues::Range(range), "/n", &json!({ "n": value }))
+        };
+        for good in [json!(1), json!(1.5), json!(big)] {
+            assert!(within(good.clone()), "{good}");
+        }
+        for bad in [json!(0), json!(0.999), json!(-1), json!(big + 1), json!("5"), json!(null), json!([])] {
+            assert!(!within(bad.clone()), "{bad}");
+        }
+    }
 }

@@ -1,12 +1,11 @@
-//! Counts of what one principal used of its quotas.
+//! Counts of what one principal used of its quotas, and permits of calls that were admitted by them.
 
 use std::sync::{Arc, Mutex};
 
+use super::{CallerQuotas, QuotaMeter, estimated_tokens};
 use crate::{
-    call::Principal,
-    lock,
-    outcome::Fault,
-    ports::quota::WindowUsage,
+    Fault, Principal, lock,
+    ports::quota::{StoredUsage, WindowUsage},
     quota::{QuotaAllowance, QuotaPeriod, QuotaRule},
     utc_time::rfc3339,
 };
@@ -61,6 +60,30 @@ impl WindowCount {
     }
 }
 
+impl QuotaCount {
+    /// Returns the allowances of a rule, each with its name and its window at `now`.
+    fn limited(
+        &mut self,
+        rule: &QuotaRule,
+        now: u64,
+    ) -> impl Iterator<Item = (&'static str, QuotaAllowance, &mut WindowCount)> {
+        let windows = [("calls", rule.calls, &mut self.calls), ("tokens", rule.tokens, &mut self.tokens)];
+        windows.into_iter().filter_map(move |(what, allowance, window)| {
+            window.roll(allowance?.period, now);
+            Some((what, allowance?, window))
+        })
+    }
+
+    pub(super) fn stored(&self, principal: &Principal) -> StoredUsage {
+        StoredUsage {
+            quota: Arc::clone(&self.quota),
+            principal: principal.clone(),
+            calls: self.calls.usage,
+            tokens: self.tokens.usage,
+        }
+    }
+}
+
 impl PrincipalUsage {
     pub(super) fn new(principal: Principal) -> Self {
         Self { principal, counts: Mutex::default() }
@@ -100,11 +123,7 @@ fn exhausted(
 
 /// Checks one quota for one more call.
 pub(super) fn check(rule: &QuotaRule, count: &mut QuotaCount, is_outer: bool, now: u64) -> Result<(), Fault> {
-    for (what, allowance, window) in
-        [("calls", rule.calls, &mut count.calls), ("tokens", rule.tokens, &mut count.tokens)]
-    {
-        let Some(allowance) = allowance else { continue };
-        window.roll(allowance.period, now);
+    for (what, allowance, window) in count.limited(rule, now) {
         if window.usage.used >= allowance.amount {
             return Err(exhausted(what, rule, (allowance, window), now));
         }
@@ -115,4 +134,54 @@ pub(super) fn check(rule: &QuotaRule, count: &mut QuotaCount, is_outer: bool, no
         return Err(Fault { retryable: true, ..Fault::exhausted(message).hint(hint) });
     }
     Ok(())
+}
+
+/// An admitted call. It stops counting as concurrent when this is dropped.
+pub struct QuotaPermit {
+    pub(super) meter: Arc<QuotaMeter>,
+    pub(super) quotas: Arc<CallerQuotas>,
+    pub(super) is_outer: bool,
+}
+
+impl QuotaPermit {
+    /// Charges the call for bytes that reach its caller.
+    pub fn charge_bytes(&self, bytes: usize) {
+        self.charge_tokens(estimated_tokens(bytes));
+    }
+
+    pub fn charge_tokens(&self, tokens: u64) {
+        self.meter.charge(&self.quotas, tokens);
+    }
+
+    /// Returns notes of quotas that are mostly used, each once per window.
+    pub fn take_notes(&self) -> Vec<String> {
+        let now = self.meter.clock.now_ms();
+        let mut notes = Vec::new();
+        let mut counts = lock(&self.quotas.usage.counts);
+        for rule in &self.quotas.rules {
+            let count = count_of(&mut counts, &rule.name);
+            for (what, allowance, window) in count.limited(rule, now) {
+                notes.extend(window.note(what, rule, allowance));
+            }
+        }
+        notes
+    }
+
+    /// Returns the maximum bytes of artifacts and kv. `None` if no quota limits them.
+    pub fn stored_limit(&self) -> Option<u64> {
+        self.quotas.stored
+    }
+}
+
+impl Drop for QuotaPermit {
+    fn drop(&mut self) {
+        if !self.is_outer {
+            return;
+        }
+        let mut counts = lock(&self.quotas.usage.counts);
+        for rule in &self.quotas.rules {
+            let count = count_of(&mut counts, &rule.name);
+            count.running = count.running.saturating_sub(1);
+        }
+    }
 }

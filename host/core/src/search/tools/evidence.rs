@@ -12,6 +12,7 @@ pub const MEASURES: usize = 7;
 /// Measures of what a question and a tool have in common, comparable between catalogs. The last ones describe the catalog
 /// and the question.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct MatchEvidence {
     /// Cosine of their vectors, 0 to 1. `None` if one of them has no vector.
     pub cosine: Option<f64>,
@@ -104,20 +105,8 @@ mod tests {
     #[derive(Deserialize)]
     struct StoredQuestion {
         q: String,
-        evidence: StoredEvidence,
+        evidence: MatchEvidence,
         verdict: MatchQuality,
-    }
-
-    #[derive(Deserialize)]
-    struct StoredEvidence {
-        cosine: Option<f64>,
-        cosine_deviation: f64,
-        words_held: f64,
-        name_cover: f64,
-        words_known: f64,
-        tool_count: f64,
-        word_count: f64,
-        spaceless: bool,
     }
 
     #[test]
@@ -127,16 +116,6 @@ mod tests {
                 .expect("the stored questions");
         assert_eq!(stored.len(), 50);
         for StoredQuestion { q, evidence, verdict: expected } in stored {
-            let evidence = MatchEvidence {
-                cosine: evidence.cosine,
-                cosine_deviation: evidence.cosine_deviation,
-                words_held: evidence.words_held,
-                name_cover: evidence.name_cover,
-                words_known: evidence.words_known,
-                tool_count: evidence.tool_count,
-                word_count: evidence.word_count,
-                spaceless: evidence.spaceless,
-            };
             assert_eq!(evidence.verdict(), expected, "{q}");
         }
     }

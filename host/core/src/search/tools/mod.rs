@@ -8,7 +8,6 @@
 //! servers may write descriptions to rank higher.
 
 mod evidence;
-mod parts;
 mod rank;
 mod segment;
 #[cfg(test)]
@@ -17,6 +16,6 @@ pub mod twins;
 mod words;
 
 pub use evidence::{MEASURES, MatchEvidence, VerdictWeights};
-pub use parts::query_parts;
 pub use rank::{ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegments};
 pub use segment::{IndexedTool, ToolSegment, embedded_tool};
+pub use words::query_parts;

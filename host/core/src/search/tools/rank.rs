@@ -6,12 +6,12 @@ use super::{
     words::{ToolLengths, WordScores},
 };
 use crate::{
+    ToolId,
     page::MatchQuality,
     search::{
         NameMatch, NameQuery, RankedCandidate, RowSet,
         fuse::{share, sort_ranked},
     },
-    tool::ToolId,
 };
 
 /// Weight of words; the rest is the vector score. Tuned on half of the questions of three catalogs; docs/benchmarks.md
@@ -66,7 +66,6 @@ pub struct ToolMatch {
     pub fit: MatchQuality,
 }
 
-/// Scores of all tools for one text of the search.
 struct TextScores<'a> {
     query: &'a ToolQuery<'a>,
     words: WordScores,
@@ -230,15 +229,11 @@ impl<'a> TextScores<'a> {
 
     fn evidence(&self, tools: &ToolSegments<'_>, indexed: &IndexedTool, tool: usize) -> MatchEvidence {
         let cosine = self.cosine(tool);
-        let deviation = cosine.map_or(0.0, |cosine| cosine - self.mean_cosine);
+        let deviation = |cosine| (cosine - self.mean_cosine) / self.cosine_deviation;
         let held = tools.locate(tool).map_or(0.0, |(segment, tool)| self.words.held(segment, tool));
         MatchEvidence {
             cosine,
-            cosine_deviation: if self.cosine_deviation > 0.0 {
-                deviation / self.cosine_deviation
-            } else {
-                0.0
-            },
+            cosine_deviation: cosine.filter(|_| self.cosine_deviation > 0.0).map_or(0.0, deviation),
             words_held: held,
             name_cover: self.words.name_cover(&indexed.spec.name),
             words_known: self.words.known(),

@@ -5,9 +5,9 @@ use std::{cell::Cell, collections::HashMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use crate::{
+    SourceId, ToolId, ToolSpec,
     names::split_identifier,
     search::{embedded_text, for_each_term, name::name_key},
-    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// Weights of a word in the name, in the description, and in the names of parameters or the server. Measured together

@@ -9,9 +9,9 @@ use std::{
 
 use super::segment::parameters;
 use crate::{
+    SourceId, ToolId, ToolSpec,
     ports::ledger::ToolMetrics,
     search::{for_each_term, name::name_key},
-    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// Minimum share of common words, of all words of both tools.

@@ -1,4 +1,4 @@
-//! BM25 scores of tools for a question.
+//! BM25 scores of tools for a question, and the sentences of a request: a tool often does only one of them.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,15 @@ use super::{
 };
 use crate::{
     names::split_identifier,
-    search::{RowSet, for_each_term, script, terms::truncate_word},
+    search::{
+        RowSet, for_each_term, script,
+        terms::{MAX_TERMS, truncate_word},
+    },
 };
 
 /// The usual BM25 parameters (Robertson and Zaragoza 2009), which SQLite uses too.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-
-const MAX_TERMS: usize = 64;
 
 pub(super) struct WordScores {
     words: Vec<QueryWord>,
@@ -192,4 +193,73 @@ fn words(question: &str) -> Vec<QueryWord> {
         }
     }
     words
+}
+
+pub(super) const MAX_QUESTION_BYTES: usize = 16 * 1024;
+
+/// Each part costs as much as a separate search.
+const MAX_PARTS: usize = 6;
+
+/// Sentences with fewer distinct terms are greetings and thanks.
+const MIN_PART_TERMS: usize = 2;
+
+/// Returns the whole question, then its sentences if it has several.
+pub fn query_parts(question: &str) -> Vec<&str> {
+    let whole = &question[..question.floor_char_boundary(MAX_QUESTION_BYTES)];
+    let mut parts: Vec<&str> = sentences(whole).filter(has_enough_terms).take(MAX_PARTS).collect();
+    if parts.len() < 2 {
+        parts.clear();
+    }
+    parts.insert(0, whole);
+    parts
+}
+
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let after = |at: usize| rest[at..].chars().next();
+        let ends = |(at, c): &(usize, char)| match c {
+            '?' | '!' | ';' | '\n' | '。' | '？' | '！' | '；' => true,
+            '.' => after(at + 1).is_none_or(char::is_whitespace),
+            _ => false,
+        };
+        let (sentence, left) = match rest.char_indices().find(ends) {
+            Some((at, c)) => (&rest[..at], &rest[at + c.len_utf8()..]),
+            None => (rest, ""),
+        };
+        let more = !rest.is_empty();
+        rest = left;
+        more.then_some(sentence)
+    })
+}
+
+fn has_enough_terms(part: &&str) -> bool {
+    let mut terms = HashSet::new();
+    for_each_term(part, |term| {
+        if terms.len() < MIN_PART_TERMS {
+            terms.insert(term.to_owned());
+        }
+    });
+    terms.len() == MIN_PART_TERMS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::query_parts;
+
+    #[test]
+    fn a_request_is_the_whole_and_its_sentences() {
+        let request = "Send the report to Ann. Then book a room for v1.2! Thanks.";
+        assert_eq!(query_parts(request), [request, "Send the report to Ann", " Then book a room for v1.2"]);
+        assert_eq!(query_parts("read a file, please."), ["read a file, please."]);
+        assert_eq!(query_parts("查询北京天气。发送电子邮件").len(), 3);
+        assert_eq!(query_parts(""), [""]);
+    }
+
+    #[test]
+    fn parts_are_bounded() {
+        assert_eq!(query_parts(&"send a letter. ".repeat(100_000)).len(), 7);
+        assert_eq!(query_parts(&"?".repeat(100_000)).len(), 1);
+        assert!(query_parts(&"文".repeat(100_000))[0].len() <= super::MAX_QUESTION_BYTES);
+    }
 }
