@@ -4,8 +4,6 @@
 //! be restored exactly, but not the order of keys. The first line explains the notation.
 
 mod cell;
-#[cfg(test)]
-mod decoder;
 mod table;
 mod table_columns;
 #[cfg(test)]

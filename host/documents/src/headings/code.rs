@@ -1,64 +1,20 @@
 //! Definitions in code, by simple line patterns that work for most languages.
 
+use gatehouse_text::split_list;
+
 use super::Heading;
 
-const MODIFIERS: [&str; 25] = [
-    "pub",
-    "export",
-    "default",
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "static",
-    "final",
-    "abstract",
-    "async",
-    "unsafe",
-    "const",
-    "extern",
-    "override",
-    "virtual",
-    "inline",
-    "sealed",
-    "data",
-    "open",
-    "declare",
-    "partial",
-    "suspend",
-    "local",
-    "case",
-];
+const MODIFIERS: [&str; 25] = split_list(
+    "pub export default public private protected internal static final abstract async unsafe const extern \
+    override virtual inline sealed data open declare partial suspend local case",
+    b' ',
+);
 
-const DEFINITION_KEYWORDS: [&str; 27] = [
-    "fn",
-    "def",
-    "class",
-    "struct",
-    "enum",
-    "trait",
-    "impl",
-    "interface",
-    "func",
-    "function",
-    "fun",
-    "type",
-    "module",
-    "mod",
-    "namespace",
-    "object",
-    "protocol",
-    "extension",
-    "macro_rules!",
-    "record",
-    "union",
-    "sub",
-    "defmodule",
-    "defp",
-    "message",
-    "service",
-    "resource",
-];
+const DEFINITION_KEYWORDS: [&str; 27] = split_list(
+    "fn def class struct enum trait impl interface func function fun type module mod namespace object \
+    protocol extension macro_rules! record union sub defmodule defp message service resource",
+    b' ',
+);
 
 /// Returns the lines that define an item, with a level by indentation.
 pub(super) fn definitions(lines: &[&str]) -> Vec<Heading> {

@@ -1,57 +1,15 @@
 //! Reads what a line counts: `2 failed`, `failed=1`.
 
+use crate::split_list;
+
 /// Things that outcomes count.
-const COUNTED: [&str; 49] = [
-    "passed",
-    "passing",
-    "failed",
-    "failing",
-    "failure",
-    "failures",
-    "error",
-    "errors",
-    "warning",
-    "warnings",
-    "skipped",
-    "ignored",
-    "added",
-    "changed",
-    "destroyed",
-    "removed",
-    "updated",
-    "installed",
-    "upgraded",
-    "packages",
-    "tests",
-    "suites",
-    "vulnerabilities",
-    "problems",
-    "succeeded",
-    "ok",
-    "unreachable",
-    "deleted",
-    "created",
-    "modified",
-    "insertions",
-    "deletions",
-    "pending",
-    "critical",
-    "high",
-    "moderate",
-    "low",
-    "add",
-    "change",
-    "destroy",
-    "run",
-    "total",
-    "tasks",
-    "targets",
-    "files",
-    "issues",
-    "rescued",
-    "unchanged",
-    "rejected",
-];
+const COUNTED: [&str; 49] = split_list(
+    "passed passing failed failing failure failures error errors warning warnings skipped ignored added \
+    changed destroyed removed updated installed upgraded packages tests suites vulnerabilities problems \
+    succeeded ok unreachable deleted created modified insertions deletions pending critical high \
+    moderate low add change destroy run total tasks targets files issues rescued unchanged rejected",
+    b' ',
+);
 
 /// Maximum words of a line to read.
 const MAX_READ_WORDS: usize = 80;

@@ -7,36 +7,18 @@ use super::{
     kind::{TextKind, TextSample},
     markdown,
 };
+use crate::split_list;
 
 pub(super) const KIND: TextKind = TextKind { name: "HTML", is, sections };
 
 const HIDDEN_ELEMENTS: [&str; 9] =
     ["script", "style", "svg", "nav", "head", "template", "noscript", "button", "rustdoc-toolbar"];
 
-const BLOCK_ELEMENTS: [&str; 22] = [
-    "p",
-    "div",
-    "br",
-    "tr",
-    "table",
-    "ul",
-    "ol",
-    "section",
-    "article",
-    "pre",
-    "blockquote",
-    "dl",
-    "dt",
-    "dd",
-    "hr",
-    "header",
-    "footer",
-    "main",
-    "details",
-    "summary",
-    "form",
-    "figure",
-];
+const BLOCK_ELEMENTS: [&str; 22] = split_list(
+    "p div br tr table ul ol section article pre blockquote dl dt dd hr header footer main details \
+    summary form figure",
+    b' ',
+);
 
 const MAX_TAG_BYTES: usize = 1_024;
 const MAX_ENTITY_BYTES: usize = 12;

@@ -8,43 +8,16 @@ use super::{
     lines::{MAX_SHOWN_CHARS, shown},
     timestamp,
 };
+use crate::split_list;
 
 /// Phrases of outcomes, in lower case.
-const PHRASES: [&str; 33] = [
-    "build failed",
-    "build failure",
-    "build success",
-    "could not compile",
-    "complete!",
-    "exit code",
-    "exit status",
-    "exited with",
-    "did not complete",
-    "failed to",
-    "test result",
-    "*** [",
-    "successfully",
-    "completed",
-    "finished",
-    "succeeded",
-    "no changes",
-    "up to date",
-    "up-to-date",
-    "aborted",
-    "done in",
-    "rolled back",
-    "cannot",
-    "summary",
-    "total",
-    "plan:",
-    "built in",
-    "failed with",
-    "all checks passed",
-    "command failed",
-    "nothing to",
-    "interrupted",
-    "error code",
-];
+const PHRASES: [&str; 33] = split_list(
+    "build failed|build failure|build success|could not compile|complete!|exit code|exit status|\
+    exited with|did not complete|failed to|test result|*** [|successfully|completed|finished|succeeded|\
+    no changes|up to date|up-to-date|aborted|done in|rolled back|cannot|summary|total|plan:|built in|\
+    failed with|all checks passed|command failed|nothing to|interrupted|error code",
+    b'|',
+);
 
 /// Maximum occurrences of a line, apart from its digits. A more frequent one reports steps.
 const MAX_REPEATS: usize = 3;

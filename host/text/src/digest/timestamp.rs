@@ -1,32 +1,18 @@
 //! Timestamps and levels at the start of log lines.
 
 use super::lines::BoundedCounts;
+use crate::split_list;
 
 const MAX_LEADING_WORDS: usize = 5;
 
 const MAX_DAYS: usize = 4_096;
 
-const LEVELS: [(&str, &str); 19] = [
-    ("trace", "trace"),
-    ("silly", "silly"),
-    ("verbose", "verbose"),
-    ("debug", "debug"),
-    ("info", "info"),
-    ("information", "info"),
-    ("notice", "notice"),
-    ("log", "log"),
-    ("http", "http"),
-    ("warn", "warn"),
-    ("warning", "warn"),
-    ("wrn", "warn"),
-    ("error", "error"),
-    ("err", "error"),
-    ("severe", "severe"),
-    ("critical", "critical"),
-    ("crit", "critical"),
-    ("fatal", "fatal"),
-    ("panic", "panic"),
-];
+const LEVELS: [&str; 14] =
+    split_list("trace silly verbose debug info notice log http warn error severe critical fatal panic", b' ');
+
+/// Other names of levels.
+const LEVEL_ALIASES: [(&str, &str); 5] =
+    [("information", "info"), ("warning", "warn"), ("wrn", "warn"), ("err", "error"), ("crit", "critical")];
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -131,8 +117,9 @@ pub(super) fn level(line: &str) -> Option<&'static str> {
             let first = rest.split_whitespace().next().unwrap_or_default();
             first == word || first.bytes().all(|b| b.is_ascii_digit())
         };
-        let known = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        (set_apart || leads).then_some(known.1)
+        let mut known = LEVELS.into_iter().map(|level| (level, level)).chain(LEVEL_ALIASES);
+        let (_, level) = known.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        (set_apart || leads).then_some(level)
     })
 }
 
