@@ -3,7 +3,9 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema};
+use super::{
+    EventResult, LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema, set,
+};
 use crate::provider::{AttemptFailure, Provider};
 
 pub(crate) const VERSION: &str = "v1beta";
@@ -16,15 +18,9 @@ impl LlmApi for GenerateContent {
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut config = json!({});
-        if let Some(tokens) = prompt.max_tokens {
-            config["maxOutputTokens"] = json!(tokens);
-        }
-        if let Some(temperature) = prompt.temperature {
-            config["temperature"] = json!(temperature);
-        }
-        if let Some(thinking) = thinking(model, ReasoningEffort::from_prompt(prompt)) {
-            config["thinkingConfig"] = thinking;
-        }
+        set(&mut config, "maxOutputTokens", prompt.max_tokens);
+        set(&mut config, "temperature", prompt.temperature);
+        set(&mut config, "thinkingConfig", thinking(model, ReasoningEffort::from_prompt(prompt)));
         match &prompt.schema {
             // Most models reject a schema together with a tool.
             Some(schema) if prompt.web_search => text.push_str(&schema::in_words(schema)),
@@ -79,11 +75,7 @@ struct GeminiParser<'a> {
 }
 
 impl ParseEvents for GeminiParser<'_> {
-    fn event(
-        &mut self,
-        event: &Value,
-        partial: &mut PartialCompletion<'_>,
-    ) -> Result<StreamFlow, AttemptFailure> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         if event.get("error").or_else(|| event.get(0)?.get("error")).is_some() {
             let code = event["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
             return Err(AttemptFailure::from_error_body(self.provider, code.unwrap_or(0), event, None));

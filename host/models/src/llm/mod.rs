@@ -14,10 +14,10 @@ use gatehouse_core::{
     Fault,
     ports::llm::{Llm, ModelCompletion, ModelPrompt, OnCompletionProgress, ReasoningDepth},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub(crate) use partial::{PartialCompletion, StreamFlow};
+pub(crate) use partial::{EventResult, PartialCompletion, StreamFlow};
 
 use crate::{
     no_model::no_web,
@@ -26,12 +26,8 @@ use crate::{
 
 /// Parser for the events of a response.
 pub(crate) trait ParseEvents: Send {
-    /// Adds an event to the partial completion. An error ends the attempt.
-    fn event(
-        &mut self,
-        event: &Value,
-        partial: &mut PartialCompletion<'_>,
-    ) -> Result<StreamFlow, AttemptFailure>;
+    /// Adds an event to the partial completion.
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult;
 
     /// Returns the request that resumes a paused response. `None` if it is not paused.
     fn continuation(&mut self) -> Option<Value> {
@@ -163,6 +159,19 @@ async fn read_answer(
             Err(failure) => return partial.end_with_failure(failure),
         }
     }
+}
+
+/// Sets a key of a request if there is a value.
+fn set(object: &mut Value, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object[key] = value.into();
+    }
+}
+
+/// Returns a prompt as the messages of a chat.
+fn messages(prompt: &ModelPrompt) -> Vec<Value> {
+    let system = prompt.system.iter().map(|text| json!({ "role": "system", "content": text }));
+    system.chain([json!({ "role": "user", "content": prompt.text })]).collect()
 }
 
 /// Reasoning effort, mapped to each provider's terms.

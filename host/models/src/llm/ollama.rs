@@ -3,7 +3,7 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, StreamFlow};
+use super::{EventResult, LlmApi, LlmRequest, ParseEvents, PartialCompletion, StreamFlow, messages, set};
 use crate::provider::{AttemptFailure, Provider, StreamFraming};
 
 pub(crate) struct OllamaChat;
@@ -14,15 +14,8 @@ impl LlmApi for OllamaChat {
     const NO_WEB: Option<&'static str> = Some("Choose openai, gemini or anthropic as llm in [models].");
 
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
-        let mut messages = Vec::new();
-        if let Some(system) = &prompt.system {
-            messages.push(json!({ "role": "system", "content": system }));
-        }
-        messages.push(json!({ "role": "user", "content": prompt.text }));
-        let mut body = json!({ "model": model, "messages": messages, "stream": true });
-        if let Some(schema) = &prompt.schema {
-            body["format"] = json!(schema);
-        }
+        let mut body = json!({ "model": model, "messages": messages(prompt), "stream": true });
+        set(&mut body, "format", prompt.schema.clone());
         if let Some(tokens) = prompt.max_tokens {
             body["options"]["num_predict"] = json!(tokens);
         }
@@ -40,11 +33,7 @@ impl LlmApi for OllamaChat {
 struct OllamaParser<'a>(&'a Provider);
 
 impl ParseEvents for OllamaParser<'_> {
-    fn event(
-        &mut self,
-        event: &Value,
-        partial: &mut PartialCompletion<'_>,
-    ) -> Result<StreamFlow, AttemptFailure> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         if event.get("error").is_some() {
             // The model's runner crashed, usually because it ran out of memory.
             return Err(AttemptFailure::from_error_body(self.0, 500, event, None));

@@ -21,6 +21,9 @@ pub(crate) enum StreamFlow {
     Done,
 }
 
+/// Result of one event. An error ends the attempt.
+pub(crate) type EventResult = Result<StreamFlow, AttemptFailure>;
+
 pub(crate) struct PartialCompletion<'a> {
     pub(crate) text: String,
     pub(crate) sources: WebSources,
