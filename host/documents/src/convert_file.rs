@@ -18,24 +18,14 @@ use crate::{
     formats::{self, ConvertedText},
     guide::GuideFacts,
     headings::headings,
-    kinds::{self, FileKind},
-    read::{ReadOutcome, read_file},
+    kinds,
+    read::{NoDocument, read_file},
 };
 
 /// Increment this to read all files again.
 const READER_VERSION: u32 = 1;
 
 const MAX_HEADING_BYTES: usize = 16_000;
-
-pub(crate) enum FileOutcome {
-    Unchanged,
-    Skipped(&'static str),
-    /// The stored version stays.
-    Unreadable(&'static str),
-    /// Deleted after the walk.
-    Gone,
-    New(Box<NewDocument>),
-}
 
 pub(crate) struct NewDocument {
     pub(crate) file: NewFile,
@@ -44,34 +34,19 @@ pub(crate) struct NewDocument {
 }
 
 /// Reads a file in `root`, unless its hash is `known`. `with_facts` requests facts for the guide.
-pub(crate) fn convert_file(root: &Path, path: &str, known: Option<&str>, with_facts: bool) -> FileOutcome {
-    let kind = match kinds::kind(path) {
-        Ok(kind) => kind,
-        Err(why) => return FileOutcome::Skipped(why),
-    };
-    let bytes = match read_file(&root.join(path)) {
-        ReadOutcome::Bytes(bytes) => bytes,
-        ReadOutcome::Skipped(why) => return FileOutcome::Skipped(why),
-        ReadOutcome::Unreadable(why) => return FileOutcome::Unreadable(why),
-        ReadOutcome::Gone => return FileOutcome::Gone,
-    };
+pub(crate) fn convert_file(
+    root: &Path,
+    path: &str,
+    known: Option<&str>,
+    with_facts: bool,
+) -> Result<NewDocument, NoDocument> {
+    let kind = kinds::kind(path).map_err(NoDocument::Skipped)?;
+    let bytes = read_file(&root.join(path))?;
     let hash = sha256_hex(format!("{READER_VERSION} {kind:?} {}", sha256_hex(&bytes)));
     if known == Some(hash.as_str()) {
-        return FileOutcome::Unchanged;
+        return Err(NoDocument::Unchanged);
     }
-    match formats::convert(kind, path, &bytes) {
-        Ok(converted) => FileOutcome::New(Box::new(document(kind, path, hash, converted, with_facts))),
-        Err(why) => FileOutcome::Skipped(why),
-    }
-}
-
-fn document(
-    kind: FileKind,
-    path: &str,
-    hash: String,
-    converted: ConvertedText,
-    with_facts: bool,
-) -> NewDocument {
+    let converted = formats::convert(kind, path, &bytes).map_err(NoDocument::Skipped)?;
     let ConvertedText { text, made_from, note } = converted;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let headings = headings(kind, &lines);
@@ -95,5 +70,5 @@ fn document(
         chunks,
         text,
     };
-    NewDocument { file, facts, note }
+    Ok(NewDocument { file, facts, note })
 }

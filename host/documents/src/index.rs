@@ -73,7 +73,7 @@ pub async fn index(
     let heads = store.heads(&name).await?;
     let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
     let run = flow::IndexRun { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
-    let flow::IndexRunOutcome { unseen, facts } = run.store_files(&root, walked.files, known).await?;
+    let (unseen, facts) = run.store_files(&root, walked.files, known).await?;
     if report.cancelled {
         return Ok(report);
     }

@@ -9,9 +9,10 @@ use std::{
 /// Larger files are usually generated, and would crowd out other documents in a search.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
+/// Why a file has no new document.
 #[derive(Debug)]
-pub(crate) enum ReadOutcome {
-    Bytes(Vec<u8>),
+pub(crate) enum NoDocument {
+    Unchanged,
     Skipped(&'static str),
     /// The stored version stays.
     Unreadable(&'static str),
@@ -19,46 +20,44 @@ pub(crate) enum ReadOutcome {
     Gone,
 }
 
-/// Reads a file. Retries once if it changes during the read.
-pub(crate) fn read_file(path: &Path) -> ReadOutcome {
-    for _ in 0..2 {
-        match try_read(path) {
-            Ok(Some(fetched)) => return fetched,
-            Ok(None) => {}
-            Err(error) => return read_failure(&error),
+impl From<io::Error> for NoDocument {
+    fn from(error: io::Error) -> Self {
+        #[cfg(unix)]
+        if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+            return Self::Skipped("is a symbolic link");
+        }
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Gone,
+            io::ErrorKind::PermissionDenied => Self::Unreadable("cannot be read: permission denied"),
+            _ => Self::Unreadable("cannot be read"),
         }
     }
-    ReadOutcome::Unreadable("changed while it was read")
 }
 
-fn read_failure(error: &io::Error) -> ReadOutcome {
-    if error.kind() == io::ErrorKind::NotFound {
-        return ReadOutcome::Gone;
+/// Reads a file. Retries once if it changes during the read.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, NoDocument> {
+    for _ in 0..2 {
+        if let Some(bytes) = try_read(path)? {
+            return Ok(bytes);
+        }
     }
-    #[cfg(unix)]
-    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        return ReadOutcome::Skipped("is a symbolic link");
-    }
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => ReadOutcome::Unreadable("cannot be read: permission denied"),
-        _ => ReadOutcome::Unreadable("cannot be read"),
-    }
+    Err(NoDocument::Unreadable("changed while it was read"))
 }
 
 /// Returns `None` if the file changed during the read.
-fn try_read(path: &Path) -> io::Result<Option<ReadOutcome>> {
+fn try_read(path: &Path) -> Result<Option<Vec<u8>>, NoDocument> {
     let file = open(path)?;
     let before = file.metadata()?;
     if !before.is_file() {
-        return Ok(Some(ReadOutcome::Skipped("is not a regular file")));
+        return Err(NoDocument::Skipped("is not a regular file"));
     }
     if before.len() > MAX_BYTES {
-        return Ok(Some(ReadOutcome::Skipped("is larger than 4 MB")));
+        return Err(NoDocument::Skipped("is larger than 4 MB"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default() + 1);
     (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     let same = same(&before, &file.metadata()?) && bytes.len() as u64 == before.len();
-    Ok(same.then_some(ReadOutcome::Bytes(bytes)))
+    Ok(same.then_some(bytes))
 }
 
 fn same(before: &Metadata, after: &Metadata) -> bool {
@@ -88,15 +87,15 @@ mod tests {
     fn unreadable_files_are_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.md");
-        assert!(matches!(read_file(&path), ReadOutcome::Gone));
+        assert!(matches!(read_file(&path), Err(NoDocument::Gone)));
         fs::write(&path, "text").expect("written");
-        assert!(matches!(read_file(&path), ReadOutcome::Bytes(bytes) if bytes == b"text"));
-        assert!(matches!(read_file(folder.path()), ReadOutcome::Skipped(_)));
+        assert!(matches!(read_file(&path), Ok(bytes) if bytes == b"text"));
+        assert!(matches!(read_file(folder.path()), Err(NoDocument::Skipped(_))));
         let large = File::create(folder.path().join("large")).expect("made");
         large.set_len(50_000_000).expect("grown");
         assert!(matches!(
             read_file(&folder.path().join("large")),
-            ReadOutcome::Skipped("is larger than 4 MB")
+            Err(NoDocument::Skipped("is larger than 4 MB"))
         ));
     }
 
@@ -107,11 +106,11 @@ mod tests {
         fs::write(folder.path().join("a"), "text").expect("written");
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).expect("linked");
         assert!(
-            matches!(read_file(&folder.path().join("b")), ReadOutcome::Skipped(why) if why.contains("link"))
+            matches!(read_file(&folder.path().join("b")), Err(NoDocument::Skipped(why)) if why.contains("link"))
         );
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
-        assert!(matches!(read_file(&pipe), ReadOutcome::Skipped(why) if why.contains("regular file")));
+        assert!(matches!(read_file(&pipe), Err(NoDocument::Skipped(why)) if why.contains("regular file")));
     }
 }
