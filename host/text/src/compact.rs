@@ -9,17 +9,14 @@ mod table_columns;
 #[cfg(test)]
 mod tests;
 
-use gatehouse_core::ports::{
-    TokenCounter,
-    text::{CompactText, TokenEncoding},
-};
+use gatehouse_core::ports::text::CompactText;
 
 use crate::{
-    BpeTokenCounter,
     digest::{
         document::{NodeIndex, NodeKind, ParsedDocument},
         kind::RecognizedText,
     },
+    tokens,
 };
 use cell::minified;
 use table::CompactTable;
@@ -35,8 +32,8 @@ pub(crate) fn compact(text: &str) -> Option<CompactText> {
         return None;
     }
     let form = form(text)?;
-    let tokens_in = BpeTokenCounter.count(text, TokenEncoding::O200k);
-    let tokens_out = BpeTokenCounter.count_up_to(&form, tokens_in.checked_sub(1)?, TokenEncoding::O200k)?;
+    let tokens_in = tokens::count(text);
+    let tokens_out = tokens::count_up_to(&form, tokens_in.checked_sub(1)?)?;
     Some(CompactText {
         text: form,
         tokens_in: u32::try_from(tokens_in).ok()?,

@@ -101,5 +101,15 @@ impl TokenCounter for BpeTokenCounter {
     }
 }
 
+/// Counts tokens of o200k, which all sizes in this crate are in.
+pub(crate) fn count(text: &str) -> usize {
+    O200K.count(text, usize::MAX).unwrap_or(usize::MAX)
+}
+
+/// Like [`count`], but `None` if there are more than `limit`.
+pub(crate) fn count_up_to(text: &str, limit: usize) -> Option<usize> {
+    O200K.count(text, limit)
+}
+
 #[cfg(test)]
 mod tests;

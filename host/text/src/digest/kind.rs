@@ -92,17 +92,16 @@ impl<'a> RecognizedText<'a> {
         Self::Text(KINDS.iter().find(|kind| (kind.is)(&sample)).unwrap_or(last))
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    /// Returns the name of the kind, and the sections of a digest ([`TextKind::sections`]).
+    pub(super) fn sections(
+        &self,
+        text: &str,
+        query: &str,
+        budget: usize,
+    ) -> (&'static str, Vec<DigestSection>) {
         match self {
-            Self::Rows(name, _) => name,
-            Self::Text(kind) => kind.name,
-        }
-    }
-
-    pub(super) fn sections(&self, text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
-        match self {
-            Self::Rows(_, document) => json::sections(document, query, budget),
-            Self::Text(kind) => (kind.sections)(text, query, budget),
+            Self::Rows(name, document) => (name, json::sections(document, query, budget)),
+            Self::Text(kind) => (kind.name, (kind.sections)(text, query, budget)),
         }
     }
 }

@@ -49,7 +49,7 @@ impl WordFrequencies {
     pub(super) fn template<'a>(&self, line: &'a str) -> (String, Vec<&'a str>) {
         let mut form = String::new();
         let mut changing = Vec::new();
-        let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+        let line = timestamp::without_timestamp(line);
         let mut words = line.split_whitespace();
         for word in words.by_ref().take(MAX_TEMPLATE_WORDS) {
             let least = if form.is_empty() || form == "…" { 2 } else { self.least };

@@ -59,6 +59,11 @@ pub(super) fn shown(line: &str, most: usize) -> String {
     out
 }
 
+/// Joins texts, with a separator between them.
+pub(super) fn join(texts: impl Iterator<Item = String>, separator: &str) -> String {
+    texts.collect::<Vec<_>>().join(separator)
+}
+
 /// Joins short texts into lines of about `max_bytes`, each with the prefix.
 pub(super) fn pack_lines(
     prefix: &str,
@@ -162,20 +167,16 @@ fn begins(text: &str, word: &str) -> bool {
 }
 
 /// Counts per key, for a limited number of keys. Further keys share one count.
-pub(super) struct BoundedCounts<K> {
+#[derive(Default)]
+pub(super) struct BoundedCounts<K, const LIMIT: usize> {
     counts: HashMap<K, usize>,
-    most: usize,
     /// Occurrences of further keys.
     pub(super) other: usize,
 }
 
-impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
-    pub(super) fn with_limit(most: usize) -> Self {
-        Self { counts: HashMap::new(), most, other: 0 }
-    }
-
+impl<K: Hash + Eq + Ord + Clone, const LIMIT: usize> BoundedCounts<K, LIMIT> {
     pub(super) fn add(&mut self, key: K, times: usize) {
-        if self.counts.len() < self.most || self.counts.contains_key(&key) {
+        if self.counts.len() < LIMIT || self.counts.contains_key(&key) {
             *self.counts.entry(key).or_default() += times;
         } else {
             self.other += times;
@@ -196,13 +197,9 @@ impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
     /// Formats the highest counts: `amd64 570, all 149, 3 others`.
     pub(super) fn render(&self, most: usize, name: impl Fn(&K) -> String) -> String {
         let all = self.most_frequent();
-        let mut parts: Vec<String> =
-            all.iter().take(most).map(|(key, n)| format!("{} {n}", name(key))).collect();
-        match all.len().saturating_sub(most) {
-            0 => {}
-            others => parts.push(format!("{others} others")),
-        }
-        parts.join(", ")
+        let parts = all.iter().take(most).map(|(key, n)| format!("{} {n}", name(key)));
+        let others = all.len().saturating_sub(most);
+        join(parts.chain((others > 0).then(|| format!("{others} others"))), ", ")
     }
 }
 
@@ -243,7 +240,7 @@ mod tests {
 
     #[test]
     fn counts_are_bounded() {
-        let mut counts = BoundedCounts::with_limit(2);
+        let mut counts = BoundedCounts::<_, 2>::default();
         for key in ["a", "b", "b", "c", "a", "b"] {
             counts.add(key, 1);
         }

@@ -77,7 +77,7 @@ fn is(sample: &TextSample<'_>) -> bool {
 }
 
 fn is_repetitive(sample: &TextSample<'_>) -> bool {
-    let mut firsts = BoundedCounts::with_limit(400);
+    let mut firsts = BoundedCounts::<_, 400>::default();
     let mut all = 0;
     for line in sample.lines.iter().filter(|line| !line.trim().is_empty()) {
         all += 1;
@@ -88,10 +88,10 @@ fn is_repetitive(sample: &TextSample<'_>) -> bool {
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let (frequencies, lines) = WordFrequencies::from_text(text);
-    let (mut stamps, mut traces, mut levels) =
-        (TimestampRange::default(), TraceReader::default(), BoundedCounts::with_limit(16));
-    let (mut firsts, mut forms) =
-        (BoundedCounts::with_limit(MAX_TEMPLATES), HashMap::<String, LineTemplate>::new());
+    let (mut stamps, mut traces) = (TimestampRange::default(), TraceReader::default());
+    let mut levels = BoundedCounts::<_, 16>::default();
+    let mut firsts = BoundedCounts::<_, MAX_TEMPLATES>::default();
+    let mut forms = HashMap::<String, LineTemplate>::new();
     let mut other_forms = 0;
     let mut failed: Option<String> = None;
     let mut outcomes = OutcomeReader::default();
@@ -175,7 +175,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
 }
 
 fn first_word(line: &str) -> String {
-    let rest = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let rest = timestamp::without_timestamp(line);
     let mut words = rest.split_whitespace().map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()));
     let word = words.find(|word| word.starts_with(char::is_alphabetic)).unwrap_or("…");
     word[..word.floor_char_boundary(60)].to_owned()

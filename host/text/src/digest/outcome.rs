@@ -137,7 +137,7 @@ pub(super) fn is_outcome(line: &str) -> bool {
 
 /// Rates how likely a line reports an outcome, 0 if it does not.
 fn score(line: &str) -> usize {
-    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let line = timestamp::without_timestamp(line);
     let line = line[..line.floor_char_boundary(MAX_READ_BYTES)].to_lowercase();
     if VERDICTS.contains(&line.trim_matches(|c: char| !c.is_ascii_alphanumeric())) {
         return 3;
@@ -153,7 +153,7 @@ fn score(line: &str) -> usize {
 }
 
 fn without_digits(line: &str) -> String {
-    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let line = timestamp::without_timestamp(line);
     line[..line.floor_char_boundary(MAX_READ_BYTES)].chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 

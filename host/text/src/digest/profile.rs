@@ -47,6 +47,10 @@ impl DocumentPlace {
         RowCounts { all: all.max(self.rows), read: self.rows }
     }
 
+    pub(super) fn bytes(&self, document: &ParsedDocument<'_>) -> usize {
+        self.values.iter().map(|id| document.size(*id)).sum()
+    }
+
     pub(super) fn key(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }

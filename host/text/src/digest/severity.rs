@@ -51,7 +51,7 @@ pub(super) fn counts_failures(line: &str) -> bool {
 
 /// Returns the sum of the failures that a line counts, `None` if it counts none.
 fn failures(line: &str) -> Option<u64> {
-    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest).to_lowercase();
+    let line = timestamp::without_timestamp(line).to_lowercase();
     let counts = counts::counts(&line);
     let failures = counts.iter().filter(|(word, _)| FAILURES.contains(word)).map(|(_, n)| *n);
     // A single count can be something else: `error 404`.

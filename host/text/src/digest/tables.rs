@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{
     columns::ColumnDigest, document::ParsedDocument, fit::DigestSection, json::DocumentAnalysis,
-    profile::DocumentPlace, rows,
+    profile::DocumentPlace,
 };
 
 /// Maximum tables whose columns are shown. Others get one line with their size.
@@ -20,7 +20,8 @@ pub(super) fn tables(look: &DocumentAnalysis<'_, '_>, tokens: usize) -> Vec<Dige
     let homes = title_tables(look);
     let tables = order(look, &homes);
     let large = |table: &&usize| {
-        rows::bytes(look, **table) * 100 >= look.document.size(ParsedDocument::ROOT) * MIN_TABLE_PERCENT
+        look.places[**table].bytes(look.document) * 100
+            >= look.document.size(ParsedDocument::ROOT) * MIN_TABLE_PERCENT
     };
     let (told, others) = tables.split_at(tables.iter().take_while(large).count().min(MAX_TABLES));
     let lines = |width: usize| -> Vec<Vec<String>> {
@@ -52,7 +53,7 @@ const MIN_TABLE_PERCENT: usize = 3;
 fn order(look: &DocumentAnalysis<'_, '_>, homes: &[usize]) -> Vec<usize> {
     let mut tables: Vec<usize> =
         (1..look.places.len()).filter(|at| look.places[*at].is_row && homes[*at] == *at).collect();
-    tables.sort_by_cached_key(|table| Reverse(rows::bytes(look, *table)));
+    tables.sort_by_cached_key(|table| Reverse(look.places[*table].bytes(look.document)));
     tables
 }
 

@@ -107,7 +107,7 @@ fn extend(line: &str, at: usize, end: usize, part: TimestampPart) -> LogTimestam
 
 /// Returns the normalized level of a line, from its first words.
 pub(super) fn level(line: &str) -> Option<&'static str> {
-    let rest = find(line).map_or(line, |stamp| stamp.rest);
+    let rest = without_timestamp(line);
     rest.split_whitespace().take(3).find_map(|word| {
         let name = word.split(['[', ']', ':', '(', '=', '|']).find(|part| !part.is_empty())?;
         // To exclude words of sentences, require capitals, brackets, a colon, or the first position (optionally after a
@@ -123,20 +123,20 @@ pub(super) fn level(line: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns a line without its timestamp and the words before it.
+pub(super) fn without_timestamp(line: &str) -> &str {
+    find(line).map_or(line, |stamp| stamp.rest)
+}
+
 pub(super) fn is_failure(level: &str) -> bool {
     matches!(level, "warn" | "error" | "severe" | "critical" | "fatal" | "panic")
 }
 
+#[derive(Default)]
 pub(super) struct TimestampRange {
     first: Option<String>,
     last: Option<String>,
-    days: BoundedCounts<String>,
-}
-
-impl Default for TimestampRange {
-    fn default() -> Self {
-        Self { first: None, last: None, days: BoundedCounts::with_limit(MAX_DAYS) }
-    }
+    days: BoundedCounts<String, MAX_DAYS>,
 }
 
 impl TimestampRange {

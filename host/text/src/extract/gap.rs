@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::{mark::Gap, part::count};
+use super::mark::Gap;
 use crate::{
     chunks::{Chunk, advance},
     layout::{SpanKind, TextLayout},
+    tokens::count,
 };
 
 /// Describes the gap of these bytes. It starts in the first of `chunks`.

@@ -7,11 +7,12 @@ mod fill;
 
 use super::{
     gap, mark,
-    part::{ChunkPart, CutPoint, count},
+    part::{ChunkPart, CutPoint},
 };
 use crate::{
     chunks::Chunk,
     layout::{SpanKind, TextLayout},
+    tokens::count,
 };
 
 const GAP_MARK_TOKENS: usize = 18;

@@ -1,8 +1,6 @@
 //! Parts of a chunk: as much of its start or its end as fits.
 
-use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
-
-use crate::BpeTokenCounter;
+use crate::tokens::count_up_to;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkPart {
@@ -21,12 +19,8 @@ pub(super) enum CutPoint {
     Words,
 }
 
-pub(super) fn count(text: &str) -> usize {
-    BpeTokenCounter.count(text, TokenEncoding::O200k)
-}
-
 fn fits(text: &str, tokens: usize) -> bool {
-    BpeTokenCounter.count_up_to(text, tokens, TokenEncoding::O200k).is_some()
+    count_up_to(text, tokens).is_some()
 }
 
 /// Returns the longest prefix of at most `tokens`.
