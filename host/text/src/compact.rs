@@ -5,7 +5,6 @@
 
 mod cell;
 mod table;
-mod table_columns;
 #[cfg(test)]
 mod tests;
 

@@ -2,9 +2,8 @@
 //!
 //! The text is split into chunks ([`crate::layout`], [`crate::chunks`]). Chunks are ranked together with their headings
 //! ([`rank`], or [`summary`] without a query), taken by rank while they fit, and printed in document order ([`keep`])
-//! with a mark for each gap ([`gap`], [`mark`]).
+//! with a mark for each gap ([`mark`]).
 
-mod gap;
 mod keep;
 mod mark;
 mod part;

@@ -6,11 +6,10 @@ use std::collections::HashMap;
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    line_templates::WordFrequencies,
+    line_templates::{COUNTED_FAILURE, LineTemplate, WordFrequencies, line_with_number},
     lines::{BoundedCounts, numbered, shown},
     outcome::{self, OutcomeReader},
     severity,
-    template_lines::{COUNTED_FAILURE, LineTemplate},
     timestamp::{self, TimestampRange},
     trace::TraceReader,
 };
@@ -139,8 +138,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     failures.sort_by_key(|(_, form)| (form.failure, form.examples.first().map(|(number, _)| *number)));
 
     let ends = outcomes.outcomes();
-    let told = |(number, line): &(usize, String)| format!("line {number}: {line}");
-    let mut findings: Vec<String> = ends.iter().take(MAX_OUTCOME_FINDINGS).map(told).collect();
+    let mut findings: Vec<String> = ends.iter().take(MAX_OUTCOME_FINDINGS).map(line_with_number).collect();
     findings.push(format!("{lines} lines{}.", stamps.render()));
     if levels.len() > 0 {
         findings.push(format!("Lines by level: {}.", levels.render(8, String::clone)));
@@ -161,7 +159,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     if other_forms > 0 {
         rest.push(format!("{other_forms} lines of other templates"));
     }
-    let ends = ends.iter().skip(MAX_OUTCOME_FINDINGS).map(told).collect();
+    let ends = ends.iter().skip(MAX_OUTCOME_FINDINGS).map(line_with_number).collect();
     let last = last.iter().map(|(number, line)| format!("{number}: {line}")).collect();
     vec![
         DigestSection::with_lines(findings),

@@ -8,7 +8,6 @@
 mod anomalies;
 mod code;
 mod columns;
-mod counts;
 mod diff;
 pub(crate) mod document;
 mod errors;
@@ -35,7 +34,6 @@ mod stats;
 mod symbol;
 mod table;
 mod tables;
-mod template_lines;
 #[cfg(test)]
 mod tests;
 mod timestamp;

@@ -2,7 +2,6 @@
 
 mod dump;
 mod lexer;
-mod parts;
 
 use super::{
     document::{NodeBuilder, NodeIndex, NodeKind, ParsedDocument},

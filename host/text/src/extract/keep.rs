@@ -6,7 +6,7 @@
 mod fill;
 
 use super::{
-    gap, mark,
+    mark,
     part::{ChunkPart, CutPoint},
 };
 use crate::{
@@ -228,7 +228,7 @@ impl<'a> ChunkSelection<'a> {
         // Start of the selected text, and of the open gap.
         let (mut kept, mut open) = (0, None);
         let write = |(first, start): (usize, usize), end: usize, out: &mut String| {
-            gap::describe(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
+            mark::describe(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
         };
         for (index, chunk) in self.chunks.iter().enumerate() {
             let (from, to) = match self.part(index) {
