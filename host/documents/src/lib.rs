@@ -13,7 +13,6 @@ mod guide;
 mod headings;
 mod index;
 mod kinds;
-mod read;
 mod report;
 #[cfg(test)]
 mod testing;

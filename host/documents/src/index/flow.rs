@@ -13,9 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::UnseenPaths;
 use crate::{
     clean::saturating_u32,
-    convert_file::{NewDocument, convert_file},
+    convert_file::{NewDocument, NoDocument, convert_file},
     guide::{self, GuideFacts},
-    read::NoDocument,
     report::{IndexProgress, IndexRunReport, OnIndexProgress},
 };
 
