@@ -6,7 +6,6 @@ pub(crate) mod ollama;
 pub(crate) mod openai;
 mod partial;
 mod schema;
-mod sources;
 
 use async_trait::async_trait;
 use bytes::Bytes;

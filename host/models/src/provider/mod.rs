@@ -2,7 +2,6 @@
 
 mod events;
 mod failure;
-mod retry;
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
@@ -24,7 +23,7 @@ use tokio::{
 use url::Url;
 
 pub(crate) use events::{ResponseEvents, StreamError, StreamFraming};
-pub(crate) use failure::{AttemptFailure, RetryHint};
+pub(crate) use failure::AttemptFailure;
 
 use crate::{
     config::{BadSetting, ProviderName, ProviderSettings, RetryPolicy},
