@@ -91,8 +91,8 @@ pub(super) fn text(html: &str) -> String {
             b"td" | b"th" if !closes => out.push_str(if out.ends_with('\n') { "" } else { " | " }),
             _ if BLOCK_ELEMENTS.contains(&name.as_str()) => {
                 line_end(&mut out);
-                if name == "p" || name == "pre" {
-                    blank_line(&mut out);
+                if matches!(name.as_str(), "p" | "pre") && !out.is_empty() && !out.ends_with("\n\n") {
+                    out.push('\n');
                 }
                 if name == "pre" {
                     verbatim = if closes { verbatim.saturating_sub(1) } else { verbatim + 1 };
@@ -164,12 +164,6 @@ fn line_end(out: &mut String) {
         out.pop();
     }
     if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
-    }
-}
-
-fn blank_line(out: &mut String) {
-    if !out.is_empty() && !out.ends_with("\n\n") {
         out.push('\n');
     }
 }

@@ -4,8 +4,8 @@
 //! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start and the end of a text, except that JSON is parsed whole.
 
 use super::{
-    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, settings,
-    sql, table,
+    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, scan,
+    settings, sql, table,
 };
 
 const MAX_SAMPLE_BYTES: usize = 64 << 10;
@@ -107,7 +107,7 @@ impl<'a> RecognizedText<'a> {
 }
 
 fn recognize_json<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Option<RecognizedText<'a>> {
-    if let Ok(document) = ParsedDocument::read_rows(text, query) {
+    if let Ok(document) = scan::rows(text, query) {
         return Some(RecognizedText::Rows("JSON", document));
     }
     if !text.trim_ascii_start().starts_with(['{', '[']) {
@@ -120,7 +120,7 @@ fn recognize_json<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Op
     };
     let values = filled.iter().filter(|line| value(line)).count();
     if filled.len() > 1 && values * 10 >= filled.len() * 8 {
-        return Some(RecognizedText::Rows("JSON Lines", ParsedDocument::read_json_lines(text, query)?));
+        return Some(RecognizedText::Rows("JSON Lines", scan::lines(text, query)?));
     }
-    Some(RecognizedText::Rows("JSON", ParsedDocument::read_truncated(text, query)?))
+    Some(RecognizedText::Rows("JSON", scan::truncated(text, query)?))
 }

@@ -169,6 +169,9 @@ const COUNTED: [&str; 49] = split_list(
     b' ',
 );
 
+/// Words that can be between a number and what it counts.
+const LINKS: [&str; 4] = ["to", "previous", "of", "more"];
+
 /// Maximum words of a line to read.
 const MAX_READ_WORDS: usize = 80;
 
@@ -184,7 +187,8 @@ pub(super) fn counts(line: &str) -> Vec<(&str, u64)> {
     let count = |at: usize| {
         let after = number(Some(at + 1)).filter(|_| is_key(words[at]));
         let before = || {
-            number(at.checked_sub(1)).or_else(|| number(at.checked_sub(2)).filter(|_| is_link(words[at - 1])))
+            number(at.checked_sub(1))
+                .or_else(|| number(at.checked_sub(2)).filter(|_| LINKS.contains(&words[at - 1])))
         };
         after.or_else(before).or_else(|| number(Some(at + 1)).filter(|_| rest(words[at]).starts_with(' ')))
     };
@@ -192,11 +196,6 @@ pub(super) fn counts(line: &str) -> Vec<(&str, u64)> {
         .filter(|at| COUNTED.contains(&words[*at]))
         .filter_map(|at| Some((words[at], count(at)?)))
         .collect()
-}
-
-/// Returns whether a word can be between a number and what it counts.
-fn is_link(word: &str) -> bool {
-    matches!(word, "to" | "previous" | "of" | "more")
 }
 
 #[cfg(test)]

@@ -247,5 +247,5 @@ fn rows<'a>(text: &'a str, tables: &[&SettingsSection<'a>]) -> ParsedDocument<'a
         tree.close(list, section.times.len());
     }
     tree.close(root, tables.len());
-    ParsedDocument::from_nodes(text, tree.nodes, None, false)
+    ParsedDocument::from_nodes(text, tree.nodes, None, None)
 }

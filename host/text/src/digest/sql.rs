@@ -129,7 +129,7 @@ fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
         tree.close(list, table.rows.len());
         tree.close(root, index + 1);
     }
-    ParsedDocument::from_nodes(text, tree.nodes, None, false)
+    ParsedDocument::from_nodes(text, tree.nodes, None, None)
 }
 
 fn push_row(tree: &mut NodeBuilder, row: &DumpRow, list: NodeIndex, index: usize) {

@@ -65,11 +65,13 @@ fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
     (wide..=MAX_COLUMNS).contains(&width)
         && widths.len() >= MIN_RECORDS
         && same * 20 >= widths.len() * 19
-        && (named || measured && !format.needs_header())
+        && (named || measured && matches!(format, TableFormat::Separated(_)))
 }
 
 /// Returns whether a record is a header: short, distinct names that are not numbers.
-fn header(text: &str, cells: &[CellRange]) -> bool {
+fn header<'a>(text: &'a str, cells: &[CellRange]) -> bool {
+    let unquoted =
+        |cell: &'a str| cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell);
     let names: Vec<&str> = cells.iter().map(|cell| unquoted(&text[cell.clone()])).collect();
     // Characters of sentences and code that names do not have.
     let mark = |c: char| matches!(c, '=' | '[' | ']' | '{' | '}' | '"' | ';' | '?' | '!');
@@ -82,10 +84,6 @@ fn header(text: &str, cells: &[CellRange]) -> bool {
     };
     let different = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
     names.iter().all(name) && different
-}
-
-fn unquoted(cell: &str) -> &str {
-    cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
 }
 
 fn is_measure(cell: &str) -> bool {
@@ -209,14 +207,10 @@ impl<'a> TableBuilder<'a> {
             0 => String::new(),
             broken => format!("; {broken} lines have another number of cells"),
         };
-        let sampled = self.sampler.map(|sampler| sampler.note_text()).filter(|note| !note.is_empty());
-        let is_sampled = sampled.is_some();
-        let sampled = sampled.map(|note| format!(". {note}")).unwrap_or_default();
-        let note = format!(
-            "A table of {} columns {named} and {} rows, starting with `$[0]`{broken}{sampled}",
-            self.width, self.rows
-        );
-        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note), is_sampled))
+        let Self { width, rows, .. } = self;
+        let note =
+            format!("A table of {width} columns {named} and {rows} rows, starting with `$[0]`{broken}");
+        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note), self.sampler))
     }
 }
 
