@@ -107,12 +107,8 @@ const MAY_BEGIN: [bool; 256] = {
 impl PlaceAnalysis<'_, '_> {
     pub(super) fn errors(&self) -> Option<Anomaly> {
         let says = |id: NodeIndex| says_error(self.place.key(), self.document.raw(id));
-        let mut found: Vec<(usize, NodeIndex)> = Vec::new();
-        for &(times, id) in &self.stats.scalars {
-            if self.document.kind(id) == NodeKind::String && says(id).is_some() {
-                found.push((times, id));
-            }
-        }
+        let mut found = self.stats.scalars.clone();
+        found.retain(|(_, id)| self.document.kind(*id) == NodeKind::String && says(*id).is_some());
         // A text that starts with an error word is an error; a text with one further on only mentions it.
         found.sort_by_key(|(_, id)| says(*id));
         let times: usize = found.iter().map(|(n, _)| n).sum();
@@ -127,11 +123,8 @@ impl PlaceAnalysis<'_, '_> {
         // Prose mentions errors; a short text with an error word is one.
         let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
         let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
-        self.anomaly(
-            self.surprise_bits(times, times) + alone + if short { 5.0 } else { 0.0 },
-            text,
-            Some(found[0].1),
-        )
+        let score = self.surprise_bits(times, times) + alone + if short { 5.0 } else { 0.0 };
+        self.anomaly(score, text, Some(found[0].1))
     }
 
     pub(super) fn error_key(&self) -> Option<Anomaly> {
@@ -145,13 +138,9 @@ impl PlaceAnalysis<'_, '_> {
         if found.is_empty() || found.len() * 10 > self.rows.max(10) {
             return None;
         }
-        let text = format!("{} is present in {} of {}", place.name, found.len(), self.rows);
         let list = self.list(found.iter().copied());
-        self.anomaly(
-            self.surprise_bits(found.len(), 1) + 6.0,
-            format!("{text}: {list}"),
-            found.first().copied(),
-        )
+        let text = format!("{} is present in {} of {}: {list}", place.name, found.len(), self.rows);
+        self.anomaly(self.surprise_bits(found.len(), 1) + 6.0, text, found.first().copied())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Digests documents of nodes: JSON, and other text that was read as rows.
 
 use super::{
-    anomalies, columns,
+    anomalies,
     document::{NodeKind, ParsedDocument},
     fit::DigestSection,
     profile::{self, DocumentPlace},
@@ -113,7 +113,7 @@ fn overview(analysis: &DocumentAnalysis<'_, '_>) -> Vec<String> {
     };
     let ranges = |p: &usize| {
         stats[*p].spread.as_ref().filter(|s| s.scale != MeasureScale::Length && s.mad > 0.0)?;
-        Some(format!("{} ranges from {}", places[*p].name, columns::range(analysis, *p)?))
+        Some(format!("{} ranges from {}", places[*p].name, tables::range(analysis, *p)?))
     };
     facts.extend(order.iter().filter(of_main).filter_map(share).take(2));
     facts.extend(order.iter().filter(of_main).filter_map(ranges).take(2));

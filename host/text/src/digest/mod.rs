@@ -7,7 +7,6 @@
 
 mod anomalies;
 mod code;
-mod columns;
 mod diff;
 pub(crate) mod document;
 mod errors;
