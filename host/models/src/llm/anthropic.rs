@@ -3,10 +3,7 @@
 use gatehouse_core::ports::llm::{ModelPrompt, ReasoningDepth};
 use serde_json::{Value, json};
 
-use super::{
-    EventResult, LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema, set,
-};
-use crate::provider::{AttemptFailure, Provider};
+use super::{EventResult, LlmApi, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema, set};
 
 /// Default API version. It has no temperature; [`WITH_TEMPERATURE`] is the last version that does.
 pub(crate) const VERSION: &str = "2026-10-21";
@@ -61,8 +58,8 @@ impl LlmApi for AnthropicMessages {
         ("v1/messages".to_owned(), body)
     }
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        MessagesParser::new(request.provider, &request.body)
+    fn parser(&self, _prompt: &ModelPrompt) -> impl ParseEvents {
+        MessagesParser::default()
     }
 }
 
@@ -83,16 +80,16 @@ const MAX_BLOCKS: usize = 512;
 const MAX_KEPT: usize = 8 << 20;
 
 /// Stores blocks as received, because a paused model needs them back to continue.
-struct MessagesParser<'a> {
-    provider: &'a Provider,
-    body: &'a Value,
+#[derive(Default)]
+struct MessagesParser {
     blocks: Vec<Value>,
     /// Blocks of earlier turns.
     before: Vec<Value>,
     /// Partial JSON arguments of the open block.
     arguments: String,
     kept: usize,
-    turns: usize,
+    /// Turns after the first.
+    continued: usize,
     paused: bool,
     input: u64,
     /// Output tokens of earlier turns.
@@ -101,27 +98,11 @@ struct MessagesParser<'a> {
     output_now: u64,
 }
 
-impl<'a> MessagesParser<'a> {
-    fn new(provider: &'a Provider, body: &'a Value) -> Self {
-        Self {
-            provider,
-            body,
-            blocks: Vec::new(),
-            before: Vec::new(),
-            arguments: String::new(),
-            kept: 0,
-            turns: 1,
-            paused: false,
-            input: 0,
-            output: 0,
-            output_now: 0,
-        }
-    }
-
+impl MessagesParser {
     fn begin(&mut self, block: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         self.kept += block.to_string().len();
         if self.blocks.len() >= MAX_BLOCKS || self.kept > MAX_KEPT {
-            return Err(AttemptFailure::internal(self.provider, "sent a response with too many parts"));
+            return partial.malformed("sent a response with too many parts");
         }
         self.blocks.push(block.clone());
         self.arguments.clear();
@@ -136,7 +117,7 @@ impl<'a> MessagesParser<'a> {
     fn grow(&mut self, delta: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         self.kept += delta.to_string().len();
         if self.kept > MAX_KEPT {
-            return Err(AttemptFailure::internal(self.provider, "sent a response with too many parts"));
+            return partial.malformed("sent a response with too many parts");
         }
         let Some(block) = self.blocks.last_mut() else { return Ok(StreamFlow::More) };
         match delta["type"].as_str().unwrap_or_default() {
@@ -171,17 +152,17 @@ impl<'a> MessagesParser<'a> {
         self.arguments.clear();
     }
 
-    fn message(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<(), AttemptFailure> {
+    fn message(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         let usage = &event["usage"];
         self.output_now = usage["output_tokens"].as_u64().unwrap_or(self.output_now);
         partial.record_usage(Some(self.input), Some(self.output + self.output_now));
         let delta = &event["delta"];
         match delta["stop_reason"].as_str() {
-            None => return Ok(()),
+            None => return Ok(StreamFlow::More),
             Some("refusal") => {
                 let details = &delta["stop_details"];
                 let why = details["explanation"].as_str().or(details["category"].as_str());
-                return Err(AttemptFailure::refused(self.provider, why.unwrap_or_default()));
+                return partial.refused(why.unwrap_or_default());
             }
             Some("max_tokens") => partial.out_of_tokens(),
             Some("model_context_window_exceeded") => {
@@ -191,11 +172,11 @@ impl<'a> MessagesParser<'a> {
             Some(_) => {}
         }
         partial.finished = true;
-        Ok(())
+        Ok(StreamFlow::More)
     }
 }
 
-impl ParseEvents for MessagesParser<'_> {
+impl ParseEvents for MessagesParser {
     fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
@@ -208,24 +189,24 @@ impl ParseEvents for MessagesParser<'_> {
             "content_block_start" => return self.begin(&event["content_block"], partial),
             "content_block_delta" => return self.grow(&event["delta"], partial),
             "content_block_stop" => self.end(partial),
-            "message_delta" => self.message(event, partial)?,
+            "message_delta" => return self.message(event, partial),
             "message_stop" => return Ok(StreamFlow::Done),
-            "error" => return Err(AttemptFailure::from_error_body(self.provider, 0, event, None)),
+            "error" => return partial.failed(0, event),
             _ => {}
         }
         Ok(StreamFlow::More)
     }
 
-    fn continuation(&mut self) -> Option<Value> {
-        if !std::mem::take(&mut self.paused) || self.turns >= MAX_TURNS {
+    fn continuation(&mut self, first: &Value) -> Option<Value> {
+        if !std::mem::take(&mut self.paused) || self.continued + 1 >= MAX_TURNS {
             return None;
         }
-        self.turns += 1;
+        self.continued += 1;
         self.output += std::mem::take(&mut self.output_now);
         // The API rejects empty text blocks.
         self.blocks.retain(|block| block["type"] != "text" || block["text"] != "");
         self.before.append(&mut self.blocks);
-        let mut body = self.body.clone();
+        let mut body = first.clone();
         let message = json!({ "role": "assistant", "content": self.before });
         body["messages"].as_array_mut()?.push(message);
         Some(body)

@@ -28,8 +28,8 @@ pub(crate) trait ParseEvents: Send {
     /// Adds an event to the partial completion.
     fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult;
 
-    /// Returns the request that resumes a paused response. `None` if it is not paused.
-    fn continuation(&mut self) -> Option<Value> {
+    /// Returns the request that resumes a paused response, by the first one. `None` if it is not paused.
+    fn continuation(&mut self, _first: &Value) -> Option<Value> {
         None
     }
 }
@@ -43,7 +43,7 @@ pub(crate) trait LlmApi: Send + Sync {
 
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value);
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a;
+    fn parser(&self, prompt: &ModelPrompt) -> impl ParseEvents;
 }
 
 pub(crate) struct ProviderLlm<A> {
@@ -95,11 +95,11 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
         let first = Bytes::from(body.to_string());
         let request = LlmRequest { provider, prompt, model, path, body, framing: A::FRAMING };
         let answer = provider.with_retries(prompt.deadline, || async {
-            let mut partial = PartialCompletion::new(on_progress);
-            let mut parser = self.api.parser(&request);
+            let mut partial = PartialCompletion::new(provider, on_progress);
+            let mut parser = self.api.parser(prompt);
             read_answer(&request, &first, &mut parser, &mut partial).await?;
             while partial.cut_short.is_none()
-                && let Some(body) = parser.continuation()
+                && let Some(body) = parser.continuation(&request.body)
             {
                 partial.finished = false;
                 read_answer(&request, &Bytes::from(body.to_string()), &mut parser, &mut partial).await?;

@@ -3,8 +3,8 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{EventResult, LlmApi, LlmRequest, ParseEvents, PartialCompletion, StreamFlow, messages, set};
-use crate::provider::{AttemptFailure, Provider, StreamFraming};
+use super::{EventResult, LlmApi, ParseEvents, PartialCompletion, StreamFlow, messages, set};
+use crate::provider::StreamFraming;
 
 pub(crate) struct OllamaChat;
 
@@ -25,18 +25,18 @@ impl LlmApi for OllamaChat {
         ("api/chat".to_owned(), body)
     }
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        OllamaParser(request.provider)
+    fn parser(&self, _prompt: &ModelPrompt) -> impl ParseEvents {
+        OllamaParser
     }
 }
 
-struct OllamaParser<'a>(&'a Provider);
+struct OllamaParser;
 
-impl ParseEvents for OllamaParser<'_> {
+impl ParseEvents for OllamaParser {
     fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         if event.get("error").is_some() {
             // The model's runner crashed, usually because it ran out of memory.
-            return Err(AttemptFailure::from_error_body(self.0, 500, event, None));
+            return partial.failed(500, event);
         }
         partial.set_model(&event["model"]);
         if partial.write(event["message"]["content"].as_str().unwrap_or_default()) == StreamFlow::Done {

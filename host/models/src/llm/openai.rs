@@ -4,10 +4,8 @@ use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Map, Value, json};
 
 use super::{
-    EventResult, LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, messages,
-    schema, set,
+    EventResult, LlmApi, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, messages, schema, set,
 };
-use crate::provider::{AttemptFailure, Provider};
 
 pub(crate) const HOST: &str = "api.openai.com";
 
@@ -51,16 +49,14 @@ impl LlmApi for OpenAiResponses {
         ("responses".to_owned(), body)
     }
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        ResponsesParser { provider: request.provider }
+    fn parser(&self, _prompt: &ModelPrompt) -> impl ParseEvents {
+        ResponsesParser
     }
 }
 
-struct ResponsesParser<'a> {
-    provider: &'a Provider,
-}
+struct ResponsesParser;
 
-impl ParseEvents for ResponsesParser<'_> {
+impl ParseEvents for ResponsesParser {
     fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         match event["type"].as_str().unwrap_or_default() {
             "response.created" => partial.set_model(&event["response"]["model"]),
@@ -73,39 +69,32 @@ impl ParseEvents for ResponsesParser<'_> {
             }
             "response.output_item.done" => item(&event["item"], partial),
             "response.refusal.done" => {
-                let why = event["refusal"].as_str().unwrap_or_default();
-                return Err(AttemptFailure::refused(self.provider, why));
+                return partial.refused(event["refusal"].as_str().unwrap_or_default());
             }
-            "response.completed" | "response.incomplete" => return self.end(&event["response"], partial),
-            "response.failed" => {
-                return Err(AttemptFailure::from_error_body(self.provider, 0, &event["response"], None));
-            }
+            "response.completed" | "response.incomplete" => return end(&event["response"], partial),
+            "response.failed" => return partial.failed(0, &event["response"]),
             // The event is the error or contains it, depending on the server.
-            "error" => return Err(AttemptFailure::from_error_body(self.provider, 0, event, None)),
+            "error" => return partial.failed(0, event),
             _ => {}
         }
         Ok(StreamFlow::More)
     }
 }
 
-impl ResponsesParser<'_> {
-    fn end(&self, response: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
-        partial.set_model(&response["model"]);
-        let usage = &response["usage"];
-        partial.record_usage(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
-        // Some servers send items only here.
-        response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, partial));
-        match response["incomplete_details"]["reason"].as_str() {
-            None => {}
-            Some("content_filter") => {
-                return Err(AttemptFailure::refused(self.provider, "blocked by its content filter"));
-            }
-            Some("max_output_tokens") => partial.out_of_tokens(),
-            Some(other) => partial.cut_short = Some(self.provider.quote(other)),
-        }
-        partial.finished = true;
-        Ok(StreamFlow::Done)
+fn end(response: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
+    partial.set_model(&response["model"]);
+    let usage = &response["usage"];
+    partial.record_usage(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
+    // Some servers send items only here.
+    response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, partial));
+    match response["incomplete_details"]["reason"].as_str() {
+        None => {}
+        Some("content_filter") => return partial.refused("blocked by its content filter"),
+        Some("max_output_tokens") => partial.out_of_tokens(),
+        Some(other) => partial.cut_short_by(other),
     }
+    partial.finished = true;
+    Ok(StreamFlow::Done)
 }
 
 /// Reads a complete item: a search, or a message with citations.
@@ -163,20 +152,19 @@ impl LlmApi for ChatCompletions {
         ("chat/completions".to_owned(), body)
     }
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        ChatParser { provider: request.provider, refusal: String::new() }
+    fn parser(&self, _prompt: &ModelPrompt) -> impl ParseEvents {
+        ChatParser { refusal: String::new() }
     }
 }
 
-struct ChatParser<'a> {
-    provider: &'a Provider,
+struct ChatParser {
     refusal: String,
 }
 
-impl ParseEvents for ChatParser<'_> {
+impl ParseEvents for ChatParser {
     fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(AttemptFailure::from_error_body(self.provider, 0, event, None));
+            return partial.failed(0, event);
         }
         partial.set_model(&event["model"]);
         let usage = &event["usage"];
@@ -195,12 +183,8 @@ impl ParseEvents for ChatParser<'_> {
         }
         match choice["finish_reason"].as_str() {
             None => return Ok(StreamFlow::More),
-            _ if !self.refusal.is_empty() => {
-                return Err(AttemptFailure::refused(self.provider, &self.refusal));
-            }
-            Some("content_filter") => {
-                return Err(AttemptFailure::refused(self.provider, "blocked by its content filter"));
-            }
+            _ if !self.refusal.is_empty() => return partial.refused(&self.refusal),
+            Some("content_filter") => return partial.refused("blocked by its content filter"),
             Some("length") => partial.out_of_tokens(),
             Some(_) => {}
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{LlmRequest, schema};
-use crate::provider::AttemptFailure;
+use crate::provider::{AttemptFailure, Provider};
 
 const MAX_TEXT: usize = 1 << 20;
 
@@ -26,6 +26,7 @@ pub(crate) enum StreamFlow {
 pub(crate) type EventResult = Result<StreamFlow, AttemptFailure>;
 
 pub(crate) struct PartialCompletion<'a> {
+    provider: &'a Provider,
     pub(crate) text: String,
     pub(crate) sources: WebSources,
     pub(crate) model: Option<String>,
@@ -39,8 +40,9 @@ pub(crate) struct PartialCompletion<'a> {
 }
 
 impl<'a> PartialCompletion<'a> {
-    pub(crate) fn new(on_progress: OnCompletionProgress<'a>) -> Self {
+    pub(crate) fn new(provider: &'a Provider, on_progress: OnCompletionProgress<'a>) -> Self {
         Self {
+            provider,
             text: String::new(),
             sources: WebSources::default(),
             model: None,
@@ -90,6 +92,26 @@ impl<'a> PartialCompletion<'a> {
         }
     }
 
+    /// Ends the attempt because the model refused to answer.
+    pub(crate) fn refused(&self, why: &str) -> EventResult {
+        Err(AttemptFailure::refused(self.provider, why))
+    }
+
+    /// Ends the attempt with an error of the provider.
+    pub(crate) fn failed(&self, status: u16, body: &Value) -> EventResult {
+        Err(AttemptFailure::from_error_body(self.provider, status, body, None))
+    }
+
+    /// Ends the attempt because of what the provider did.
+    pub(crate) fn malformed(&self, what: &str) -> EventResult {
+        Err(AttemptFailure::internal(self.provider, what))
+    }
+
+    /// Records the provider's reason for a text that is not whole.
+    pub(crate) fn cut_short_by(&mut self, reason: &str) {
+        self.cut_short = Some(self.provider.quote(reason));
+    }
+
     pub(crate) fn out_of_tokens(&mut self) {
         self.cut_short = Some("the token limit was reached".to_owned());
     }
@@ -107,7 +129,7 @@ impl<'a> PartialCompletion<'a> {
     }
 
     pub(crate) fn finish(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, AttemptFailure> {
-        let provider = request.provider;
+        let provider = self.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
                 return Err(AttemptFailure::internal(provider, "returned no text"));
