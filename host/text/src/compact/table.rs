@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::cell::{SEPARATOR, cell, key, minified, string, text};
+use super::{SEPARATOR, cell, key, minified, string, text};
 use crate::digest::document::{NodeIndex, NodeKind, ParsedDocument};
 
 const MIN_TABLE_ROWS: usize = 2;

@@ -90,7 +90,7 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
     if wanted.is_empty() {
         return Vec::new();
     }
-    let LinesByWords { found, seen, lines } = LinesByWords::from_text(text, &wanted);
+    let LinesByWords { found, seen, lines } = lines_by_words(text, &wanted);
     let weight = |at: usize| f64::from(1 + lines / seen[at].max(1)).ln();
     let score = |mask: u32| (0..wanted.len()).filter(|at| mask >> at & 1 == 1).map(weight).sum::<f64>();
     let mut scored: Vec<_> = found.into_iter().map(|(mask, lines)| (score(mask), lines)).collect();
@@ -100,10 +100,8 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
         scored.iter().flat_map(|(score, lines)| lines.iter().map(move |line| (*score, *line))).collect();
     found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.0.cmp(&y.0)));
     found.truncate(MAX_MATCHES);
-    found
-        .into_iter()
-        .map(|(_, (number, line))| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS)))
-        .collect()
+    let line = |(_, (number, line))| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS));
+    found.into_iter().map(line).collect()
 }
 
 struct LinesByWords<'a> {
@@ -114,28 +112,26 @@ struct LinesByWords<'a> {
     lines: u32,
 }
 
-impl<'a> LinesByWords<'a> {
-    fn from_text(text: &'a str, wanted: &[String]) -> Self {
-        let mut by_words = Self { found: HashMap::new(), seen: vec![0; wanted.len()], lines: 0 };
-        let mut lower = String::new();
-        for (number, line) in numbered(text) {
-            by_words.lines += 1;
-            lower.clear();
-            lower.extend(line.chars().flat_map(char::to_lowercase));
-            let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
-            let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
-            if mask == 0 {
-                continue;
-            }
-            by_words.seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
-            let found = by_words.found.entry(mask).or_default();
-            // A score depends only on the words, so later lines are not shown.
-            if found.len() < MAX_MATCHES {
-                found.push((number, line));
-            }
+fn lines_by_words<'a>(text: &'a str, wanted: &[String]) -> LinesByWords<'a> {
+    let mut by_words = LinesByWords { found: HashMap::new(), seen: vec![0; wanted.len()], lines: 0 };
+    let mut lower = String::new();
+    for (number, line) in numbered(text) {
+        by_words.lines += 1;
+        lower.clear();
+        lower.extend(line.chars().flat_map(char::to_lowercase));
+        let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
+        let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
+        if mask == 0 {
+            continue;
         }
-        by_words
+        by_words.seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
+        let found = by_words.found.entry(mask).or_default();
+        // A score depends only on the words, so later lines are not shown.
+        if found.len() < MAX_MATCHES {
+            found.push((number, line));
+        }
     }
+    by_words
 }
 
 /// Returns the search words of a query: stems, and parts such as paths that are more than one word.
@@ -225,7 +221,7 @@ mod tests {
     fn few_lines_with_the_same_words_are_kept() {
         let text = format!("{}ab cd\nab ef\nef\n", "ab\ncd\n".repeat(100_000));
         let wanted = words("ab cd ef");
-        let by_words = LinesByWords::from_text(&text, &wanted);
+        let by_words = lines_by_words(&text, &wanted);
         let kept: Vec<usize> = by_words.found.values().map(Vec::len).collect();
         assert_eq!((kept.len(), kept.iter().sum::<usize>()), (5, 2 * MAX_MATCHES + 3));
         assert_eq!((by_words.seen, by_words.lines), (vec![100_002, 100_001, 2], 200_003));

@@ -106,7 +106,12 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         let of_file = entry.kind.is_none_or(|kind| kind == '-');
         if let Some(size) = entry.size.filter(|_| of_file) {
             total = total.saturating_add(size);
-            keep_largest(&mut largest, (size, number, entry.name));
+            // In descending order. Of equal sizes, the earlier comes first.
+            let at = largest.partition_point(|known| known.0 >= size);
+            if at < MAX_SHOWN_ENTRIES {
+                largest.insert(at, (size, number, entry.name));
+                largest.truncate(MAX_SHOWN_ENTRIES);
+            }
         }
         let room = names.len() < MAX_GROUPS;
         match names.last_mut() {
@@ -164,15 +169,6 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         DigestSection::with_title("Links:", 20, links),
         DigestSection::with_title("Names:", 30, shown_names),
     ]
-}
-
-/// Inserts an entry in descending order of size. Of equal sizes, the earlier comes first.
-fn keep_largest<'a>(largest: &mut Vec<(u64, usize, &'a str)>, entry: (u64, usize, &'a str)) {
-    let at = largest.partition_point(|known| known.0 >= entry.0);
-    if at < MAX_SHOWN_ENTRIES {
-        largest.insert(at, entry);
-        largest.truncate(MAX_SHOWN_ENTRIES);
-    }
 }
 
 fn kind_name(kind: char) -> &'static str {

@@ -1,7 +1,7 @@
 //! Finds the lines of a command's output that report its outcome: counts such as `2 failed, 206 passed`, and sentences
 //! such as `Process completed with exit code 1`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::{
     lines::{MAX_SHOWN_CHARS, shown},
@@ -48,20 +48,17 @@ struct OutcomeLine<'a> {
 #[derive(Default)]
 pub(super) struct OutcomeReader<'a> {
     found: HashMap<String, OutcomeLine<'a>>,
-    tail: Vec<(usize, &'a str)>,
-    /// Index of the oldest line in `tail`, which is a ring.
-    oldest: usize,
+    /// The last lines, in order.
+    tail: VecDeque<(usize, &'a str)>,
 }
 
 impl<'a> OutcomeReader<'a> {
     /// Remembers the next line that is not blank as the end of the text.
     pub(super) fn line(&mut self, number: usize, line: &'a str) {
-        if self.tail.len() < MAX_TAIL_LINES {
-            self.tail.push((number, line));
-        } else {
-            self.tail[self.oldest] = (number, line);
-            self.oldest = (self.oldest + 1) % MAX_TAIL_LINES;
+        if self.tail.len() == MAX_TAIL_LINES {
+            self.tail.pop_front();
         }
+        self.tail.push_back((number, line));
     }
 
     /// Reads a line that may report the outcome wherever it is.
@@ -88,18 +85,14 @@ impl<'a> OutcomeReader<'a> {
         }
     }
 
-    /// Returns the last lines, in order.
-    fn tail(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
-        self.tail[self.oldest..].iter().chain(&self.tail[..self.oldest]).copied()
-    }
-
     /// Returns the lines that report the outcome, most significant first, each with its number.
     pub(super) fn outcomes(&mut self) -> Vec<(usize, String)> {
         // A text with very many candidates still has an end.
-        for (number, line) in self.tail().collect::<Vec<_>>() {
+        for at in 0..self.tail.len() {
+            let (number, line) = self.tail[at];
             self.add(number, line, MAX_CANDIDATES + MAX_TAIL_LINES);
         }
-        let near_end = self.tail().rev().nth(MAX_NEAR_END - 1).map_or(0, |(number, _)| number);
+        let near_end = self.tail.iter().rev().nth(MAX_NEAR_END - 1).map_or(0, |(number, _)| *number);
         let worth = |found: &OutcomeLine<'_>| found.score + usize::from(found.number >= near_end);
         let mut best: Vec<&OutcomeLine<'_>> = self
             .found
@@ -114,13 +107,14 @@ impl<'a> OutcomeReader<'a> {
     /// Returns up to `most` lines from the end, without the repetitive ones before the last two.
     pub(super) fn last_lines(&self, most: usize) -> Vec<(usize, String)> {
         let mut repeats: HashMap<String, usize> = HashMap::new();
-        self.tail().for_each(|(_, line)| *repeats.entry(first_words(line)).or_default() += 1);
+        self.tail.iter().for_each(|(_, line)| *repeats.entry(first_words(line)).or_default() += 1);
         let mut last: Vec<(usize, String)> = self
-            .tail()
+            .tail
+            .iter()
             .rev()
             .enumerate()
             .filter(|(at, (_, line))| *at < 2 || repeats[&first_words(line)] <= MAX_REPEATS)
-            .map(|(_, (number, line))| (number, shown(line, MAX_SHOWN_CHARS)))
+            .map(|(_, (number, line))| (*number, shown(line, MAX_SHOWN_CHARS)))
             .filter(|(_, line)| line.contains(char::is_alphanumeric))
             .take(most)
             .collect();
