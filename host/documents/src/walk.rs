@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gatehouse_core::outcome::Fault;
 use ignore::WalkBuilder;
 
-use crate::report::FileNotes;
+use crate::index::FileNotes;
 
 const MAX_DEPTH: usize = 64;
 

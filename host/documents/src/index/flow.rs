@@ -10,12 +10,11 @@ use gatehouse_core::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::UnseenPaths;
+use super::{IndexProgress, IndexRunReport, OnIndexProgress, UnseenPaths};
 use crate::{
     clean::saturating_u32,
     convert_file::{NewDocument, NoDocument, convert_file},
     guide::{self, GuideFacts},
-    report::{IndexProgress, IndexRunReport, OnIndexProgress},
 };
 
 /// Smaller batches cost more commits. Larger ones use more memory, and lose more work if the process is killed.
