@@ -76,11 +76,8 @@ fn header<'a>(text: &'a str, cells: &[CellRange]) -> bool {
     // Characters of sentences and code that names do not have.
     let mark = |c: char| matches!(c, '=' | '[' | ']' | '{' | '}' | '"' | ';' | '?' | '!');
     let name = |n: &&str| {
-        let plain = !n.is_empty()
-            && n.len() <= MAX_HEADER_CELL_BYTES
-            && !n.ends_with(['.', ','])
-            && !n.contains(mark);
-        plain && !is_measure(n)
+        let fits = (1..=MAX_HEADER_CELL_BYTES).contains(&n.len());
+        fits && !n.ends_with(['.', ',']) && !n.contains(mark) && !is_measure(n)
     };
     let different = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
     names.iter().all(name) && different
@@ -115,10 +112,8 @@ impl<'a> TableBuilder<'a> {
             end = record.end;
             self.record(format, record, cells);
             let full = self.sampler.is_none() && self.is_full();
-            match full || (self.rows >= JUDGED_ROWS && self.is_broken()) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+            let broken = self.rows >= JUDGED_ROWS && self.is_broken();
+            if full || broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         end
     }
@@ -141,20 +136,15 @@ impl<'a> TableBuilder<'a> {
             }
             return;
         };
-        if format.width(cells.len(), Some(self.width)) == self.width {
-            if !self.samples(&record, cells) {
-                self.rows += 1;
-                self.names = Some(names);
-                return;
-            }
-            let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
-            let row = self.tree.push(kind, record.clone(), 0, self.rows);
-            self.cells(row, &names, format.merged(cells, self.width, record.end));
-        } else {
+        if format.width(cells.len(), Some(self.width)) != self.width {
             if !self.is_full() {
                 self.tree.push(NodeKind::String, record, 0, self.rows);
             }
             self.broken += 1;
+        } else if self.samples(&record, cells) {
+            let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
+            let row = self.tree.push(kind, record.clone(), 0, self.rows);
+            self.cells(row, &names, format.merged(cells, self.width, record.end));
         }
         self.rows += 1;
         self.names = Some(names);

@@ -27,21 +27,12 @@ pub(super) struct LogTimestamp<'a> {
 /// Finds the timestamp near the start of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`,
 /// `10:00:00`.
 pub(super) fn find(line: &str) -> Option<LogTimestamp<'_>> {
-    let mut at = 0;
-    for _ in 0..MAX_LEADING_WORDS {
-        let word = line[at..].trim_start();
-        at = line.len() - word.len();
-        let end = at + word.find(char::is_whitespace).unwrap_or(word.len());
-        let word = &line[at..end];
-        if word.is_empty() {
-            return None;
-        }
-        if let Some(part) = part(word) {
-            return Some(extend(line, at, end, part));
-        }
-        at = end;
-    }
-    None
+    let mut end = 0;
+    (0..MAX_LEADING_WORDS).find_map(|_| {
+        let at;
+        (at, end) = next_word(line, end);
+        Some(extend(line, at, end, part(&line[at..end])?))
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -52,8 +43,12 @@ enum TimestampPart {
     Month,
 }
 
+fn without_marks(word: &str) -> &str {
+    word.trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':')
+}
+
 fn part(word: &str) -> Option<TimestampPart> {
-    let word = word.trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':');
+    let word = without_marks(word);
     if MONTHS.contains(&word) {
         return Some(TimestampPart::Month);
     }
@@ -77,32 +72,29 @@ fn part(word: &str) -> Option<TimestampPart> {
     }
 }
 
+/// Returns the start and the end of the next word, both at the end of the line if there is none.
+fn next_word(line: &str, from: usize) -> (usize, usize) {
+    let word = line[from..].trim_start();
+    let start = line.len() - word.len();
+    (start, start + word.find(char::is_whitespace).unwrap_or(word.len()))
+}
+
 fn extend(line: &str, at: usize, end: usize, part: TimestampPart) -> LogTimestamp<'_> {
-    let next = |from: usize| {
-        let word = line[from..].trim_start();
-        let start = line.len() - word.len();
-        (start, start + word.find(char::is_whitespace).unwrap_or(word.len()))
-    };
     let mut until = end;
     let mut day = matches!(part, TimestampPart::Day | TimestampPart::Both).then(|| (at, end));
     if part == TimestampPart::Month {
-        until = next(end).1;
+        until = next_word(line, end).1;
         day = Some((at, until));
     }
     if matches!(part, TimestampPart::Day | TimestampPart::Month) {
-        let (start, stop) = next(until);
+        let (start, stop) = next_word(line, until);
         if self::part(&line[start..stop]) == Some(TimestampPart::Time) {
             until = stop;
         }
     }
-    let trimmed = |from: usize, to: usize| {
-        line[from..to].trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':')
-    };
-    let day = day.map(|(from, to)| trimmed(from, to)).map(|day| match part {
-        TimestampPart::Both => &day[..10],
-        _ => day,
-    });
-    LogTimestamp { written: trimmed(at, until), day, rest: line[until..].trim_start() }
+    let day = day.map(|(from, to)| without_marks(&line[from..to]));
+    let day = day.map(|day| if part == TimestampPart::Both { &day[..10] } else { day });
+    LogTimestamp { written: without_marks(&line[at..until]), day, rest: line[until..].trim_start() }
 }
 
 /// Returns the normalized level of a line, from its first words.

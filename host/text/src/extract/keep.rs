@@ -88,7 +88,11 @@ impl<'a> ChunkSelection<'a> {
                 break;
             }
         }
-        while best.0.is_empty() && self.drop_last() {
+        while best.0.is_empty()
+            && let Some(weakest) =
+                self.order.iter().rev().copied().find(|at| self.parts[*at] != ChunkPart::None)
+        {
+            self.set(weakest, ChunkPart::None);
             let (out, tokens) = self.print();
             if tokens <= self.budget {
                 best = (out, tokens);
@@ -211,11 +215,6 @@ impl<'a> ChunkSelection<'a> {
                 over = over.saturating_sub(self.chunks[index].tokens);
             }
         }
-    }
-
-    fn drop_last(&mut self) -> bool {
-        let weakest = self.order.iter().rev().copied().find(|index| self.parts[*index] != ChunkPart::None);
-        weakest.map(|index| self.set(index, ChunkPart::None)).is_some()
     }
 
     fn piece(&self, index: usize) -> &'a str {
