@@ -79,7 +79,7 @@ pub(crate) fn convert_file(
 /// Larger files are usually generated, and would crowd out other documents in a search.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Why a file has no new document.
+/// Reason why a file has no new document.
 #[derive(Debug)]
 pub(crate) enum NoDocument {
     Unchanged,

@@ -159,11 +159,8 @@ async fn scan_folder(
         let shown = root.display().to_string();
         let root = root.canonicalize().map_err(|error| {
             let what = format!("cannot read '{shown}': {error}");
-            if error.kind() == std::io::ErrorKind::NotFound {
-                Fault::not_found(what)
-            } else {
-                Fault::denied(what)
-            }
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            if missing { Fault::not_found(what) } else { Fault::denied(what) }
         })?;
         if !root.is_dir() {
             return Err(Fault::invalid(format!("'{shown}' is not a directory"))
@@ -233,29 +230,18 @@ async fn finish(
 }
 
 fn kind_of(paths: &[String]) -> &'static str {
+    use FileKind::{AsciiDoc, Data, Docx, Html, Markdown, Notebook, Plain, Rst, Source};
     let kinds: Vec<FileKind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
-    let reaches = |percent: usize, wanted: &[FileKind]| {
-        kinds.iter().filter(|kind| wanted.contains(kind)).count() * 100 >= kinds.len() * percent
-    };
-    let prose = [
-        FileKind::Markdown,
-        FileKind::Rst,
-        FileKind::AsciiDoc,
-        FileKind::Html,
-        FileKind::Docx,
-        FileKind::Plain,
+    // The first that reaches its percentage of the documents.
+    let names: [(usize, &[FileKind], &str); 4] = [
+        (50, &[Notebook], "notebooks"),
+        (60, &[Markdown, Rst, AsciiDoc, Html, Docx, Plain], "documentation"),
+        (30, &[Source], "source code"),
+        (60, &[Data], "data"),
     ];
-    if reaches(50, &[FileKind::Notebook]) {
-        "notebooks"
-    } else if reaches(60, &prose) {
-        "documentation"
-    } else if reaches(30, &[FileKind::Source]) {
-        "source code"
-    } else if reaches(60, &[FileKind::Data]) {
-        "data"
-    } else {
-        "mixed"
-    }
+    let count = |wanted: &[FileKind]| kinds.iter().filter(|kind| wanted.contains(kind)).count();
+    let name = names.iter().find(|(percent, wanted, _)| count(wanted) * 100 >= kinds.len() * percent);
+    name.map_or("mixed", |(.., name)| name)
 }
 
 /// Returns true if the path is in or equal to one of `folders`. The empty path contains all paths.

@@ -98,7 +98,7 @@ impl TokenCounter for BpeTokenCounter {
     }
 }
 
-/// Counts tokens of o200k, which all sizes in this crate are in.
+/// Counts tokens with o200k, the unit of all sizes in this crate.
 pub(crate) fn count(text: &str) -> usize {
     O200K.count(text, usize::MAX).unwrap_or(usize::MAX)
 }

@@ -180,8 +180,7 @@ impl<'a> ChunkSelection<'a> {
     fn close(&mut self) {
         let mut at = 0;
         while at < self.chunks.len() {
-            let mut tokens = 0;
-            let mut end = at;
+            let (mut tokens, mut end) = (0, at);
             while end < self.chunks.len() && self.part(end) == ChunkPart::None && tokens <= MAX_CLOSED_TOKENS
             {
                 tokens += self.chunks[end].tokens;

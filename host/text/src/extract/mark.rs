@@ -44,22 +44,15 @@ impl Gap<'_> {
             out.push('\n');
         }
         let Self { from, to, tokens, .. } = *self;
-        let tokens = group_digits(tokens);
-        let unit = if self.tokens == 1 { "token" } else { "tokens" };
-        let _ = match (from.0 == to.0, from.1) {
-            (true, 0) if self.ends_line => {
-                write!(out, "[… line {}", group_digits(from.0 + 1))
-            }
-            (true, column) => write!(
-                out,
-                "[… line {}, characters {}-{}",
-                group_digits(from.0 + 1),
-                group_digits(column + 1),
-                group_digits(to.1 + 1)
-            ),
-            _ => write!(out, "[… lines {}-{}", group_digits(from.0 + 1), group_digits(to.0 + 1)),
+        let unit = if tokens == 1 { "token" } else { "tokens" };
+        let [tokens, line, column, last_line, last_column] =
+            [tokens, from.0 + 1, from.1 + 1, to.0 + 1, to.1 + 1].map(group_digits);
+        let place = match from.0 == to.0 {
+            true if from.1 == 0 && self.ends_line => format!("line {line}"),
+            true => format!("line {line}, characters {column}-{last_column}"),
+            false => format!("lines {line}-{last_line}"),
         };
-        let _ = write!(out, ": {tokens} {unit}");
+        let _ = write!(out, "[… {place}: {tokens} {unit}");
         match self.cuts {
             Some(SpanKind::Code) => out.push_str(" of a code block"),
             Some(SpanKind::Table) => out.push_str(" of a table"),
@@ -175,14 +168,8 @@ pub(super) fn name(heading: &str, limit: usize) -> String {
 
 fn group_digits(number: usize) -> String {
     let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Appends selected text, with a backslash in each line that looks like a mark.
