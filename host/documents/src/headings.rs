@@ -150,15 +150,13 @@ fn asciidoc(lines: &[&str]) -> Vec<Heading> {
 }
 
 const MODIFIERS: [&str; 25] = split_list(
-    "pub export default public private protected internal static final abstract async unsafe const extern \
-    override virtual inline sealed data open declare partial suspend local case",
-    b' ',
+    "pub|export|default|public|private|protected|internal|static|final|abstract|async|unsafe|const|extern|\
+    override|virtual|inline|sealed|data|open|declare|partial|suspend|local|case",
 );
 
 const DEFINITION_KEYWORDS: [&str; 27] = split_list(
-    "fn def class struct enum trait impl interface func function fun type module mod namespace object \
-    protocol extension macro_rules! record union sub defmodule defp message service resource",
-    b' ',
+    "fn|def|class|struct|enum|trait|impl|interface|func|function|fun|type|module|mod|namespace|object|\
+    protocol|extension|macro_rules!|record|union|sub|defmodule|defp|message|service|resource",
 );
 
 /// Returns the lines that define an item, by patterns that work for most languages, with a level by indentation.

@@ -29,18 +29,16 @@ const EXTENSIONS: [(FileKind, &[&str]); 9] = [
     (
         FileKind::Source,
         &split_list::<65>(
-            "rs py pyi js mjs cjs jsx ts mts tsx go java kt kts scala c h cc cpp cxx hh hpp cs swift m mm \
-            rb php pl pm lua sh bash zsh fish ps1 sql r jl ex exs erl hs ml mli clj lisp el dart zig nim \
-            d v vhdl cu f90 groovy proto graphql wit vue svelte css scss less",
-            b' ',
+            "rs|py|pyi|js|mjs|cjs|jsx|ts|mts|tsx|go|java|kt|kts|scala|c|h|cc|cpp|cxx|hh|hpp|cs|swift|m|mm|\
+            rb|php|pl|pm|lua|sh|bash|zsh|fish|ps1|sql|r|jl|ex|exs|erl|hs|ml|mli|clj|lisp|el|dart|zig|nim|\
+            d|v|vhdl|cu|f90|groovy|proto|graphql|wit|vue|svelte|css|scss|less",
         ),
     ),
     (
         FileKind::Data,
         &split_list::<22>(
-            "toml yaml yml json jsonl json5 ini cfg conf env properties xml csv tsv tf hcl nix cmake \
-            gradle mk bazel bzl",
-            b' ',
+            "toml|yaml|yml|json|jsonl|json5|ini|cfg|conf|env|properties|xml|csv|tsv|tf|hcl|nix|cmake|\
+            gradle|mk|bazel|bzl",
         ),
     ),
     (FileKind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
@@ -51,18 +49,16 @@ const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
     (
         "is an image, audio or video file",
         &split_list::<24>(
-            "png jpg jpeg gif webp bmp ico icns tif tiff svg psd mp3 wav ogg flac m4a mp4 mov avi mkv \
-            webm heic avif",
-            b' ',
+            "png|jpg|jpeg|gif|webp|bmp|ico|icns|tif|tiff|svg|psd|mp3|wav|ogg|flac|m4a|mp4|mov|avi|mkv|\
+            webm|heic|avif",
         ),
     ),
     (
         "is an archive or binary",
         &split_list::<44>(
-            "zip gz tgz bz2 xz zst 7z rar tar jar war whl exe dll so dylib a o obj lib wasm class pyc pyo \
-            db sqlite sqlite3 bin dat parquet arrow npy npz pt pth onnx safetensors gguf pkl h5 iso dmg \
-            deb rpm",
-            b' ',
+            "zip|gz|tgz|bz2|xz|zst|7z|rar|tar|jar|war|whl|exe|dll|so|dylib|a|o|obj|lib|wasm|class|pyc|pyo|\
+            db|sqlite|sqlite3|bin|dat|parquet|arrow|npy|npz|pt|pth|onnx|safetensors|gguf|pkl|h5|iso|dmg|\
+            deb|rpm",
         ),
     ),
     ("is a font", &["ttf", "otf", "woff", "woff2", "eot"]),
@@ -75,9 +71,8 @@ const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
 ];
 
 const LOCK_FILES: [&str; 7] = split_list(
-    "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml go.sum bun.lockb packages.lock.json \
+    "package-lock.json|npm-shrinkwrap.json|pnpm-lock.yaml|go.sum|bun.lockb|packages.lock.json|\
     gradle.lockfile",
-    b' ',
 );
 
 /// Returns the kind of a file by its name, or the reason why it is skipped.

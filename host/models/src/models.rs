@@ -170,11 +170,8 @@ impl Builder<'_> {
             ProviderName::Anthropic => {
                 let version = self.version(name, anthropic::VERSION)?;
                 let provider = provider.header("anthropic-version", &version)?;
-                Arc::new(ProviderLlm::new(
-                    provider,
-                    model,
-                    anthropic::AnthropicMessages::from_version(&version),
-                ))
+                let api = anthropic::AnthropicMessages::from_version(&version);
+                Arc::new(ProviderLlm::new(provider, model, api))
             }
             ProviderName::Ollama => Arc::new(ProviderLlm::new(provider, model, OllamaChat)),
         })

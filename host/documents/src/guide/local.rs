@@ -18,9 +18,8 @@ use crate::clean::{one_line, prefix};
 
 /// Prefixes of document names to read first, best first.
 const KEY_NAMES: [&str; 16] = split_list(
-    "readme index overview introduction intro getting quickstart tutorial guide architecture design \
-    install usage faq changelog contributing",
-    b' ',
+    "readme|index|overview|introduction|intro|getting|quickstart|tutorial|guide|architecture|design|\
+    install|usage|faq|changelog|contributing",
 );
 
 /// Returns the descriptions in the readme and manifests.

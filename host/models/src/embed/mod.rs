@@ -100,10 +100,8 @@ impl<A: EmbeddingApi> ProviderEmbedder<A> {
         let vectors =
             api.vectors(answer).ok_or_else(|| no_vectors(provider, "a response without vectors"))?;
         if vectors.len() != texts.len() {
-            return Err(no_vectors(
-                provider,
-                &format!("{} vectors for {} texts", vectors.len(), texts.len()),
-            ));
+            let what = format!("{} vectors for {} texts", vectors.len(), texts.len());
+            return Err(no_vectors(provider, &what));
         }
         vectors
             .into_iter()

@@ -66,11 +66,10 @@ impl AttemptFailure {
             StreamError::Deadline => Self::timeout(provider, "did not finish in time"),
             StreamError::Silent => Self::silent(provider),
             StreamError::TooLong => Self::internal(provider, "sent a line that is too long"),
-            StreamError::Connection(why) => Self::transient(Fault::unavailable(format!(
-                "{} ended the response early: {}",
-                provider.subject(),
-                provider.quote(why)
-            ))),
+            StreamError::Connection(why) => {
+                let (subject, why) = (provider.subject(), provider.quote(why));
+                Self::transient(Fault::unavailable(format!("{subject} ended the response early: {why}")))
+            }
         }
     }
 
@@ -88,11 +87,9 @@ impl AttemptFailure {
     pub(crate) fn refused(provider: &Provider, why: &str) -> Self {
         let why = provider.quote(why);
         let colon = if why.is_empty() { "" } else { ": " };
+        let what = format!("{} refused to answer{colon}{why}", provider.subject());
         Self::permanent(
-            Fault::denied(
-                format!("{} refused to answer{colon}{why}", provider.subject()).trim_end().to_owned(),
-            )
-            .hint("Rephrase the prompt, or choose another model in [models]."),
+            Fault::denied(what.trim_end()).hint("Rephrase the prompt, or choose another model in [models]."),
         )
     }
 

@@ -208,11 +208,10 @@ impl PlaceAnalysis<'_, '_> {
         match spread.scale {
             MeasureScale::Elements => sized("elements", &|id| self.document.len(id)),
             MeasureScale::Length => sized("bytes", &|id| self.document.size(id)),
-            _ => format!(
-                "{name} has outliers: {}; the median of {} is {median}",
-                self.list(far.iter().map(|(_, id)| *id)),
-                spread.values.len()
-            ),
+            _ => {
+                let (found, all) = (self.list(far.iter().map(|(_, id)| *id)), spread.values.len());
+                format!("{name} has outliers: {found}; the median of {all} is {median}")
+            }
         }
     }
 

@@ -125,10 +125,8 @@ impl Diff {
         let place = words.nth(1).unwrap_or_default();
         if !place.trim().is_empty() && self.places.len() < MAX_SHOWN_FILES {
             let path = self.current().map(|file| file.path.clone()).unwrap_or_default();
-            self.places.push((
-                number,
-                format!("{}: {}", shown(&path, MAX_SHOWN_CHARS), shown(place, MAX_SHOWN_CHARS)),
-            ));
+            let [path, place] = [&path, place].map(|text| shown(text, MAX_SHOWN_CHARS));
+            self.places.push((number, format!("{path}: {place}")));
         }
     }
 

@@ -11,7 +11,6 @@ const ERRORS: [&str; 24] = split_list(
     "error|fail|fatal|exception|traceback|panic|crash|abort|denied|refused|timeout|timed out|unauthorized|\
     forbidden|invalid|unavailable|unreachable|corrupt|overflow|segfault|rejected|exceeded|missing|\
     not found",
-    b'|',
 );
 
 /// Maximum length of an inflection: `s` to `ures`.
@@ -22,17 +21,15 @@ const MAX_SCANNED_BYTES: usize = 16 << 10;
 
 /// Last words of keys for messages of programs.
 const MESSAGE_KEYS: [&str; 24] = split_list(
-    "message msg error errors reason detail details cause exception stderr output log note notes status \
-    state result conclusion outcome event body response level severity",
-    b' ',
+    "message|msg|error|errors|reason|detail|details|cause|exception|stderr|output|log|note|notes|status|\
+    state|result|conclusion|outcome|event|body|response|level|severity",
 );
 
 /// Last words of keys for names, paths and descriptions, whose values are not errors.
 const NAME_KEYS: [&str; 31] = split_list(
-    "name id key path file filename url uri href package description summary title subject keywords tags \
-    readme doc docs help section depends dependencies features default type version license dist \
-    requires classifiers",
-    b' ',
+    "name|id|key|path|file|filename|url|uri|href|package|description|summary|title|subject|keywords|tags|\
+    readme|doc|docs|help|section|depends|dependencies|features|default|type|version|license|dist|\
+    requires|classifiers",
 );
 
 /// Maximum offset in bytes of an error word in a value that is not a message.

@@ -15,9 +15,8 @@ const HIDDEN_ELEMENTS: [&str; 9] =
     ["script", "style", "svg", "nav", "head", "template", "noscript", "button", "rustdoc-toolbar"];
 
 const BLOCK_ELEMENTS: [&str; 22] = split_list(
-    "p div br tr table ul ol section article pre blockquote dl dt dd hr header footer main details \
-    summary form figure",
-    b' ',
+    "p|div|br|tr|table|ul|ol|section|article|pre|blockquote|dl|dt|dd|hr|header|footer|main|details|\
+    summary|form|figure",
 );
 
 const MAX_TAG_BYTES: usize = 1_024;

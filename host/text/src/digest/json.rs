@@ -104,11 +104,8 @@ fn overview(analysis: &DocumentAnalysis<'_, '_>) -> Vec<String> {
         let rows = places[*p].rows;
         let telling = times * 2 >= rows && times > 1 && stats[*p].scalars.len() > 1;
         telling.then(|| {
-            format!(
-                "{} is {} in {times} of {rows} rows",
-                places[*p].name,
-                show(document, id, MAX_VALUE_CHARS)
-            )
+            let value = show(document, id, MAX_VALUE_CHARS);
+            format!("{} is {value} in {times} of {rows} rows", places[*p].name)
         })
     };
     let ranges = |p: &usize| {

@@ -139,16 +139,14 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         findings.push(format!("Most entries directly in: {}.", folders.render(5, folder)));
     }
     if let Some((size, _, name)) = largest.first() {
-        findings.push(format!(
-            "The largest is {} with {size}; the total is {total}.",
-            shown(name, MAX_SHOWN_CHARS)
-        ));
+        let name = shown(name, MAX_SHOWN_CHARS);
+        findings.push(format!("The largest is {name} with {size}; the total is {total}."));
     }
     let entry = |(size, number, name): &(u64, usize, &str)| {
         format!("{size} {} (line {number})", shown(name, MAX_SHOWN_CHARS))
     };
     let largest = largest.iter().map(entry).collect();
-    let frequent = folders.most_frequent();
+    let frequent = if folders.len() > 1 { folders.most_frequent() } else { Vec::new() };
     let frequent = frequent.iter().take(MAX_SHOWN_FOLDERS).map(|(name, n)| format!("{} {n}", folder(name)));
     // One entry per run of lines from the same directory, from the whole listing.
     let run = |(name, together): &(&str, String)| {
@@ -161,11 +159,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         DigestSection::with_lines(findings),
         DigestSection::query_matches(40, text, query),
         DigestSection::with_title("Largest:", 25, largest),
-        DigestSection::with_title(
-            "Entries directly in directories:",
-            30,
-            if folders.len() > 1 { frequent.collect() } else { Vec::new() },
-        ),
+        DigestSection::with_title("Entries directly in directories:", 30, frequent.collect()),
         DigestSection::with_title("Links:", 20, links),
         DigestSection::with_title("Names:", 30, shown_names),
     ]

@@ -76,13 +76,10 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
     let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
     let around = findings.iter().map(cost).sum::<usize>() + OVERHEAD_TOKENS;
     let kept = extracted(text, query, budget.saturating_sub(taken + around).max(64));
+    let title = if numbered { "Headings (with lines):" } else { "Headings:" };
     vec![
         DigestSection::with_lines(findings),
-        DigestSection::with_title(
-            if numbered { "Headings (with lines):" } else { "Headings:" },
-            HEADINGS_PERCENT,
-            headings,
-        ),
+        DigestSection::with_title(title, HEADINGS_PERCENT, headings),
         DigestSection::with_title("Text:", 95, kept),
     ]
 }

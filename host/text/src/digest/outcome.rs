@@ -15,7 +15,6 @@ const PHRASES: [&str; 33] = split_list(
     exited with|did not complete|failed to|test result|*** [|successfully|completed|finished|succeeded|\
     no changes|up to date|up-to-date|aborted|done in|rolled back|cannot|summary|total|plan:|built in|\
     failed with|all checks passed|command failed|nothing to|interrupted|error code",
-    b'|',
 );
 
 /// Maximum occurrences of a line, apart from its digits. A more frequent one reports steps.
@@ -156,11 +155,10 @@ fn first_words(line: &str) -> String {
 
 /// Things that outcomes count.
 const COUNTED: [&str; 49] = split_list(
-    "passed passing failed failing failure failures error errors warning warnings skipped ignored added \
-    changed destroyed removed updated installed upgraded packages tests suites vulnerabilities problems \
-    succeeded ok unreachable deleted created modified insertions deletions pending critical high \
-    moderate low add change destroy run total tasks targets files issues rescued unchanged rejected",
-    b' ',
+    "passed|passing|failed|failing|failure|failures|error|errors|warning|warnings|skipped|ignored|added|\
+    changed|destroyed|removed|updated|installed|upgraded|packages|tests|suites|vulnerabilities|problems|\
+    succeeded|ok|unreachable|deleted|created|modified|insertions|deletions|pending|critical|high|\
+    moderate|low|add|change|destroy|run|total|tasks|targets|files|issues|rescued|unchanged|rejected",
 );
 
 /// Words that can be between a number and what it counts.

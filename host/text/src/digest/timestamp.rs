@@ -8,7 +8,7 @@ const MAX_LEADING_WORDS: usize = 5;
 const MAX_DAYS: usize = 4_096;
 
 const LEVELS: [&str; 14] =
-    split_list("trace silly verbose debug info notice log http warn error severe critical fatal panic", b' ');
+    split_list("trace|silly|verbose|debug|info|notice|log|http|warn|error|severe|critical|fatal|panic");
 
 /// Other names of levels.
 const LEVEL_ALIASES: [(&str, &str); 5] =

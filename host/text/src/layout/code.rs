@@ -12,15 +12,13 @@ pub(super) enum CodeLine {
 }
 
 const MODIFIERS: [&str; 20] = split_list(
-    "pub async unsafe const static export default public private protected internal abstract final \
-    override inline virtual sealed partial extern open",
-    b' ',
+    "pub|async|unsafe|const|static|export|default|public|private|protected|internal|abstract|final|\
+    override|inline|virtual|sealed|partial|extern|open",
 );
 
 const DEFINITION_KEYWORDS: [&str; 20] = split_list(
-    "fn struct enum trait impl mod union macro_rules! def class interface function func type namespace \
-    module object record sub fun",
-    b' ',
+    "fn|struct|enum|trait|impl|mod|union|macro_rules!|def|class|interface|function|func|type|namespace|\
+    module|object|record|sub|fun",
 );
 
 const MAX_SAMPLED_LINES: usize = 2_000;
