@@ -118,12 +118,8 @@ fn push(blocks: &mut Vec<LineBlock>, lines: &[&str], start: usize, heading: Opti
     for line in lines {
         for piece in pieces(line) {
             let end = at + piece.len();
-            blocks.push(LineBlock {
-                start: at,
-                end,
-                tokens: estimate_tokens(piece),
-                heading: heading.take(),
-            });
+            let tokens = estimate_tokens(piece);
+            blocks.push(LineBlock { start: at, end, tokens, heading: heading.take() });
             at = end;
         }
     }
@@ -150,11 +146,8 @@ fn split_point(text: &str) -> usize {
     let (mut sentence, mut space) = (0, 0);
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        if c.is_ascii() {
-            quarter += 1
-        } else {
-            tokens += 1
-        }
+        let count = if c.is_ascii() { &mut quarter } else { &mut tokens };
+        *count += 1;
         let so_far = tokens + quarter / 4;
         if so_far > MAX_TOKENS {
             let half = at / 2;
@@ -189,18 +182,12 @@ fn to_chunks(text: &str, parts: &[LineBlock], headings: &[Heading]) -> Vec<Docum
         line += breaks(inner);
         let last = if inner.ends_with('\n') { (line - 1).max(first) } else { line };
         let titles: Vec<_> = path.iter().map(|heading| headings[*heading].title.as_str()).collect();
-        let heading = titles.join(" > ");
-        let heading = if heading.len() > MAX_HEADING_PATH {
-            titles.last().copied().unwrap_or_default().to_owned()
-        } else {
-            heading
-        };
-        DocumentChunk {
-            start: part.start,
-            end: part.end,
-            lines: LineRange { first: saturating_u32(first), last: saturating_u32(last) },
-            heading,
+        let mut heading = titles.join(" > ");
+        if heading.len() > MAX_HEADING_PATH {
+            heading = titles.last().copied().unwrap_or_default().to_owned();
         }
+        let lines = LineRange { first: saturating_u32(first), last: saturating_u32(last) };
+        DocumentChunk { start: part.start, end: part.end, lines, heading }
     });
     chunks.filter(|chunk| !text[chunk.start..chunk.end].trim().is_empty()).collect()
 }

@@ -4,7 +4,7 @@
 mod flow;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -23,11 +23,12 @@ use crate::{
     git::{GitCheckout, checkout},
     guide::{self, GuidePolicy},
     kinds::{self, FileKind},
-    report::{GuideOutcome, IndexRunReport, OnIndexProgress},
     walk::{FolderListing, walk},
 };
 
 const MAX_REMOVED_PATHS: usize = 2_000;
+
+const MAX_NAMED_PATHS: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct IndexSource {
@@ -42,6 +43,65 @@ pub struct Options {
     pub guide: GuidePolicy,
     /// Model for the guide. Without a model, or if it fails, the guide uses the content only.
     pub llm: Option<Arc<dyn Llm>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexProgress {
+    /// Files that were stored, unchanged or skipped.
+    pub done: usize,
+    pub total: usize,
+}
+
+pub type OnIndexProgress<'a> = &'a (dyn Fn(IndexProgress) + Send + Sync);
+
+/// Files with a remark each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileNotes {
+    /// Number of files per remark.
+    pub counts: BTreeMap<String, usize>,
+    /// First 100 files, as (path, remark).
+    pub named: Vec<(String, String)>,
+}
+
+impl FileNotes {
+    pub fn total(&self) -> usize {
+        self.counts.values().sum()
+    }
+
+    pub(crate) fn add(&mut self, path: String, why: impl Into<String>) {
+        let why = why.into();
+        *self.counts.entry(why.clone()).or_default() += 1;
+        if self.named.len() < MAX_NAMED_PATHS {
+            self.named.push((path, why));
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum GuideOutcome {
+    /// The stored guide is current, or none was requested.
+    #[default]
+    Unchanged,
+    Written {
+        by: String,
+    },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IndexRunReport {
+    pub added: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+    pub removed: usize,
+    pub skipped: FileNotes,
+    /// Files that were read with a caveat, such as another encoding.
+    pub noted: FileNotes,
+    pub bytes: u64,
+    /// In o200k_base tokens.
+    pub tokens: u64,
+    pub guide: GuideOutcome,
+    /// True if the run was cancelled. The next run resumes after the stored batches.
+    pub cancelled: bool,
 }
 
 /// Updates the stored repository to match the directory. Must be called inside a Tokio runtime, because files are
@@ -73,7 +133,7 @@ pub async fn index(
     let heads = store.heads(&name).await?;
     let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
     let run = flow::IndexRun { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
-    let flow::IndexRunOutcome { unseen, facts } = run.store_files(&root, walked.files, known).await?;
+    let (unseen, facts) = run.store_files(&root, walked.files, known).await?;
     if report.cancelled {
         return Ok(report);
     }
@@ -99,11 +159,8 @@ async fn scan_folder(
         let shown = root.display().to_string();
         let root = root.canonicalize().map_err(|error| {
             let what = format!("cannot read '{shown}': {error}");
-            if error.kind() == std::io::ErrorKind::NotFound {
-                Fault::not_found(what)
-            } else {
-                Fault::denied(what)
-            }
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            if missing { Fault::not_found(what) } else { Fault::denied(what) }
         })?;
         if !root.is_dir() {
             return Err(Fault::invalid(format!("'{shown}' is not a directory"))
@@ -173,29 +230,18 @@ async fn finish(
 }
 
 fn kind_of(paths: &[String]) -> &'static str {
+    use FileKind::{AsciiDoc, Data, Docx, Html, Markdown, Notebook, Plain, Rst, Source};
     let kinds: Vec<FileKind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
-    let reaches = |percent: usize, wanted: &[FileKind]| {
-        kinds.iter().filter(|kind| wanted.contains(kind)).count() * 100 >= kinds.len() * percent
-    };
-    let prose = [
-        FileKind::Markdown,
-        FileKind::Rst,
-        FileKind::AsciiDoc,
-        FileKind::Html,
-        FileKind::Docx,
-        FileKind::Plain,
+    // The first that reaches its percentage of the documents.
+    let names: [(usize, &[FileKind], &str); 4] = [
+        (50, &[Notebook], "notebooks"),
+        (60, &[Markdown, Rst, AsciiDoc, Html, Docx, Plain], "documentation"),
+        (30, &[Source], "source code"),
+        (60, &[Data], "data"),
     ];
-    if reaches(50, &[FileKind::Notebook]) {
-        "notebooks"
-    } else if reaches(60, &prose) {
-        "documentation"
-    } else if reaches(30, &[FileKind::Source]) {
-        "source code"
-    } else if reaches(60, &[FileKind::Data]) {
-        "data"
-    } else {
-        "mixed"
-    }
+    let count = |wanted: &[FileKind]| kinds.iter().filter(|kind| wanted.contains(kind)).count();
+    let name = names.iter().find(|(percent, wanted, _)| count(wanted) * 100 >= kinds.len() * percent);
+    name.map_or("mixed", |(.., name)| name)
 }
 
 /// Returns true if the path is in or equal to one of `folders`. The empty path contains all paths.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use gatehouse_text::split_list;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Markdown,
@@ -26,40 +28,18 @@ const EXTENSIONS: [(FileKind, &[&str]); 9] = [
     (FileKind::Docx, &["docx"]),
     (
         FileKind::Source,
-        &[
-            "rs", "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "go", "java", "kt", "kts",
-            "scala", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "cs", "swift", "m", "mm", "rb", "php", "pl",
-            "pm", "lua", "sh", "bash", "zsh", "fish", "ps1", "sql", "r", "jl", "ex", "exs", "erl", "hs",
-            "ml", "mli", "clj", "lisp", "el", "dart", "zig", "nim", "d", "v", "vhdl", "cu", "f90", "groovy",
-            "proto", "graphql", "wit", "vue", "svelte", "css", "scss", "less",
-        ],
+        &split_list::<65>(
+            "rs|py|pyi|js|mjs|cjs|jsx|ts|mts|tsx|go|java|kt|kts|scala|c|h|cc|cpp|cxx|hh|hpp|cs|swift|m|mm|\
+            rb|php|pl|pm|lua|sh|bash|zsh|fish|ps1|sql|r|jl|ex|exs|erl|hs|ml|mli|clj|lisp|el|dart|zig|nim|\
+            d|v|vhdl|cu|f90|groovy|proto|graphql|wit|vue|svelte|css|scss|less",
+        ),
     ),
     (
         FileKind::Data,
-        &[
-            "toml",
-            "yaml",
-            "yml",
-            "json",
-            "jsonl",
-            "json5",
-            "ini",
-            "cfg",
-            "conf",
-            "env",
-            "properties",
-            "xml",
-            "csv",
-            "tsv",
-            "tf",
-            "hcl",
-            "nix",
-            "cmake",
-            "gradle",
-            "mk",
-            "bazel",
-            "bzl",
-        ],
+        &split_list::<22>(
+            "toml|yaml|yml|json|jsonl|json5|ini|cfg|conf|env|properties|xml|csv|tsv|tf|hcl|nix|cmake|\
+            gradle|mk|bazel|bzl",
+        ),
     ),
     (FileKind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
 ];
@@ -68,59 +48,18 @@ const EXTENSIONS: [(FileKind, &[&str]); 9] = [
 const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
     (
         "is an image, audio or video file",
-        &[
-            "png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "icns", "tif", "tiff", "svg", "psd", "mp3",
-            "wav", "ogg", "flac", "m4a", "mp4", "mov", "avi", "mkv", "webm", "heic", "avif",
-        ],
+        &split_list::<24>(
+            "png|jpg|jpeg|gif|webp|bmp|ico|icns|tif|tiff|svg|psd|mp3|wav|ogg|flac|m4a|mp4|mov|avi|mkv|\
+            webm|heic|avif",
+        ),
     ),
     (
         "is an archive or binary",
-        &[
-            "zip",
-            "gz",
-            "tgz",
-            "bz2",
-            "xz",
-            "zst",
-            "7z",
-            "rar",
-            "tar",
-            "jar",
-            "war",
-            "whl",
-            "exe",
-            "dll",
-            "so",
-            "dylib",
-            "a",
-            "o",
-            "obj",
-            "lib",
-            "wasm",
-            "class",
-            "pyc",
-            "pyo",
-            "db",
-            "sqlite",
-            "sqlite3",
-            "bin",
-            "dat",
-            "parquet",
-            "arrow",
-            "npy",
-            "npz",
-            "pt",
-            "pth",
-            "onnx",
-            "safetensors",
-            "gguf",
-            "pkl",
-            "h5",
-            "iso",
-            "dmg",
-            "deb",
-            "rpm",
-        ],
+        &split_list::<44>(
+            "zip|gz|tgz|bz2|xz|zst|7z|rar|tar|jar|war|whl|exe|dll|so|dylib|a|o|obj|lib|wasm|class|pyc|pyo|\
+            db|sqlite|sqlite3|bin|dat|parquet|arrow|npy|npz|pt|pth|onnx|safetensors|gguf|pkl|h5|iso|dmg|\
+            deb|rpm",
+        ),
     ),
     ("is a font", &["ttf", "otf", "woff", "woff2", "eot"]),
     // PDF readers hold whole files in memory, follow references, and can be tricked into unpacking without bound.
@@ -131,15 +70,10 @@ const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-const LOCK_FILES: [&str; 7] = [
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "pnpm-lock.yaml",
-    "go.sum",
-    "bun.lockb",
-    "packages.lock.json",
-    "gradle.lockfile",
-];
+const LOCK_FILES: [&str; 7] = split_list(
+    "package-lock.json|npm-shrinkwrap.json|pnpm-lock.yaml|go.sum|bun.lockb|packages.lock.json|\
+    gradle.lockfile",
+);
 
 /// Returns the kind of a file by its name, or the reason why it is skipped.
 pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {

@@ -13,8 +13,6 @@ mod guide;
 mod headings;
 mod index;
 mod kinds;
-mod read;
-mod report;
 #[cfg(test)]
 mod testing;
 mod walk;
@@ -22,5 +20,6 @@ mod walk;
 pub use formats::to_text;
 pub use git::{GitCheckout, checkout};
 pub use guide::GuidePolicy;
-pub use index::{IndexSource, Options, index};
-pub use report::{FileNotes, GuideOutcome, IndexProgress, IndexRunReport, OnIndexProgress};
+pub use index::{
+    FileNotes, GuideOutcome, IndexProgress, IndexRunReport, IndexSource, OnIndexProgress, Options, index,
+};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gatehouse_core::outcome::Fault;
 use ignore::WalkBuilder;
 
-use crate::report::FileNotes;
+use crate::index::FileNotes;
 
 const MAX_DEPTH: usize = 64;
 
@@ -45,10 +45,10 @@ pub(crate) fn walk(
         match entry {
             Ok(entry) => {
                 let Ok(path) = entry.path().strip_prefix(root) else { continue };
-                match classify(path, &entry) {
-                    WalkEntry::File(path) => walked.files.push(path),
-                    WalkEntry::Entered => {}
-                    WalkEntry::Skipped(path, why) => walked.skipped.add(path, why),
+                match (skipped_because(path, &entry), entry.file_type()) {
+                    (Some(why), _) => walked.skipped.add(shown(path), why),
+                    (None, Some(kind)) if kind.is_file() => walked.files.push(shown(path)),
+                    _ => {}
                 }
             }
             Err(error) => {
@@ -69,31 +69,21 @@ pub(crate) fn walk(
     Ok(walked)
 }
 
-enum WalkEntry {
-    File(String),
-    Entered,
-    Skipped(String, &'static str),
-}
-
-fn classify(path: &Path, entry: &ignore::DirEntry) -> WalkEntry {
-    let shown = shown(path);
-    let Some(kind) = entry.file_type() else { return WalkEntry::Entered };
+/// Returns the reason to skip an entry, `None` for a file to read or a directory to enter.
+fn skipped_because(path: &Path, entry: &ignore::DirEntry) -> Option<&'static str> {
+    let kind = entry.file_type()?;
     if kind.is_dir() {
-        let too_deep = entry.depth() > MAX_DEPTH;
-        return if too_deep { WalkEntry::Skipped(shown, "is nested too deeply") } else { WalkEntry::Entered };
+        return (entry.depth() > MAX_DEPTH).then_some("is nested too deeply");
     }
     if kind.is_symlink() {
-        return WalkEntry::Skipped(shown, "is a symbolic link");
+        return Some("is a symbolic link");
     }
     if !kind.is_file() {
-        return WalkEntry::Skipped(shown, "is not a regular file");
+        return Some("is not a regular file");
     }
     match path.to_str() {
-        None => WalkEntry::Skipped(shown, "has a name that is not UTF-8"),
-        Some(name) if name.chars().any(char::is_control) => {
-            WalkEntry::Skipped(shown, "has control characters in its name")
-        }
-        Some(_) => WalkEntry::File(shown),
+        None => Some("has a name that is not UTF-8"),
+        Some(name) => name.chars().any(char::is_control).then_some("has control characters in its name"),
     }
 }
 

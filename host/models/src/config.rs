@@ -203,3 +203,9 @@ pub struct BadSetting {
     /// Problem; never contains the key.
     pub message: String,
 }
+
+impl BadSetting {
+    pub(crate) fn new(provider: ProviderName, message: impl Into<String>) -> Self {
+        Self { provider, message: message.into() }
+    }
+}

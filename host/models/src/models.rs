@@ -71,7 +71,7 @@ impl Builder<'_> {
             return Ok(Arc::clone(&self.local.embedder));
         };
         let Some(default) = name.default_embedding_model() else {
-            return Err(bad(*name, "has no embeddings; use local, openai, gemini or ollama".to_owned()));
+            return Err(BadSetting::new(*name, "has no embeddings; use local, openai, gemini or ollama"));
         };
         let bare = model_name(*name, model.as_deref().unwrap_or(default))?;
         let provider = self.provider(*name)?;
@@ -170,11 +170,8 @@ impl Builder<'_> {
             ProviderName::Anthropic => {
                 let version = self.version(name, anthropic::VERSION)?;
                 let provider = provider.header("anthropic-version", &version)?;
-                Arc::new(ProviderLlm::new(
-                    provider,
-                    model,
-                    anthropic::AnthropicMessages::from_version(&version),
-                ))
+                let api = anthropic::AnthropicMessages::from_version(&version);
+                Arc::new(ProviderLlm::new(provider, model, api))
             }
             ProviderName::Ollama => Arc::new(ProviderLlm::new(provider, model, OllamaChat)),
         })
@@ -196,7 +193,7 @@ impl Builder<'_> {
         let version = self.config.settings(name).api_version.as_deref().unwrap_or(default);
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if version.is_empty() || version.len() > 32 || !version.chars().all(fits) {
-            return Err(bad(name, "api_version must contain only letters, digits and '-'".to_owned()));
+            return Err(BadSetting::new(name, "api_version must contain only letters, digits and '-'"));
         }
         Ok(version.to_owned())
     }
@@ -207,13 +204,9 @@ fn model_name(provider: ProviderName, model: &str) -> Result<String, BadSetting>
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
     if model.is_empty() || model.len() > 128 || !model.chars().all(fits) || model.contains("..") {
         let shown = gatehouse_core::names::quoted(model, 64);
-        return Err(bad(provider, format!("invalid model name '{shown}'")));
+        return Err(BadSetting::new(provider, format!("invalid model name '{shown}'")));
     }
     Ok(model.to_owned())
-}
-
-fn bad(provider: ProviderName, message: String) -> BadSetting {
-    BadSetting { provider, message }
 }
 
 struct WebSearchFallback {

@@ -1,9 +1,10 @@
 //! Splits text into chunks with a token limit: at headings and around code blocks and tables, then between lines, then
 //! between sentences, and inside a sentence only if necessary. A block within its limit stays whole.
 
-use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
-
-use crate::layout::{SpanKind, TextLayout, TextSpan};
+use crate::{
+    layout::{SpanKind, TextLayout, TextSpan},
+    tokens::{count, count_up_to},
+};
 
 /// A piece of the text: bytes `start..end`, which are `tokens` tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,25 +30,18 @@ pub(crate) struct ChunkSizes {
 }
 
 /// Splits a text into chunks that, joined, are the text byte for byte.
-pub(crate) fn chunks(
-    text: &str,
-    layout: &TextLayout,
-    sizes: ChunkSizes,
-    counter: &dyn TokenCounter,
-) -> Vec<Chunk> {
-    let mut cutter = ChunkBuilder { text, counter, size: sizes.prose, chunks: Vec::new() };
+pub(crate) fn chunks(text: &str, layout: &TextLayout, sizes: ChunkSizes) -> Vec<Chunk> {
+    let mut cutter = ChunkBuilder { text, size: sizes.prose, chunks: Vec::new() };
     for span in &layout.spans {
         match span.kind {
-            SpanKind::Prose => cutter.lines(span, true),
-            SpanKind::Heading => cutter.lines(span, false),
-            SpanKind::Code | SpanKind::Table => {
-                let whole =
-                    counter.count_up_to(&text[span.start..span.end], sizes.block, TokenEncoding::O200k);
-                match whole {
-                    Some(tokens) => cutter.push(span.start, span.end, tokens, span),
-                    None => cutter.lines(span, true),
-                }
+            SpanKind::Prose => cutter.lines(span),
+            SpanKind::Heading => {
+                cutter.push(span.start, span.end, count(&text[span.start..span.end]), span);
             }
+            SpanKind::Code | SpanKind::Table => match count_up_to(&text[span.start..span.end], sizes.block) {
+                Some(tokens) => cutter.push(span.start, span.end, tokens, span),
+                None => cutter.lines(span),
+            },
         }
     }
     place(text, &mut cutter.chunks);
@@ -56,19 +50,14 @@ pub(crate) fn chunks(
 
 struct ChunkBuilder<'a> {
     text: &'a str,
-    counter: &'a dyn TokenCounter,
     size: usize,
     chunks: Vec<Chunk>,
 }
 
 impl ChunkBuilder<'_> {
-    fn lines(&mut self, span: &TextSpan, cut: bool) {
+    fn lines(&mut self, span: &TextSpan) {
         let first = self.chunks.len();
         let mut start = span.start;
-        if !cut {
-            let tokens = self.counter.count(&self.text[start..span.end], TokenEncoding::O200k);
-            return self.push(start, span.end, tokens, span);
-        }
         for line in self.text[span.start..span.end].split_inclusive('\n') {
             self.split(start, start + line.len(), first, span);
             start += line.len();
@@ -79,7 +68,7 @@ impl ChunkBuilder<'_> {
     /// middle. The recursion depth is logarithmic in the length.
     fn split(&mut self, start: usize, end: usize, first: usize, span: &TextSpan) {
         let part = &self.text[start..end];
-        if let Some(tokens) = self.counter.count_up_to(part, self.size, TokenEncoding::O200k) {
+        if let Some(tokens) = count_up_to(part, self.size) {
             let full = self.size;
             match self.chunks[first..].last_mut() {
                 Some(last) if last.tokens + tokens <= full => {
@@ -99,8 +88,7 @@ impl ChunkBuilder<'_> {
         let cut = sentence.or(space).unwrap_or(left.len());
         let cut = if cut == 0 { part.chars().next().map_or(part.len(), char::len_utf8) } else { cut };
         if cut >= part.len() {
-            let tokens = self.counter.count(part, TokenEncoding::O200k);
-            return self.push(start, end, tokens, span);
+            return self.push(start, end, count(part), span);
         }
         self.split(start, start + cut, first, span);
         self.split(start + cut, end, first, span);
@@ -135,12 +123,11 @@ pub(crate) fn advance((line, column): (usize, usize), text: &str) -> (usize, usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BpeTokenCounter;
 
     const SIZES: ChunkSizes = ChunkSizes { prose: 120, block: 500 };
 
     fn cut(text: &str) -> Vec<Chunk> {
-        chunks(text, &TextLayout::from_text(text), SIZES, &BpeTokenCounter)
+        chunks(text, &TextLayout::from_text(text), SIZES)
     }
 
     #[test]
@@ -150,9 +137,7 @@ mod tests {
         let found = cut(&text);
         let joined: String = found.iter().map(|c| &text[c.start..c.end]).collect();
         assert_eq!(joined, text);
-        assert!(
-            found.iter().all(|c| BpeTokenCounter.count(&text[c.start..c.end], TokenEncoding::O200k) <= 120)
-        );
+        assert!(found.iter().all(|c| count(&text[c.start..c.end]) <= 120));
         let last = found.last().unwrap();
         let before = &text[..last.start];
         assert_eq!(last.line, before.matches('\n').count());

@@ -137,7 +137,8 @@ impl Embedder for LocalEmbedder {
         while !rest.is_empty() {
             let (batch, after) = rest.split_at(batch(rest));
             rest = after;
-            if rest.is_empty() && bytes(batch) <= MAX_INLINE_BYTES {
+            let bytes: usize = batch.iter().map(|text| read(text)).sum();
+            if rest.is_empty() && bytes <= MAX_INLINE_BYTES {
                 vectors.extend(batch.iter().map(|text| vector(self, text)));
                 break;
             }
@@ -159,10 +160,6 @@ fn batch(texts: &[String]) -> usize {
         size <= 5 * MAX_INLINE_BYTES
     });
     fits.count().max(1)
-}
-
-fn bytes(texts: &[String]) -> usize {
-    texts.iter().map(|text| read(text)).sum()
 }
 
 /// Returns the cost of a text: the bytes read, plus a fixed cost per call.

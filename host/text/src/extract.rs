@@ -2,9 +2,8 @@
 //!
 //! The text is split into chunks ([`crate::layout`], [`crate::chunks`]). Chunks are ranked together with their headings
 //! ([`rank`], or [`summary`] without a query), taken by rank while they fit, and printed in document order ([`keep`])
-//! with a mark for each gap ([`gap`], [`mark`]).
+//! with a mark for each gap ([`mark`]).
 
-mod gap;
 mod keep;
 mod mark;
 mod part;
@@ -18,16 +17,16 @@ use gatehouse_core::{
     outcome::Fault,
     page::MatchQuality,
     ports::{
-        TextCompressor, TokenCounter,
-        text::{CompactText, DocumentDigest, TextExtract, TokenEncoding},
+        TextCompressor,
+        text::{CompactText, DocumentDigest, TextExtract},
     },
 };
 
 use crate::{
-    BpeTokenCounter,
     chunks::{Chunk, ChunkSizes, chunks},
     compact, digest,
     layout::{SpanKind, TextLayout},
+    tokens,
 };
 
 /// Tokens per chunk. Measured together with the kernel of [`rank`].
@@ -50,7 +49,7 @@ pub struct Extractor;
 
 impl TextCompressor for Extractor {
     fn count(&self, text: &str) -> u32 {
-        u32::try_from(BpeTokenCounter.count(text, TokenEncoding::O200k)).unwrap_or(u32::MAX)
+        u32::try_from(tokens::count(text)).unwrap_or(u32::MAX)
     }
 
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<TextExtract, Fault> {
@@ -63,14 +62,12 @@ impl TextCompressor for Extractor {
             ))
             .hint(format!("Use at least {MIN_BUDGET} tokens.")));
         }
+        let whole = |fit| {
+            let text = text.to_owned();
+            Ok(TextExtract { text, tokens_in, tokens_out: tokens_in, shortened: false, fit })
+        };
         if fits && asked.is_none() {
-            return Ok(TextExtract {
-                text: text.into(),
-                tokens_in,
-                tokens_out: tokens_in,
-                shortened: false,
-                fit: None,
-            });
+            return whole(None);
         }
         let budget = budget as usize;
         let layout = TextLayout::from_text(text);
@@ -78,20 +75,14 @@ impl TextCompressor for Extractor {
             prose: CHUNK_TOKENS.min((budget / MIN_CHUNKS).max(MIN_CHUNK)),
             block: (budget / MAX_BLOCK_SHARE).max(MIN_CHUNK),
         };
-        let chunks = chunks(text, &layout, sizes, &BpeTokenCounter);
+        let chunks = chunks(text, &layout, sizes);
         let ranked = RankedChunks::new(text, &layout, &chunks);
         let tokens: Vec<usize> = ranked.chunks.iter().map(|at| chunks[*at].tokens).collect();
         let found = asked.map(|query| rank::ranks(&ranked.texts(), &tokens, query, budget));
         let named = asked.is_some_and(|query| rank::names_heading(text, &layout, query));
         let fit = found.as_ref().map(|found| if named { MatchQuality::Names } else { found.fit });
         if fits {
-            return Ok(TextExtract {
-                text: text.into(),
-                tokens_in,
-                tokens_out: tokens_in,
-                shortened: false,
-                fit,
-            });
+            return whole(fit);
         }
         let ranks = found.and_then(|found| found.ranks);
         let ranks = ranks.unwrap_or_else(|| summary::ranks(&ranked.texts()));

@@ -125,7 +125,10 @@ impl LayoutReader<'_> {
                 self.before = [title, Some((start, end))];
                 return;
             }
-            LineKind::Blank => self.extend_or(start, end),
+            LineKind::Blank => match self.layout.spans.last() {
+                Some(last) if last.kind == SpanKind::Prose => self.extend(end),
+                _ => self.push(start, end, SpanKind::Prose),
+            },
         }
         self.before = [None, None];
     }
@@ -135,7 +138,11 @@ impl LayoutReader<'_> {
             code::CodeLine::Definition(indent) => {
                 let from = self.comments.take().unwrap_or(start);
                 self.cut(from);
-                self.definition(from, start, end, indent);
+                self.heading(start, end, indent + 1);
+                // The comments above the definition belong to it.
+                let own = self.open.last().copied();
+                let spans = self.layout.spans.iter_mut().rev();
+                spans.take_while(|span| span.start >= from).for_each(|span| span.section = own);
             }
             code::CodeLine::Comment => {
                 self.comments.get_or_insert(start);
@@ -169,29 +176,15 @@ impl LayoutReader<'_> {
     }
 
     fn heading(&mut self, start: usize, end: usize, level: usize) {
-        self.under(level);
-        let parent = self.open.last().copied();
-        self.layout.headings.push(Heading { start, end, level, parent });
-        self.open.push(self.layout.headings.len() - 1);
-        self.push(start, end, SpanKind::Heading);
-    }
-
-    /// Adds a definition, whose section starts at `from`, above it.
-    fn definition(&mut self, from: usize, start: usize, end: usize, indent: usize) {
-        self.heading(start, end, indent + 1);
-        // The comments above the definition belong to it.
-        let own = self.open.last().copied();
-        for span in self.layout.spans.iter_mut().rev().take_while(|span| span.start >= from) {
-            span.section = own;
-        }
-    }
-
-    fn under(&mut self, level: usize) {
         while self.open.len() >= MAX_HEADING_DEPTH
             || self.open.last().is_some_and(|open| self.layout.headings[*open].level >= level)
         {
             self.open.pop();
         }
+        let parent = self.open.last().copied();
+        self.layout.headings.push(Heading { start, end, level, parent });
+        self.open.push(self.layout.headings.len() - 1);
+        self.push(start, end, SpanKind::Heading);
     }
 
     /// Adds a range, merged into the previous span if both are prose or both are a table.
@@ -201,13 +194,6 @@ impl LayoutReader<'_> {
         match self.layout.spans.last_mut() {
             Some(last) if joins && last.kind == kind && last.section == section => last.end = end,
             _ => self.layout.spans.push(TextSpan { start, end, kind, section }),
-        }
-    }
-
-    fn extend_or(&mut self, start: usize, end: usize) {
-        match self.layout.spans.last() {
-            Some(last) if last.kind == SpanKind::Prose => self.extend(end),
-            _ => self.push(start, end, SpanKind::Prose),
         }
     }
 

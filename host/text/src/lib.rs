@@ -12,7 +12,9 @@ mod extract;
 mod fnv;
 mod layout;
 mod tokens;
+mod word_list;
 
 pub use embed::{DIMENSION, LocalEmbedder};
 pub use extract::Extractor;
 pub use tokens::BpeTokenCounter;
+pub use word_list::split_list;

@@ -28,14 +28,12 @@ impl GuideFacts {
         let kind = kinds::kind(path).unwrap_or(FileKind::Plain);
         let is_code = matches!(kind, FileKind::Source | FileKind::Data);
         let head = prefix(text, MAX_COUNTED_BYTES);
+        let first_sentence =
+            if kind == FileKind::Data { String::new() } else { first_sentence(head, is_code) };
         Self {
             path: path.to_owned(),
             title: titles.first().cloned().unwrap_or_default(),
-            first_sentence: if kind == FileKind::Data {
-                String::new()
-            } else {
-                first_sentence(head, is_code)
-            },
+            first_sentence,
             headings: titles.iter().skip(1).take(8).cloned().collect(),
             terms: frequent_terms(head),
             is_code,

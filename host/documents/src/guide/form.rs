@@ -28,10 +28,8 @@ pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
         }
     };
     section("Purpose", parts.purpose.iter().take(4).map(|text| format!("> {}", quoted(text, 400))).collect());
-    section(
-        "When to search here",
-        parts.when.iter().take(6).map(|text| format!("- {}", quoted(text, 300))).collect(),
-    );
+    let when = parts.when.iter().take(6).map(|text| format!("- {}", quoted(text, 300)));
+    section("When to search here", when.collect());
     section("Layout", pairs(&parts.layout, 30, description));
     section("Key documents", pairs(&parts.key, 24, description));
     let list = |words: &[String]| words.iter().take(24).map(|word| code(word)).collect::<Vec<_>>().join(", ");

@@ -7,6 +7,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::documents::{DocumentStore, Repository},
 };
+use gatehouse_text::split_list;
 use serde_json::Value;
 
 use super::{
@@ -16,24 +17,10 @@ use super::{
 use crate::clean::{one_line, prefix};
 
 /// Prefixes of document names to read first, best first.
-const KEY_NAMES: [&str; 16] = [
-    "readme",
-    "index",
-    "overview",
-    "introduction",
-    "intro",
-    "getting",
-    "quickstart",
-    "tutorial",
-    "guide",
-    "architecture",
-    "design",
-    "install",
-    "usage",
-    "faq",
-    "changelog",
-    "contributing",
-];
+const KEY_NAMES: [&str; 16] = split_list(
+    "readme|index|overview|introduction|intro|getting|quickstart|tutorial|guide|architecture|design|\
+    install|usage|faq|changelog|contributing",
+);
 
 /// Returns the descriptions in the readme and manifests.
 pub(super) async fn about(

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gatehouse_core::ports::embed::EmbeddingPurpose;
 use serde_json::{Value, json};
 
-use super::batch::{self, BatchLimits, EmbeddingApi};
+use super::{BatchLimits, EmbeddingApi, numbers};
 
 /// The first 768 of the model's 3,072 numbers retain nearly all information.
 const DIMENSION: usize = 768;
@@ -45,6 +45,6 @@ impl EmbeddingApi for GeminiEmbeddings {
     }
 
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>> {
-        answer["embeddings"].as_array()?.iter().map(|item| batch::numbers(&item["values"])).collect()
+        answer["embeddings"].as_array()?.iter().map(|item| numbers(&item["values"])).collect()
     }
 }

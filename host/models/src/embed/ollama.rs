@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gatehouse_core::ports::embed::EmbeddingPurpose;
 use serde_json::{Value, json};
 
-use super::batch::{self, BatchLimits, EmbeddingApi};
+use super::{BatchLimits, EmbeddingApi, numbers};
 
 /// No embedding model has a larger context. Ollama truncates texts to it.
 const MAX_BYTES: usize = 32 << 10;
@@ -33,6 +33,6 @@ impl EmbeddingApi for OllamaEmbeddings {
     }
 
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>> {
-        answer["embeddings"].as_array()?.iter().map(batch::numbers).collect()
+        answer["embeddings"].as_array()?.iter().map(numbers).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use gatehouse_core::ports::{TokenCounter, embed::EmbeddingPurpose, text::TokenEncoding};
 use serde_json::{Value, json};
 
-use super::batch::{self, BatchLimits, EmbeddingApi};
+use super::{BatchLimits, EmbeddingApi, numbers};
 
 /// Maximum tokens of a text. A longer one fails the whole request.
 const MAX_TOKENS: usize = 8191;
@@ -39,7 +39,7 @@ impl EmbeddingApi for OpenAiEmbeddings {
             .enumerate()
             .map(|(number, item)| {
                 let index = item["index"].as_u64().unwrap_or(number as u64);
-                Some((index, batch::numbers(&item["embedding"])?))
+                Some((index, numbers(&item["embedding"])?))
             })
             .collect::<Option<_>>()?;
         found.sort_by_key(|(index, _)| *index);

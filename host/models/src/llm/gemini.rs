@@ -3,8 +3,7 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema};
-use crate::provider::{AttemptFailure, Provider};
+use super::{EventResult, LlmApi, ParseEvents, PartialCompletion, ReasoningEffort, StreamFlow, schema, set};
 
 pub(crate) const VERSION: &str = "v1beta";
 
@@ -16,15 +15,9 @@ impl LlmApi for GenerateContent {
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut config = json!({});
-        if let Some(tokens) = prompt.max_tokens {
-            config["maxOutputTokens"] = json!(tokens);
-        }
-        if let Some(temperature) = prompt.temperature {
-            config["temperature"] = json!(temperature);
-        }
-        if let Some(thinking) = thinking(model, ReasoningEffort::from_prompt(prompt)) {
-            config["thinkingConfig"] = thinking;
-        }
+        set(&mut config, "maxOutputTokens", prompt.max_tokens);
+        set(&mut config, "temperature", prompt.temperature);
+        set(&mut config, "thinkingConfig", thinking(model, ReasoningEffort::from_prompt(prompt)));
         match &prompt.schema {
             // Most models reject a schema together with a tool.
             Some(schema) if prompt.web_search => text.push_str(&schema::in_words(schema)),
@@ -47,8 +40,8 @@ impl LlmApi for GenerateContent {
         (format!("{}/models/{model}:streamGenerateContent?alt=sse", self.version), body)
     }
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        GeminiParser { provider: request.provider, searching: request.prompt.web_search }
+    fn parser(&self, prompt: &ModelPrompt) -> impl ParseEvents {
+        GeminiParser { searching: prompt.web_search }
     }
 }
 
@@ -72,30 +65,22 @@ fn thinking(model: &str, effort: ReasoningEffort) -> Option<Value> {
     }
 }
 
-struct GeminiParser<'a> {
-    provider: &'a Provider,
+struct GeminiParser {
     /// True until the first event reports the search. Gemini sends its queries only at the end.
     searching: bool,
 }
 
-impl ParseEvents for GeminiParser<'_> {
-    fn event(
-        &mut self,
-        event: &Value,
-        partial: &mut PartialCompletion<'_>,
-    ) -> Result<StreamFlow, AttemptFailure> {
+impl ParseEvents for GeminiParser {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         if event.get("error").or_else(|| event.get(0)?.get("error")).is_some() {
             let code = event["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-            return Err(AttemptFailure::from_error_body(self.provider, code.unwrap_or(0), event, None));
+            return partial.failed(code.unwrap_or(0), event);
         }
         if std::mem::take(&mut self.searching) {
             partial.report_search(None);
         }
         if let Some(reason) = event["promptFeedback"]["blockReason"].as_str() {
-            return Err(AttemptFailure::refused(
-                self.provider,
-                &format!("the prompt was blocked ({reason})"),
-            ));
+            return partial.refused(&format!("the prompt was blocked ({reason})"));
         }
         partial.set_model(&event["modelVersion"]);
         cost(&event["usageMetadata"], partial);
@@ -113,14 +98,10 @@ impl ParseEvents for GeminiParser<'_> {
             None | Some("FINISH_REASON_UNSPECIFIED") => return Ok(StreamFlow::More),
             Some("STOP") => {}
             Some("MAX_TOKENS") => partial.out_of_tokens(),
-            Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE") => {
-                let reason = candidate["finishReason"].as_str().unwrap_or_default();
-                return Err(AttemptFailure::refused(
-                    self.provider,
-                    &format!("the response was blocked ({reason})"),
-                ));
-            }
-            Some(other) => partial.cut_short = Some(self.provider.quote(other)),
+            Some(
+                reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE"),
+            ) => return partial.refused(&format!("the response was blocked ({reason})")),
+            Some(other) => partial.cut_short_by(other),
         }
         // Grounding metadata may follow.
         partial.finished = true;

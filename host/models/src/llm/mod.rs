@@ -6,7 +6,6 @@ pub(crate) mod ollama;
 pub(crate) mod openai;
 mod partial;
 mod schema;
-mod sources;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,10 +13,10 @@ use gatehouse_core::{
     Fault,
     ports::llm::{Llm, ModelCompletion, ModelPrompt, OnCompletionProgress, ReasoningDepth},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub(crate) use partial::{PartialCompletion, StreamFlow};
+pub(crate) use partial::{EventResult, PartialCompletion, StreamFlow};
 
 use crate::{
     no_model::no_web,
@@ -26,15 +25,11 @@ use crate::{
 
 /// Parser for the events of a response.
 pub(crate) trait ParseEvents: Send {
-    /// Adds an event to the partial completion. An error ends the attempt.
-    fn event(
-        &mut self,
-        event: &Value,
-        partial: &mut PartialCompletion<'_>,
-    ) -> Result<StreamFlow, AttemptFailure>;
+    /// Adds an event to the partial completion.
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult;
 
-    /// Returns the request that resumes a paused response. `None` if it is not paused.
-    fn continuation(&mut self) -> Option<Value> {
+    /// Returns the request that resumes a paused response, by the first one. `None` if it is not paused.
+    fn continuation(&mut self, _first: &Value) -> Option<Value> {
         None
     }
 }
@@ -48,7 +43,7 @@ pub(crate) trait LlmApi: Send + Sync {
 
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value);
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a;
+    fn parser(&self, prompt: &ModelPrompt) -> impl ParseEvents;
 }
 
 pub(crate) struct ProviderLlm<A> {
@@ -100,11 +95,11 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
         let first = Bytes::from(body.to_string());
         let request = LlmRequest { provider, prompt, model, path, body, framing: A::FRAMING };
         let answer = provider.with_retries(prompt.deadline, || async {
-            let mut partial = PartialCompletion::new(on_progress);
-            let mut parser = self.api.parser(&request);
+            let mut partial = PartialCompletion::new(provider, on_progress);
+            let mut parser = self.api.parser(prompt);
             read_answer(&request, &first, &mut parser, &mut partial).await?;
             while partial.cut_short.is_none()
-                && let Some(body) = parser.continuation()
+                && let Some(body) = parser.continuation(&request.body)
             {
                 partial.finished = false;
                 read_answer(&request, &Bytes::from(body.to_string()), &mut parser, &mut partial).await?;
@@ -163,6 +158,19 @@ async fn read_answer(
             Err(failure) => return partial.end_with_failure(failure),
         }
     }
+}
+
+/// Sets a key of a request if there is a value.
+fn set(object: &mut Value, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object[key] = value.into();
+    }
+}
+
+/// Returns a prompt as the messages of a chat.
+fn messages(prompt: &ModelPrompt) -> Vec<Value> {
+    let system = prompt.system.iter().map(|text| json!({ "role": "system", "content": text }));
+    system.chain([json!({ "role": "user", "content": prompt.text })]).collect()
 }
 
 /// Reasoning effort, mapped to each provider's terms.

@@ -3,8 +3,8 @@
 use gatehouse_core::ports::llm::ModelPrompt;
 use serde_json::{Value, json};
 
-use super::{LlmApi, LlmRequest, ParseEvents, PartialCompletion, StreamFlow};
-use crate::provider::{AttemptFailure, Provider, StreamFraming};
+use super::{EventResult, LlmApi, ParseEvents, PartialCompletion, StreamFlow, messages, set};
+use crate::provider::StreamFraming;
 
 pub(crate) struct OllamaChat;
 
@@ -14,15 +14,8 @@ impl LlmApi for OllamaChat {
     const NO_WEB: Option<&'static str> = Some("Choose openai, gemini or anthropic as llm in [models].");
 
     fn request(&self, model: &str, prompt: &ModelPrompt) -> (String, Value) {
-        let mut messages = Vec::new();
-        if let Some(system) = &prompt.system {
-            messages.push(json!({ "role": "system", "content": system }));
-        }
-        messages.push(json!({ "role": "user", "content": prompt.text }));
-        let mut body = json!({ "model": model, "messages": messages, "stream": true });
-        if let Some(schema) = &prompt.schema {
-            body["format"] = json!(schema);
-        }
+        let mut body = json!({ "model": model, "messages": messages(prompt), "stream": true });
+        set(&mut body, "format", prompt.schema.clone());
         if let Some(tokens) = prompt.max_tokens {
             body["options"]["num_predict"] = json!(tokens);
         }
@@ -32,22 +25,18 @@ impl LlmApi for OllamaChat {
         ("api/chat".to_owned(), body)
     }
 
-    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
-        OllamaParser(request.provider)
+    fn parser(&self, _prompt: &ModelPrompt) -> impl ParseEvents {
+        OllamaParser
     }
 }
 
-struct OllamaParser<'a>(&'a Provider);
+struct OllamaParser;
 
-impl ParseEvents for OllamaParser<'_> {
-    fn event(
-        &mut self,
-        event: &Value,
-        partial: &mut PartialCompletion<'_>,
-    ) -> Result<StreamFlow, AttemptFailure> {
+impl ParseEvents for OllamaParser {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> EventResult {
         if event.get("error").is_some() {
             // The model's runner crashed, usually because it ran out of memory.
-            return Err(AttemptFailure::from_error_body(self.0, 500, event, None));
+            return partial.failed(500, event);
         }
         partial.set_model(&event["model"]);
         if partial.write(event["message"]["content"].as_str().unwrap_or_default()) == StreamFlow::Done {

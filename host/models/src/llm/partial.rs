@@ -1,14 +1,15 @@
-//! The state of a response while it is streamed.
+//! The state of a response while it is streamed, and the web pages that it cites.
 
 use gatehouse_core::{
     Fault,
     names::quoted,
-    ports::llm::{CompletionProgress, ModelCompletion, OnCompletionProgress, TokenUsage},
+    ports::llm::{CompletionProgress, ModelCompletion, OnCompletionProgress, TokenUsage, WebSource},
 };
 use serde_json::Value;
+use url::Url;
 
-use super::{LlmRequest, schema, sources::WebSources};
-use crate::provider::AttemptFailure;
+use super::{LlmRequest, schema};
+use crate::provider::{AttemptFailure, Provider};
 
 const MAX_TEXT: usize = 1 << 20;
 
@@ -21,7 +22,11 @@ pub(crate) enum StreamFlow {
     Done,
 }
 
+/// Result of one event. An error ends the attempt.
+pub(crate) type EventResult = Result<StreamFlow, AttemptFailure>;
+
 pub(crate) struct PartialCompletion<'a> {
+    provider: &'a Provider,
     pub(crate) text: String,
     pub(crate) sources: WebSources,
     pub(crate) model: Option<String>,
@@ -35,8 +40,9 @@ pub(crate) struct PartialCompletion<'a> {
 }
 
 impl<'a> PartialCompletion<'a> {
-    pub(crate) fn new(on_progress: OnCompletionProgress<'a>) -> Self {
+    pub(crate) fn new(provider: &'a Provider, on_progress: OnCompletionProgress<'a>) -> Self {
         Self {
+            provider,
             text: String::new(),
             sources: WebSources::default(),
             model: None,
@@ -86,6 +92,26 @@ impl<'a> PartialCompletion<'a> {
         }
     }
 
+    /// Ends the attempt because the model refused to answer.
+    pub(crate) fn refused(&self, why: &str) -> EventResult {
+        Err(AttemptFailure::refused(self.provider, why))
+    }
+
+    /// Ends the attempt with an error of the provider.
+    pub(crate) fn failed(&self, status: u16, body: &Value) -> EventResult {
+        Err(AttemptFailure::from_error_body(self.provider, status, body, None))
+    }
+
+    /// Ends the attempt because of what the provider did.
+    pub(crate) fn malformed(&self, what: &str) -> EventResult {
+        Err(AttemptFailure::internal(self.provider, what))
+    }
+
+    /// Records the provider's reason for a text that is not whole.
+    pub(crate) fn cut_short_by(&mut self, reason: &str) {
+        self.cut_short = Some(self.provider.quote(reason));
+    }
+
     pub(crate) fn out_of_tokens(&mut self) {
         self.cut_short = Some("the token limit was reached".to_owned());
     }
@@ -103,7 +129,7 @@ impl<'a> PartialCompletion<'a> {
     }
 
     pub(crate) fn finish(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, AttemptFailure> {
-        let provider = request.provider;
+        let provider = self.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
                 return Err(AttemptFailure::internal(provider, "returned no text"));
@@ -132,5 +158,98 @@ impl<'a> PartialCompletion<'a> {
             tokens: self.tokens,
             cut_short: self.cut_short,
         })
+    }
+}
+
+/// Maximum pages. Pages that were only read are dropped first.
+const MAX_SOURCES: usize = 64;
+
+const MAX_URL: usize = 2048;
+
+const MAX_TITLE: usize = 300;
+
+/// Web pages in order of mention, with cited ones first: absolute http(s) URLs without duplicates.
+#[derive(Debug, Default)]
+pub(crate) struct WebSources {
+    quoted: Vec<WebSource>,
+    read: Vec<WebSource>,
+}
+
+impl WebSources {
+    pub(crate) fn quoted(&mut self, url: Option<&str>, title: Option<&str>) {
+        add(&mut self.quoted, url, title);
+    }
+
+    pub(crate) fn read(&mut self, url: Option<&str>, title: Option<&str>) {
+        add(&mut self.read, url, title);
+    }
+
+    fn list(self) -> Vec<WebSource> {
+        let mut all = self.quoted;
+        for WebSource { url, title } in self.read {
+            add(&mut all, Some(&url), title.as_deref());
+        }
+        all
+    }
+}
+
+fn add(list: &mut Vec<WebSource>, url: Option<&str>, title: Option<&str>) {
+    let Some(url) = url.and_then(web) else { return };
+    let title = title.map(|title| quoted(title.trim(), MAX_TITLE)).filter(|title| !title.is_empty());
+    match list.iter().position(|source| source.url == url) {
+        Some(known) => list[known].title = list[known].title.take().or(title),
+        None if list.len() < MAX_SOURCES => list.push(WebSource { url, title }),
+        None => {}
+    }
+}
+
+/// Parses a web URL and returns its canonical form.
+fn web(text: &str) -> Option<String> {
+    if text.len() > MAX_URL {
+        return None;
+    }
+    let url = Url::parse(text).ok()?;
+    let plain = url.username().is_empty() && url.password().is_none();
+    let web = matches!(url.scheme(), "http" | "https") && url.host_str().is_some();
+    (plain && web && url.as_str().len() <= MAX_URL).then(|| url.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_addresses_of_the_web_each_once() {
+        let mut sources = WebSources::default();
+        sources.read(Some("https://a.example/read"), Some("Read"));
+        sources.quoted(Some("HTTPS://A.example:443/x"), None);
+        sources.quoted(Some("https://a.example/x"), Some(" A\ntitle "));
+        sources.quoted(Some("http://b.example"), None);
+        sources.read(Some("http://b.example/"), Some("B"));
+        let long = format!("https://a.example/{}", "x".repeat(MAX_URL));
+        for bad in
+            ["javascript:alert(1)", "/relative", "file:///etc/passwd", "https://u:p@a.example", "", &long]
+        {
+            sources.quoted(Some(bad), Some("bad"));
+        }
+        let found: Vec<_> = sources.list().into_iter().map(|source| (source.url, source.title)).collect();
+        let page = |url: &str, title: &str| (url.to_owned(), Some(title.to_owned()));
+        let expected = [
+            page("https://a.example/x", "A title"),
+            page("http://b.example/", "B"),
+            page("https://a.example/read", "Read"),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn their_number_is_bounded() {
+        let mut sources = WebSources::default();
+        (0..1000).for_each(|n| sources.read(Some(&format!("https://a.example/{n}")), None));
+        (0..40).for_each(|n| sources.quoted(Some(&format!("https://b.example/{n}")), None));
+        let list = sources.list();
+        assert_eq!(list.len(), MAX_SOURCES);
+        assert_eq!(list[0].url, "https://b.example/0");
+        assert_eq!(list[40].url, "https://a.example/0");
     }
 }

@@ -2,7 +2,6 @@
 
 mod events;
 mod failure;
-mod retry;
 
 use std::{str::FromStr, sync::Arc, time::Duration};
 
@@ -24,7 +23,7 @@ use tokio::{
 use url::Url;
 
 pub(crate) use events::{ResponseEvents, StreamError, StreamFraming};
-pub(crate) use failure::{AttemptFailure, RetryHint};
+pub(crate) use failure::AttemptFailure;
 
 use crate::{
     config::{BadSetting, ProviderName, ProviderSettings, RetryPolicy},
@@ -56,7 +55,7 @@ impl Provider {
         retry: RetryPolicy,
         clients: Arc<HttpClients>,
     ) -> Result<Self, BadSetting> {
-        let bad = |message: String| BadSetting { provider: name, message };
+        let bad = |message: String| BadSetting::new(name, message);
         let base = settings.base_url.as_deref().unwrap_or(name.address());
         let base = address(name, base).map_err(bad)?;
         let mut headers = HeaderMap::new();
@@ -90,9 +89,8 @@ impl Provider {
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Result<Self, BadSetting> {
-        let value = HeaderValue::from_str(value).map_err(|_| BadSetting {
-            provider: self.name,
-            message: format!("invalid value '{}' for header {name}", quoted(value, 64)),
+        let value = HeaderValue::from_str(value).map_err(|_| {
+            BadSetting::new(self.name, format!("invalid value '{}' for header {name}", quoted(value, 64)))
         })?;
         self.headers.insert(HeaderName::from_static(name), value);
         Ok(self)

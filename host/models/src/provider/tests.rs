@@ -1,6 +1,6 @@
 //! Checks of base URLs and settings, and retries.
 
-use super::*;
+use super::{failure::RetryHint, *};
 
 fn base(name: ProviderName, url: &str) -> Result<String, String> {
     address(name, url)

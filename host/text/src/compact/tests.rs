@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod decoder;
+
 use proptest::prelude::*;
 
-use super::{
-    decoder::{decode, json},
-    *,
-};
+use super::*;
+use decoder::{decode, json};
 
 fn comes_back(text: &str) -> String {
     let form = form(text).unwrap();

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use super::{
     document::{NodeIndex, NodeKind, ParsedDocument},
+    lines::join,
     profile::DocumentPlace,
     row_names::RowNames,
     stats::{MeasureScale, PlaceStats, ValueSpread},
@@ -102,14 +103,9 @@ impl PlaceAnalysis<'_, '_> {
 
     pub(super) fn list(&self, ids: impl ExactSizeIterator<Item = NodeIndex>) -> String {
         let more = ids.len().saturating_sub(MAX_NAMED_VALUES);
-        let mut named: Vec<String> = ids
-            .take(MAX_NAMED_VALUES)
-            .map(|id| format!("{} at {}", self.shown(id), self.place_of(id)))
-            .collect();
-        if more > 0 {
-            named.push(format!("{more} more"));
-        }
-        named.join(", ")
+        let named =
+            ids.take(MAX_NAMED_VALUES).map(|id| format!("{} at {}", self.shown(id), self.place_of(id)));
+        join(named.chain((more > 0).then(|| format!("{more} more"))), ", ")
     }
 
     pub(super) fn anomaly(&self, score: f64, text: String, at: Option<NodeIndex>) -> Option<Anomaly> {
@@ -122,23 +118,16 @@ impl PlaceAnalysis<'_, '_> {
             return None;
         }
         if have <= self.max_rare() {
-            let bits = self.surprise_bits(have, 1) + 4.0;
             let found = self.list(place.values.iter().copied());
-            return self.anomaly(
-                bits,
-                format!("{} is in only {have} of {} rows: {found}", place.name, self.rows),
-                place.values.first().copied(),
-            );
+            let text = format!("{} is in only {have} of {} rows: {found}", place.name, self.rows);
+            return self.anomaly(self.surprise_bits(have, 1) + 4.0, text, place.values.first().copied());
         }
         let lack = self.rows.saturating_sub(have);
         if !(1..=self.max_rare()).contains(&lack) {
             return None;
         }
-        self.anomaly(
-            self.surprise_bits(lack, 1) + 2.0,
-            format!("{} is missing in {lack} of {} rows", place.name, self.rows),
-            None,
-        )
+        let text = format!("{} is missing in {lack} of {} rows", place.name, self.rows);
+        self.anomaly(self.surprise_bits(lack, 1) + 2.0, text, None)
     }
 
     fn kind(&self) -> Option<Anomaly> {
@@ -151,13 +140,9 @@ impl PlaceAnalysis<'_, '_> {
         let found: Vec<NodeIndex> =
             self.place.values.iter().copied().filter(|id| self.document.kind(*id) == rare).collect();
         let score = self.surprise_bits(times, 1) + if rare == NodeKind::Null { 2.0 } else { 3.0 };
-        let name = common.with_article();
-        let at = found.first().copied();
-        self.anomaly(
-            score,
-            format!("{} is usually {name}, except {}", self.place.name, self.list(found.into_iter())),
-            at,
-        )
+        let (name, found_list) = (common.with_article(), self.list(found.iter().copied()));
+        let text = format!("{} is usually {name}, except {found_list}", self.place.name);
+        self.anomaly(score, text, found.first().copied())
     }
 
     /// Finds a value in few rows if the other rows share a few values.
@@ -167,19 +152,11 @@ impl PlaceAnalysis<'_, '_> {
         if times > self.max_rare() {
             return None;
         }
-        let usual: Vec<String> =
-            frequent.iter().take(3).map(|(n, id)| format!("{} ×{n}", self.shown(*id))).collect();
-        let more = if frequent.len() > 3 { ", …" } else { "" };
-        self.anomaly(
-            self.surprise_bits(times, rare.len()) + 3.0,
-            format!(
-                "{} is rarely {}; usual values are {}{more}",
-                self.place.name,
-                self.list(rare.iter().map(|(_, id)| *id)),
-                usual.join(", ")
-            ),
-            rare.first().map(|(_, id)| *id),
-        )
+        let usual = frequent.iter().take(3).map(|(n, id)| format!("{} ×{n}", self.shown(*id)));
+        let usual = join(usual.chain((frequent.len() > 3).then(|| "…".to_owned())), ", ");
+        let found = self.list(rare.iter().map(|(_, id)| *id));
+        let text = format!("{} is rarely {found}; usual values are {usual}", self.place.name);
+        self.anomaly(self.surprise_bits(times, rare.len()) + 3.0, text, rare.first().map(|(_, id)| *id))
     }
 
     fn outliers(&self) -> Option<Anomaly> {
@@ -191,11 +168,8 @@ impl PlaceAnalysis<'_, '_> {
         // Short lists and strings are seldom worth reporting.
         let sized = matches!(spread.scale, MeasureScale::Length | MeasureScale::Elements);
         // String lengths vary widely, so report only huge ones.
-        let limit = if spread.scale == MeasureScale::Length {
-            25.0 * MIN_OUTLIER_DEVIATIONS
-        } else {
-            MIN_OUTLIER_DEVIATIONS
-        };
+        let factor = if spread.scale == MeasureScale::Length { 25.0 } else { 1.0 };
+        let limit = factor * MIN_OUTLIER_DEVIATIONS;
         let mut far: Vec<(f64, NodeIndex)> = spread
             .values
             .iter()
@@ -226,23 +200,18 @@ impl PlaceAnalysis<'_, '_> {
             _ => self.shown(spread.median().1),
         };
         let sized = |unit: &str, of: &dyn Fn(NodeIndex) -> usize| {
-            let found = far
-                .iter()
-                .take(MAX_NAMED_VALUES)
-                .map(|(_, id)| format!("{} at {}", of(*id), self.place_of(*id)));
-            format!(
-                "{name} is unusually long, in {unit}: {}; the median is {median}",
-                found.collect::<Vec<_>>().join(", ")
-            )
+            let found = far.iter().take(MAX_NAMED_VALUES);
+            let found = found.map(|(_, id)| format!("{} at {}", of(*id), self.place_of(*id)));
+            let found = join(found, ", ");
+            format!("{name} is unusually long, in {unit}: {found}; the median is {median}")
         };
         match spread.scale {
             MeasureScale::Elements => sized("elements", &|id| self.document.len(id)),
             MeasureScale::Length => sized("bytes", &|id| self.document.size(id)),
-            _ => format!(
-                "{name} has outliers: {}; the median of {} is {median}",
-                self.list(far.iter().map(|(_, id)| *id)),
-                spread.values.len()
-            ),
+            _ => {
+                let (found, all) = (self.list(far.iter().map(|(_, id)| *id)), spread.values.len());
+                format!("{name} has outliers: {found}; the median of {all} is {median}")
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{BoundedCounts, numbered, shown},
+    lines::{BoundedCounts, join, numbered, shown},
     symbol::{self, Symbol},
 };
 
@@ -52,22 +52,18 @@ struct SymbolEntry {
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let (all, lines, more, about) = defined(text);
-    let mut keywords = BoundedCounts::with_limit(40);
+    let mut keywords = BoundedCounts::<_, 40>::default();
     all.iter().for_each(|defined| keywords.add(defined.symbol.keyword.clone(), 1));
     let mut findings = vec![format!("{lines} lines of code define {}.", keywords.render(8, String::clone))];
     findings.extend(about.map(|about| format!("First comment: {about}")));
     let mut longest: Vec<&SymbolEntry> = all.iter().filter(|defined| defined.symbol.is_function()).collect();
     longest.sort_by_key(|defined| (std::cmp::Reverse(defined.end - defined.line), defined.line));
-    let longest: Vec<String> =
-        longest.iter().take(3).map(|d| format!("{} (lines {}-{})", d.symbol.name, d.line, d.end)).collect();
     if !longest.is_empty() {
-        findings.push(format!("The longest functions: {}.", longest.join(", ")));
+        let span = |d: &&SymbolEntry| format!("{} (lines {}-{})", d.symbol.name, d.line, d.end);
+        findings.push(format!("The longest functions: {}.", join(longest.iter().take(3).map(span), ", ")));
     }
-    let mut listed = Vec::new();
     let tops: Vec<usize> = (0..all.len()).filter(|at| all[*at].parent.is_none()).collect();
-    for group in grouped(&all, &tops) {
-        listed.push(group);
-    }
+    let mut listed = grouped(&all, &tops);
     let mut inside: Vec<(usize, Vec<usize>)> = Vec::new();
     for (at, defined) in all.iter().enumerate() {
         let Some(parent) = defined.parent else { continue };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{BoundedCounts, MAX_SHOWN_CHARS, numbered, shown},
+    lines::{BoundedCounts, MAX_SHOWN_CHARS, join, numbered, shown},
 };
 use crate::layout::definition;
 
@@ -125,10 +125,8 @@ impl Diff {
         let place = words.nth(1).unwrap_or_default();
         if !place.trim().is_empty() && self.places.len() < MAX_SHOWN_FILES {
             let path = self.current().map(|file| file.path.clone()).unwrap_or_default();
-            self.places.push((
-                number,
-                format!("{}: {}", shown(&path, MAX_SHOWN_CHARS), shown(place, MAX_SHOWN_CHARS)),
-            ));
+            let [path, place] = [&path, place].map(|text| shown(text, MAX_SHOWN_CHARS));
+            self.places.push((number, format!("{path}: {place}")));
         }
     }
 
@@ -164,14 +162,14 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let count = files.len() + more.0;
     files.sort_by(|a, b| (b.added + b.removed).cmp(&(a.added + a.removed)).then_with(|| a.path.cmp(&b.path)));
     let mut findings = vec![format!("{count} files changed: {added} lines added, {removed} removed.")];
-    let most: Vec<String> = files.iter().take(MAX_FINDING_FILES).map(FileDiff::render).collect();
-    findings.push(format!("Most changed: {}.", most.join("; ")));
-    let mut states = BoundedCounts::with_limit(8);
+    let most = files.iter().take(MAX_FINDING_FILES).map(FileDiff::render);
+    findings.push(format!("Most changed: {}.", join(most, "; ")));
+    let mut states = BoundedCounts::<_, 8>::default();
     files.iter().filter(|file| !file.state.is_empty()).for_each(|file| states.add(file.state, 1));
     if states.len() > 0 {
         findings.push(format!("Files: {}.", states.render(4, |state| (*state).to_owned())));
     }
-    let mut folders = BoundedCounts::with_limit(MAX_FILES);
+    let mut folders = BoundedCounts::<_, MAX_FILES>::default();
     let folder = |file: &FileDiff| file.path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned();
     files.iter().for_each(|file| folders.add(folder(file), 1));
     if files.len() > MAX_FINDING_FILES {
@@ -180,12 +178,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let names = |of: fn(&FileDiff) -> &Vec<String>| {
         let named = files.iter().filter(|file| !of(file).is_empty());
         let line = |file: &FileDiff| {
-            let names = of(file)
-                .iter()
-                .take(MAX_SHOWN_NAMES)
-                .map(|name| shown(name, 60))
-                .collect::<Vec<_>>()
-                .join(", ");
+            let names = join(of(file).iter().take(MAX_SHOWN_NAMES).map(|name| shown(name, 60)), ", ");
             let more = of(file).len().saturating_sub(MAX_SHOWN_NAMES);
             let more = if more > 0 { format!(", {more} more") } else { String::new() };
             format!("{}: {names}{more}", shown(&file.path, MAX_SHOWN_CHARS))
@@ -212,11 +205,8 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
 impl FileDiff {
     /// `src/a.rs +12 -3 new`
     fn render(&self) -> String {
-        let before = self
-            .before
-            .as_ref()
-            .map(|path| format!(" from {}", shown(path, MAX_SHOWN_CHARS)))
-            .unwrap_or_default();
+        let before = self.before.as_ref().map(|path| format!(" from {}", shown(path, MAX_SHOWN_CHARS)));
+        let before = before.unwrap_or_default();
         let state = if self.state.is_empty() { String::new() } else { format!(" {}", self.state) };
         format!("{} +{} -{}{state}{before}", shown(&self.path, MAX_SHOWN_CHARS), self.added, self.removed)
     }

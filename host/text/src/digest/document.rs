@@ -7,6 +7,7 @@
 use std::{borrow::Cow, ops::Range};
 
 use super::{
+    row_sampler::RowSampler,
     scan::{self, NotJson},
     value::quoted,
 };
@@ -95,40 +96,17 @@ impl<'a> ParsedDocument<'a> {
         Ok(Self { text, nodes: scan::nodes(text)?, note: None, sampled: false })
     }
 
-    pub(crate) fn from_nodes(
+    /// Creates a document of nodes. A sampler may have left out rows.
+    pub(super) fn from_nodes(
         text: &'a str,
         nodes: Vec<DocumentNode>,
         note: Option<String>,
-        sampled: bool,
+        sampler: Option<RowSampler>,
     ) -> Self {
-        Self { text, nodes, note, sampled }
-    }
-
-    /// Reads a JSON document, only some of the rows if it is very large: the first, an even sample, unusual ones and
-    /// those with words of the query.
-    pub(super) fn read_rows(text: &'a str, query: &str) -> Result<Self, NotJson> {
-        let (nodes, note) = scan::sampled_nodes(text, query)?;
-        let sampled = !note.is_empty();
-        Ok(Self { text, nodes, note: sampled.then_some(note), sampled })
-    }
-
-    pub(crate) fn read_truncated(text: &'a str, query: &str) -> Option<Self> {
-        let ((nodes, sampled), not) = scan::nodes_of_truncated(text, query)?;
-        let NotJson { at, expected } = not;
-        let note =
-            format!("The document is truncated: expected {expected} after {at} bytes{}", clause(&sampled));
-        Some(Self { text, nodes, note: Some(note), sampled: !sampled.is_empty() })
-    }
-
-    /// Reads one JSON value per line, as the elements of an array.
-    pub(crate) fn read_json_lines(text: &'a str, query: &str) -> Option<Self> {
-        let ((nodes, sampled), broken) = scan::lines(text, query)?;
-        let note = match broken {
-            0 => String::new(),
-            broken => format!("; {broken} lines are not JSON"),
-        };
-        let note = format!("Each line is one value, starting with `$[0]`{note}{}", clause(&sampled));
-        Some(Self { text, nodes, note: Some(note), sampled: !sampled.is_empty() })
+        let left_out = sampler.and_then(|sampler| sampler.note_text());
+        let sampled = left_out.is_some();
+        let notes: Vec<String> = note.into_iter().chain(left_out).collect();
+        Self { text, nodes, note: (!notes.is_empty()).then(|| notes.join(". ")), sampled }
     }
 
     #[cfg(test)]
@@ -227,11 +205,6 @@ impl<'a> ParsedDocument<'a> {
         let steps = steps.iter().rev().map(String::as_str);
         std::iter::once(beginning).chain(steps).collect()
     }
-}
-
-/// Appends a sentence to another.
-fn clause(sentence: &str) -> String {
-    if sentence.is_empty() { String::new() } else { format!(". {sentence}") }
 }
 
 /// Builds the nodes of a document in order. A container is closed after its last descendant.

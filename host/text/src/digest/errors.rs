@@ -4,34 +4,14 @@ use super::{
     anomalies::{Anomaly, MIN_ROWS, PlaceAnalysis},
     document::{NodeIndex, NodeKind},
 };
+use crate::split_list;
 
 /// Prefixes of words, in lower case. Each includes its inflections.
-const ERRORS: [&str; 24] = [
-    "error",
-    "fail",
-    "fatal",
-    "exception",
-    "traceback",
-    "panic",
-    "crash",
-    "abort",
-    "denied",
-    "refused",
-    "timeout",
-    "timed out",
-    "unauthorized",
-    "forbidden",
-    "invalid",
-    "unavailable",
-    "unreachable",
-    "corrupt",
-    "overflow",
-    "segfault",
-    "rejected",
-    "exceeded",
-    "missing",
-    "not found",
-];
+const ERRORS: [&str; 24] = split_list(
+    "error|fail|fatal|exception|traceback|panic|crash|abort|denied|refused|timeout|timed out|unauthorized|\
+    forbidden|invalid|unavailable|unreachable|corrupt|overflow|segfault|rejected|exceeded|missing|\
+    not found",
+);
 
 /// Maximum length of an inflection: `s` to `ures`.
 const MAX_SUFFIX_BYTES: usize = 4;
@@ -40,67 +20,17 @@ const MAX_SUFFIX_BYTES: usize = 4;
 const MAX_SCANNED_BYTES: usize = 16 << 10;
 
 /// Last words of keys for messages of programs.
-const MESSAGE_KEYS: [&str; 24] = [
-    "message",
-    "msg",
-    "error",
-    "errors",
-    "reason",
-    "detail",
-    "details",
-    "cause",
-    "exception",
-    "stderr",
-    "output",
-    "log",
-    "note",
-    "notes",
-    "status",
-    "state",
-    "result",
-    "conclusion",
-    "outcome",
-    "event",
-    "body",
-    "response",
-    "level",
-    "severity",
-];
+const MESSAGE_KEYS: [&str; 24] = split_list(
+    "message|msg|error|errors|reason|detail|details|cause|exception|stderr|output|log|note|notes|status|\
+    state|result|conclusion|outcome|event|body|response|level|severity",
+);
 
 /// Last words of keys for names, paths and descriptions, whose values are not errors.
-const NAME_KEYS: [&str; 31] = [
-    "name",
-    "id",
-    "key",
-    "path",
-    "file",
-    "filename",
-    "url",
-    "uri",
-    "href",
-    "package",
-    "description",
-    "summary",
-    "title",
-    "subject",
-    "keywords",
-    "tags",
-    "readme",
-    "doc",
-    "docs",
-    "help",
-    "section",
-    "depends",
-    "dependencies",
-    "features",
-    "default",
-    "type",
-    "version",
-    "license",
-    "dist",
-    "requires",
-    "classifiers",
-];
+const NAME_KEYS: [&str; 31] = split_list(
+    "name|id|key|path|file|filename|url|uri|href|package|description|summary|title|subject|keywords|tags|\
+    readme|doc|docs|help|section|depends|dependencies|features|default|type|version|license|dist|\
+    requires|classifiers",
+);
 
 /// Maximum offset in bytes of an error word in a value that is not a message.
 const MAX_EARLY_OFFSET: usize = 48;
@@ -174,12 +104,8 @@ const MAY_BEGIN: [bool; 256] = {
 impl PlaceAnalysis<'_, '_> {
     pub(super) fn errors(&self) -> Option<Anomaly> {
         let says = |id: NodeIndex| says_error(self.place.key(), self.document.raw(id));
-        let mut found: Vec<(usize, NodeIndex)> = Vec::new();
-        for &(times, id) in &self.stats.scalars {
-            if self.document.kind(id) == NodeKind::String && says(id).is_some() {
-                found.push((times, id));
-            }
-        }
+        let mut found = self.stats.scalars.clone();
+        found.retain(|(_, id)| self.document.kind(*id) == NodeKind::String && says(*id).is_some());
         // A text that starts with an error word is an error; a text with one further on only mentions it.
         found.sort_by_key(|(_, id)| says(*id));
         let times: usize = found.iter().map(|(n, _)| n).sum();
@@ -194,11 +120,8 @@ impl PlaceAnalysis<'_, '_> {
         // Prose mentions errors; a short text with an error word is one.
         let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
         let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
-        self.anomaly(
-            self.surprise_bits(times, times) + alone + if short { 5.0 } else { 0.0 },
-            text,
-            Some(found[0].1),
-        )
+        let score = self.surprise_bits(times, times) + alone + if short { 5.0 } else { 0.0 };
+        self.anomaly(score, text, Some(found[0].1))
     }
 
     pub(super) fn error_key(&self) -> Option<Anomaly> {
@@ -212,13 +135,9 @@ impl PlaceAnalysis<'_, '_> {
         if found.is_empty() || found.len() * 10 > self.rows.max(10) {
             return None;
         }
-        let text = format!("{} is present in {} of {}", place.name, found.len(), self.rows);
         let list = self.list(found.iter().copied());
-        self.anomaly(
-            self.surprise_bits(found.len(), 1) + 6.0,
-            format!("{text}: {list}"),
-            found.first().copied(),
-        )
+        let text = format!("{} is present in {} of {}: {list}", place.name, found.len(), self.rows);
+        self.anomaly(self.surprise_bits(found.len(), 1) + 6.0, text, found.first().copied())
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
-
 use super::lines::matching;
-use crate::BpeTokenCounter;
+use crate::tokens::{count, count_up_to};
 
 /// Related lines, the most important first.
 pub(super) struct DigestSection {
@@ -48,8 +46,8 @@ pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
             let mut allowed = if shared { left.min(budget * section.share / 100) } else { left };
             for (line, kept_line) in section.lines.iter().zip(0..) {
                 let first = !kept.iter().any(|kept| *kept);
-                let title = if first { cost(&section.title, allowed) } else { Some(0) };
-                let needed = title.and_then(|title| Some(title + cost(line, allowed)? + BULLET));
+                let title = if first { count_up_to(&section.title, allowed) } else { Some(0) };
+                let needed = title.and_then(|title| Some(title + count_up_to(line, allowed)? + BULLET));
                 let Some(needed) = needed.filter(|needed| !kept[kept_line] && *needed <= allowed) else {
                     continue;
                 };
@@ -60,14 +58,14 @@ pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
         }
     }
     let mut text = print(sections, &kept);
-    let mut tokens = BpeTokenCounter.count(&text, TokenEncoding::O200k);
+    let mut tokens = count(&text);
     // The counts of lines do not add up exactly, so drop lines until the whole fits.
     while tokens > budget {
         let last = kept.iter_mut().rev().find_map(|kept| kept.iter_mut().rev().find(|kept| **kept));
         let Some(last) = last else { break };
         *last = false;
         text = print(sections, &kept);
-        tokens = BpeTokenCounter.count(&text, TokenEncoding::O200k);
+        tokens = count(&text);
     }
     FittedSections { text, tokens, kept }
 }
@@ -75,26 +73,15 @@ pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
 /// Maximum tokens of a list mark and a line end.
 const BULLET: usize = 2;
 
-fn cost(line: &str, most: usize) -> Option<usize> {
-    BpeTokenCounter.count_up_to(line, most, TokenEncoding::O200k)
-}
-
 fn print(sections: &[DigestSection], kept: &[Vec<bool>]) -> String {
     let mut text = String::new();
     for (section, kept) in sections.iter().zip(kept) {
-        let lines: Vec<&String> =
-            section.lines.iter().zip(kept).filter(|(_, kept)| **kept).map(|(l, _)| l).collect();
-        if lines.is_empty() {
-            continue;
+        if kept.contains(&true) && !section.title.is_empty() {
+            text.extend([&section.title, "\n"]);
         }
-        if !section.title.is_empty() {
-            text.push_str(&section.title);
-            text.push('\n');
-        }
-        for line in lines {
-            text.push_str(if section.title.is_empty() { "- " } else { "" });
-            text.push_str(line);
-            text.push('\n');
+        let mark = if section.title.is_empty() { "- " } else { "" };
+        for (line, _) in section.lines.iter().zip(kept).filter(|(_, kept)| **kept) {
+            text.extend([mark, line, "\n"]);
         }
     }
     text

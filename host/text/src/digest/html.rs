@@ -7,36 +7,17 @@ use super::{
     kind::{TextKind, TextSample},
     markdown,
 };
+use crate::split_list;
 
 pub(super) const KIND: TextKind = TextKind { name: "HTML", is, sections };
 
 const HIDDEN_ELEMENTS: [&str; 9] =
     ["script", "style", "svg", "nav", "head", "template", "noscript", "button", "rustdoc-toolbar"];
 
-const BLOCK_ELEMENTS: [&str; 22] = [
-    "p",
-    "div",
-    "br",
-    "tr",
-    "table",
-    "ul",
-    "ol",
-    "section",
-    "article",
-    "pre",
-    "blockquote",
-    "dl",
-    "dt",
-    "dd",
-    "hr",
-    "header",
-    "footer",
-    "main",
-    "details",
-    "summary",
-    "form",
-    "figure",
-];
+const BLOCK_ELEMENTS: [&str; 22] = split_list(
+    "p|div|br|tr|table|ul|ol|section|article|pre|blockquote|dl|dt|dd|hr|header|footer|main|details|\
+    summary|form|figure",
+);
 
 const MAX_TAG_BYTES: usize = 1_024;
 const MAX_ENTITY_BYTES: usize = 12;
@@ -109,8 +90,8 @@ pub(super) fn text(html: &str) -> String {
             b"td" | b"th" if !closes => out.push_str(if out.ends_with('\n') { "" } else { " | " }),
             _ if BLOCK_ELEMENTS.contains(&name.as_str()) => {
                 line_end(&mut out);
-                if name == "p" || name == "pre" {
-                    blank_line(&mut out);
+                if matches!(name.as_str(), "p" | "pre") && !out.is_empty() && !out.ends_with("\n\n") {
+                    out.push('\n');
                 }
                 if name == "pre" {
                     verbatim = if closes { verbatim.saturating_sub(1) } else { verbatim + 1 };
@@ -182,12 +163,6 @@ fn line_end(out: &mut String) {
         out.pop();
     }
     if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
-    }
-}
-
-fn blank_line(out: &mut String) {
-    if !out.is_empty() && !out.ends_with("\n\n") {
         out.push('\n');
     }
 }

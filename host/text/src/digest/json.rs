@@ -1,8 +1,7 @@
 //! Digests documents of nodes: JSON, and other text that was read as rows.
 
 use super::{
-    anomalies::{self, Anomaly},
-    columns,
+    anomalies,
     document::{NodeKind, ParsedDocument},
     fit::DigestSection,
     profile::{self, DocumentPlace},
@@ -37,7 +36,18 @@ pub(super) fn sections(document: &ParsedDocument<'_>, query: &str, budget: usize
     // Anomalies come first, then at least one fact for context.
     let missing = (findings.len() + 1).max(*FINDING_COUNT.start()) - findings.len();
     findings.extend(document.note.iter().chain(&facts).take(missing).map(|fact| sentence(fact)));
-    analysis.sections(query, budget, findings, rest, &anomalies)
+    let has_query = !query.is_empty();
+    let matches = if has_query { rows::matching(&analysis, query, budget * 40 / 100) } else { Vec::new() };
+    let columns = if has_query { 35 } else { 50 };
+    let mut sections = vec![
+        DigestSection { share: 30, ..DigestSection::with_lines(findings) },
+        DigestSection::with_title("Rows that match the query:", 45, matches),
+        DigestSection::with_title("Single values:", 10, singles(document, &places)),
+    ];
+    sections.extend(tables::tables(&analysis, budget * columns / 100));
+    sections.push(DigestSection::with_title("Also unusual:", 12, rest));
+    sections.extend(rows::fill(&analysis, &anomalies, budget));
+    sections
 }
 
 /// Like [`sections`], for rows that are only part of a text. Omits facts about the whole document.
@@ -60,30 +70,6 @@ pub(super) struct DocumentAnalysis<'l, 'a> {
     pub(super) stats: &'l [PlaceStats],
     pub(super) names: RowNames<'l, 'a>,
     pub(super) largest: Vec<usize>,
-}
-
-impl DocumentAnalysis<'_, '_> {
-    fn sections(
-        &self,
-        query: &str,
-        budget: usize,
-        findings: Vec<String>,
-        rest: Vec<String>,
-        anomalies: &[Anomaly],
-    ) -> Vec<DigestSection> {
-        let has_query = !query.is_empty();
-        let matches = if has_query { rows::matching(self, query, budget * 40 / 100) } else { Vec::new() };
-        let columns = if has_query { 35 } else { 50 };
-        let mut sections = vec![
-            DigestSection { share: 30, ..DigestSection::with_lines(findings) },
-            DigestSection::with_title("Rows that match the query:", 45, matches),
-            DigestSection::with_title("Single values:", 10, singles(self.document, self.places)),
-        ];
-        sections.extend(tables::tables(self, budget * columns / 100));
-        sections.push(DigestSection::with_title("Also unusual:", 12, rest));
-        sections.extend(rows::fill(self, anomalies, budget));
-        sections
-    }
 }
 
 fn sentence(text: &str) -> String {
@@ -118,16 +104,13 @@ fn overview(analysis: &DocumentAnalysis<'_, '_>) -> Vec<String> {
         let rows = places[*p].rows;
         let telling = times * 2 >= rows && times > 1 && stats[*p].scalars.len() > 1;
         telling.then(|| {
-            format!(
-                "{} is {} in {times} of {rows} rows",
-                places[*p].name,
-                show(document, id, MAX_VALUE_CHARS)
-            )
+            let value = show(document, id, MAX_VALUE_CHARS);
+            format!("{} is {value} in {times} of {rows} rows", places[*p].name)
         })
     };
     let ranges = |p: &usize| {
         stats[*p].spread.as_ref().filter(|s| s.scale != MeasureScale::Length && s.mad > 0.0)?;
-        Some(format!("{} ranges from {}", places[*p].name, columns::range(analysis, *p)?))
+        Some(format!("{} ranges from {}", places[*p].name, tables::range(analysis, *p)?))
     };
     facts.extend(order.iter().filter(of_main).filter_map(share).take(2));
     facts.extend(order.iter().filter(of_main).filter_map(ranges).take(2));

@@ -4,8 +4,8 @@
 //! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start and the end of a text, except that JSON is parsed whole.
 
 use super::{
-    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, settings,
-    sql, table,
+    code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, scan,
+    settings, sql, table,
 };
 
 const MAX_SAMPLE_BYTES: usize = 64 << 10;
@@ -92,23 +92,22 @@ impl<'a> RecognizedText<'a> {
         Self::Text(KINDS.iter().find(|kind| (kind.is)(&sample)).unwrap_or(last))
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    /// Returns the name of the kind, and the sections of a digest ([`TextKind::sections`]).
+    pub(super) fn sections(
+        &self,
+        text: &str,
+        query: &str,
+        budget: usize,
+    ) -> (&'static str, Vec<DigestSection>) {
         match self {
-            Self::Rows(name, _) => name,
-            Self::Text(kind) => kind.name,
-        }
-    }
-
-    pub(super) fn sections(&self, text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
-        match self {
-            Self::Rows(_, document) => json::sections(document, query, budget),
-            Self::Text(kind) => (kind.sections)(text, query, budget),
+            Self::Rows(name, document) => (name, json::sections(document, query, budget)),
+            Self::Text(kind) => (kind.name, (kind.sections)(text, query, budget)),
         }
     }
 }
 
 fn recognize_json<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Option<RecognizedText<'a>> {
-    if let Ok(document) = ParsedDocument::read_rows(text, query) {
+    if let Ok(document) = scan::rows(text, query) {
         return Some(RecognizedText::Rows("JSON", document));
     }
     if !text.trim_ascii_start().starts_with(['{', '[']) {
@@ -121,7 +120,7 @@ fn recognize_json<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Op
     };
     let values = filled.iter().filter(|line| value(line)).count();
     if filled.len() > 1 && values * 10 >= filled.len() * 8 {
-        return Some(RecognizedText::Rows("JSON Lines", ParsedDocument::read_json_lines(text, query)?));
+        return Some(RecognizedText::Rows("JSON Lines", scan::lines(text, query)?));
     }
-    Some(RecognizedText::Rows("JSON", ParsedDocument::read_truncated(text, query)?))
+    Some(RecognizedText::Rows("JSON", scan::truncated(text, query)?))
 }

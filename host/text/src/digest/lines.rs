@@ -59,6 +59,11 @@ pub(super) fn shown(line: &str, most: usize) -> String {
     out
 }
 
+/// Joins texts, with a separator between them.
+pub(super) fn join(texts: impl Iterator<Item = String>, separator: &str) -> String {
+    texts.collect::<Vec<_>>().join(separator)
+}
+
 /// Joins short texts into lines of about `max_bytes`, each with the prefix.
 pub(super) fn pack_lines(
     prefix: &str,
@@ -85,7 +90,7 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
     if wanted.is_empty() {
         return Vec::new();
     }
-    let LinesByWords { found, seen, lines } = LinesByWords::from_text(text, &wanted);
+    let LinesByWords { found, seen, lines } = lines_by_words(text, &wanted);
     let weight = |at: usize| f64::from(1 + lines / seen[at].max(1)).ln();
     let score = |mask: u32| (0..wanted.len()).filter(|at| mask >> at & 1 == 1).map(weight).sum::<f64>();
     let mut scored: Vec<_> = found.into_iter().map(|(mask, lines)| (score(mask), lines)).collect();
@@ -95,10 +100,8 @@ pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
         scored.iter().flat_map(|(score, lines)| lines.iter().map(move |line| (*score, *line))).collect();
     found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.0.cmp(&y.0)));
     found.truncate(MAX_MATCHES);
-    found
-        .into_iter()
-        .map(|(_, (number, line))| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS)))
-        .collect()
+    let line = |(_, (number, line))| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS));
+    found.into_iter().map(line).collect()
 }
 
 struct LinesByWords<'a> {
@@ -109,28 +112,26 @@ struct LinesByWords<'a> {
     lines: u32,
 }
 
-impl<'a> LinesByWords<'a> {
-    fn from_text(text: &'a str, wanted: &[String]) -> Self {
-        let mut by_words = Self { found: HashMap::new(), seen: vec![0; wanted.len()], lines: 0 };
-        let mut lower = String::new();
-        for (number, line) in numbered(text) {
-            by_words.lines += 1;
-            lower.clear();
-            lower.extend(line.chars().flat_map(char::to_lowercase));
-            let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
-            let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
-            if mask == 0 {
-                continue;
-            }
-            by_words.seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
-            let found = by_words.found.entry(mask).or_default();
-            // A score depends only on the words, so later lines are not shown.
-            if found.len() < MAX_MATCHES {
-                found.push((number, line));
-            }
+fn lines_by_words<'a>(text: &'a str, wanted: &[String]) -> LinesByWords<'a> {
+    let mut by_words = LinesByWords { found: HashMap::new(), seen: vec![0; wanted.len()], lines: 0 };
+    let mut lower = String::new();
+    for (number, line) in numbered(text) {
+        by_words.lines += 1;
+        lower.clear();
+        lower.extend(line.chars().flat_map(char::to_lowercase));
+        let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
+        let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
+        if mask == 0 {
+            continue;
         }
-        by_words
+        by_words.seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
+        let found = by_words.found.entry(mask).or_default();
+        // A score depends only on the words, so later lines are not shown.
+        if found.len() < MAX_MATCHES {
+            found.push((number, line));
+        }
     }
+    by_words
 }
 
 /// Returns the search words of a query: stems, and parts such as paths that are more than one word.
@@ -162,20 +163,16 @@ fn begins(text: &str, word: &str) -> bool {
 }
 
 /// Counts per key, for a limited number of keys. Further keys share one count.
-pub(super) struct BoundedCounts<K> {
+#[derive(Default)]
+pub(super) struct BoundedCounts<K, const LIMIT: usize> {
     counts: HashMap<K, usize>,
-    most: usize,
     /// Occurrences of further keys.
     pub(super) other: usize,
 }
 
-impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
-    pub(super) fn with_limit(most: usize) -> Self {
-        Self { counts: HashMap::new(), most, other: 0 }
-    }
-
+impl<K: Hash + Eq + Ord + Clone, const LIMIT: usize> BoundedCounts<K, LIMIT> {
     pub(super) fn add(&mut self, key: K, times: usize) {
-        if self.counts.len() < self.most || self.counts.contains_key(&key) {
+        if self.counts.len() < LIMIT || self.counts.contains_key(&key) {
             *self.counts.entry(key).or_default() += times;
         } else {
             self.other += times;
@@ -196,13 +193,9 @@ impl<K: Hash + Eq + Ord + Clone> BoundedCounts<K> {
     /// Formats the highest counts: `amd64 570, all 149, 3 others`.
     pub(super) fn render(&self, most: usize, name: impl Fn(&K) -> String) -> String {
         let all = self.most_frequent();
-        let mut parts: Vec<String> =
-            all.iter().take(most).map(|(key, n)| format!("{} {n}", name(key))).collect();
-        match all.len().saturating_sub(most) {
-            0 => {}
-            others => parts.push(format!("{others} others")),
-        }
-        parts.join(", ")
+        let parts = all.iter().take(most).map(|(key, n)| format!("{} {n}", name(key)));
+        let others = all.len().saturating_sub(most);
+        join(parts.chain((others > 0).then(|| format!("{others} others"))), ", ")
     }
 }
 
@@ -228,7 +221,7 @@ mod tests {
     fn few_lines_with_the_same_words_are_kept() {
         let text = format!("{}ab cd\nab ef\nef\n", "ab\ncd\n".repeat(100_000));
         let wanted = words("ab cd ef");
-        let by_words = LinesByWords::from_text(&text, &wanted);
+        let by_words = lines_by_words(&text, &wanted);
         let kept: Vec<usize> = by_words.found.values().map(Vec::len).collect();
         assert_eq!((kept.len(), kept.iter().sum::<usize>()), (5, 2 * MAX_MATCHES + 3));
         assert_eq!((by_words.seen, by_words.lines), (vec![100_002, 100_001, 2], 200_003));
@@ -243,7 +236,7 @@ mod tests {
 
     #[test]
     fn counts_are_bounded() {
-        let mut counts = BoundedCounts::with_limit(2);
+        let mut counts = BoundedCounts::<_, 2>::default();
         for key in ["a", "b", "b", "c", "a", "b"] {
             counts.add(key, 1);
         }

@@ -81,11 +81,9 @@ fn is_mode(word: &str) -> bool {
 }
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
-    let (mut extensions, mut folders, mut kinds) = (
-        BoundedCounts::with_limit(MAX_GROUPS),
-        BoundedCounts::with_limit(MAX_GROUPS),
-        BoundedCounts::with_limit(8),
-    );
+    let mut extensions = BoundedCounts::<_, MAX_GROUPS>::default();
+    let mut folders = BoundedCounts::<_, MAX_GROUPS>::default();
+    let mut kinds = BoundedCounts::<_, 8>::default();
     let mut largest: Vec<(u64, usize, &str)> = Vec::new();
     let mut links = Vec::new();
     let mut names: Vec<(&str, String)> = Vec::new();
@@ -95,26 +93,25 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         count += 1;
         let (folder, name) = entry.name.trim_end_matches('/').rsplit_once('/').unwrap_or(("", entry.name));
         deepest = deepest.max(entry.name.matches('/').count());
-        if let Some((_, extension)) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
-            extensions.add(extension, 1);
-        } else {
-            extensions.add("", 1);
-        }
+        let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+        extensions.add(extension.map_or("", |(_, extension)| extension), 1);
         folders.add(folder, 1);
         if let Some(kind) = entry.kind {
             kinds.add(kind, 1);
         }
         if let Some(target) = entry.target.filter(|_| links.len() < MAX_SHOWN_LINKS) {
-            links.push(format!(
-                "{} -> {}",
-                shown(entry.name, MAX_SHOWN_CHARS),
-                shown(target, MAX_SHOWN_CHARS)
-            ));
+            let [name, target] = [entry.name, target].map(|path| shown(path, MAX_SHOWN_CHARS));
+            links.push(format!("{name} -> {target}"));
         }
         let of_file = entry.kind.is_none_or(|kind| kind == '-');
         if let Some(size) = entry.size.filter(|_| of_file) {
             total = total.saturating_add(size);
-            keep_largest(&mut largest, (size, number, entry.name));
+            // In descending order. Of equal sizes, the earlier comes first.
+            let at = largest.partition_point(|known| known.0 >= size);
+            if at < MAX_SHOWN_ENTRIES {
+                largest.insert(at, (size, number, entry.name));
+                largest.truncate(MAX_SHOWN_ENTRIES);
+            }
         }
         let room = names.len() < MAX_GROUPS;
         match names.last_mut() {
@@ -142,64 +139,30 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         findings.push(format!("Most entries directly in: {}.", folders.render(5, folder)));
     }
     if let Some((size, _, name)) = largest.first() {
-        findings.push(format!(
-            "The largest is {} with {size}; the total is {total}.",
-            shown(name, MAX_SHOWN_CHARS)
-        ));
+        let name = shown(name, MAX_SHOWN_CHARS);
+        findings.push(format!("The largest is {name} with {size}; the total is {total}."));
     }
-    let largest: Vec<String> = largest
-        .iter()
-        .map(|(size, number, name)| format!("{size} {} (line {number})", shown(name, MAX_SHOWN_CHARS)))
-        .collect();
-    let told: Vec<String> = folders
-        .most_frequent()
-        .iter()
-        .take(MAX_SHOWN_FOLDERS)
-        .map(|(name, n)| format!("{} {n}", folder(name)))
-        .collect();
-    // One entry per run of lines from the same directory.
-    let mut shown_names: Vec<String> = names
-        .iter()
-        .map(|(name, together)| {
-            format!(
-                "{}/ {together}{}",
-                folder(name),
-                if together.len() >= MAX_NAMES_CHARS { ", …" } else { "" }
-            )
-        })
-        .collect();
-    spread(&mut shown_names);
+    let entry = |(size, number, name): &(u64, usize, &str)| {
+        format!("{size} {} (line {number})", shown(name, MAX_SHOWN_CHARS))
+    };
+    let largest = largest.iter().map(entry).collect();
+    let frequent = if folders.len() > 1 { folders.most_frequent() } else { Vec::new() };
+    let frequent = frequent.iter().take(MAX_SHOWN_FOLDERS).map(|(name, n)| format!("{} {n}", folder(name)));
+    // One entry per run of lines from the same directory, from the whole listing.
+    let run = |(name, together): &(&str, String)| {
+        let more = if together.len() >= MAX_NAMES_CHARS { ", …" } else { "" };
+        format!("{}/ {together}{more}", folder(name))
+    };
+    let step = names.len().div_ceil(MAX_SHOWN_LINKS).max(1);
+    let shown_names = names.iter().step_by(step).map(run).collect();
     vec![
         DigestSection::with_lines(findings),
         DigestSection::query_matches(40, text, query),
         DigestSection::with_title("Largest:", 25, largest),
-        DigestSection::with_title(
-            "Entries directly in directories:",
-            30,
-            if folders.len() > 1 { told } else { Vec::new() },
-        ),
+        DigestSection::with_title("Entries directly in directories:", 30, frequent.collect()),
         DigestSection::with_title("Links:", 20, links),
         DigestSection::with_title("Names:", 30, shown_names),
     ]
-}
-
-/// Inserts an entry in descending order of size. Of equal sizes, the earlier comes first.
-fn keep_largest<'a>(largest: &mut Vec<(u64, usize, &'a str)>, entry: (u64, usize, &'a str)) {
-    let at = largest.partition_point(|known| known.0 >= entry.0);
-    if at < MAX_SHOWN_ENTRIES {
-        largest.insert(at, entry);
-        largest.truncate(MAX_SHOWN_ENTRIES);
-    }
-}
-
-/// Reduces the lines to a sample from the whole listing.
-fn spread(lines: &mut Vec<String>) {
-    let step = lines.len().div_ceil(MAX_SHOWN_LINKS).max(1);
-    let mut at = 0;
-    lines.retain(|_| {
-        at += 1;
-        (at - 1) % step == 0
-    });
 }
 
 fn kind_name(kind: char) -> &'static str {

@@ -6,11 +6,10 @@ use std::collections::HashMap;
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    line_templates::WordFrequencies,
+    line_templates::{COUNTED_FAILURE, LineTemplate, WordFrequencies, line_with_number},
     lines::{BoundedCounts, numbered, shown},
     outcome::{self, OutcomeReader},
     severity,
-    template_lines::{COUNTED_FAILURE, LineTemplate},
     timestamp::{self, TimestampRange},
     trace::TraceReader,
 };
@@ -77,7 +76,7 @@ fn is(sample: &TextSample<'_>) -> bool {
 }
 
 fn is_repetitive(sample: &TextSample<'_>) -> bool {
-    let mut firsts = BoundedCounts::with_limit(400);
+    let mut firsts = BoundedCounts::<_, 400>::default();
     let mut all = 0;
     for line in sample.lines.iter().filter(|line| !line.trim().is_empty()) {
         all += 1;
@@ -88,10 +87,10 @@ fn is_repetitive(sample: &TextSample<'_>) -> bool {
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let (frequencies, lines) = WordFrequencies::from_text(text);
-    let (mut stamps, mut traces, mut levels) =
-        (TimestampRange::default(), TraceReader::default(), BoundedCounts::with_limit(16));
-    let (mut firsts, mut forms) =
-        (BoundedCounts::with_limit(MAX_TEMPLATES), HashMap::<String, LineTemplate>::new());
+    let (mut stamps, mut traces) = (TimestampRange::default(), TraceReader::default());
+    let mut levels = BoundedCounts::<_, 16>::default();
+    let mut firsts = BoundedCounts::<_, MAX_TEMPLATES>::default();
+    let mut forms = HashMap::<String, LineTemplate>::new();
     let mut other_forms = 0;
     let mut failed: Option<String> = None;
     let mut outcomes = OutcomeReader::default();
@@ -139,8 +138,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     failures.sort_by_key(|(_, form)| (form.failure, form.examples.first().map(|(number, _)| *number)));
 
     let ends = outcomes.outcomes();
-    let told = |(number, line): &(usize, String)| format!("line {number}: {line}");
-    let mut findings: Vec<String> = ends.iter().take(MAX_OUTCOME_FINDINGS).map(told).collect();
+    let mut findings: Vec<String> = ends.iter().take(MAX_OUTCOME_FINDINGS).map(line_with_number).collect();
     findings.push(format!("{lines} lines{}.", stamps.render()));
     if levels.len() > 0 {
         findings.push(format!("Lines by level: {}.", levels.render(8, String::clone)));
@@ -161,7 +159,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     if other_forms > 0 {
         rest.push(format!("{other_forms} lines of other templates"));
     }
-    let ends = ends.iter().skip(MAX_OUTCOME_FINDINGS).map(told).collect();
+    let ends = ends.iter().skip(MAX_OUTCOME_FINDINGS).map(line_with_number).collect();
     let last = last.iter().map(|(number, line)| format!("{number}: {line}")).collect();
     vec![
         DigestSection::with_lines(findings),
@@ -175,7 +173,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
 }
 
 fn first_word(line: &str) -> String {
-    let rest = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let rest = timestamp::without_timestamp(line);
     let mut words = rest.split_whitespace().map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()));
     let word = words.find(|word| word.starts_with(char::is_alphabetic)).unwrap_or("…");
     word[..word.floor_char_boundary(60)].to_owned()

@@ -1,16 +1,17 @@
 //! Digests text by the sentences that summarize it or answer the query, with an outline if it has headings.
 
-use gatehouse_core::ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding};
+use gatehouse_core::ports::TextCompressor as _;
 
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
-    lines::{MAX_SHOWN_CHARS, matching, shown},
+    lines::{MAX_SHOWN_CHARS, join, matching, shown},
     value::quoted,
 };
 use crate::{
-    BpeTokenCounter, Extractor,
+    Extractor,
     layout::{TextLayout, is_code},
+    tokens,
 };
 
 pub(super) const KIND: TextKind = TextKind { name: "Markdown", is, sections };
@@ -43,11 +44,9 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
     let lines = text.lines().count();
     let words = text.split_whitespace().count();
     let count = layout.headings.len();
-    let by_level: Vec<String> = levels.iter().map(|(level, n)| format!("{n} of level {level}")).collect();
-    let mut findings = vec![format!(
-        "The text has {lines} lines, {words} words and {count} headings: {}.",
-        by_level.join(", ")
-    )];
+    let levels = join(levels.iter().map(|(level, n)| format!("{n} of level {level}")), ", ");
+    let mut findings =
+        vec![format!("The text has {lines} lines, {words} words and {count} headings: {levels}.")];
     let mut at = 0;
     let mut line = 1;
     let mut named = Vec::new();
@@ -73,23 +72,22 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
         .collect();
     headings.truncate(MAX_HEADINGS);
     // Reserve the exact tokens for the sentences, because the section is included whole or not at all.
-    let cost = |line: &String| BpeTokenCounter.count(line, TokenEncoding::O200k) + 2;
+    let cost = |line: &String| tokens::count(line) + 2;
     let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
     let around = findings.iter().map(cost).sum::<usize>() + OVERHEAD_TOKENS;
-    let left = u32::try_from(budget.saturating_sub(taken + around)).unwrap_or(u32::MAX);
-    let kept = Extractor
-        .extract(ranked_beginning(text, query), query, left.max(64))
-        .map(|extract| vec![extract.text]);
-    let kept = kept.unwrap_or_default();
+    let kept = extracted(text, query, budget.saturating_sub(taken + around).max(64));
+    let title = if numbered { "Headings (with lines):" } else { "Headings:" };
     vec![
         DigestSection::with_lines(findings),
-        DigestSection::with_title(
-            if numbered { "Headings (with lines):" } else { "Headings:" },
-            HEADINGS_PERCENT,
-            headings,
-        ),
+        DigestSection::with_title(title, HEADINGS_PERCENT, headings),
         DigestSection::with_title("Text:", 95, kept),
     ]
+}
+
+fn extracted(text: &str, query: &str, tokens: usize) -> Vec<String> {
+    let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+    let kept = Extractor.extract(ranked_beginning(text, query), query, tokens);
+    kept.into_iter().map(|extract| extract.text).collect()
 }
 
 fn ranked_beginning<'a>(text: &'a str, query: &str) -> &'a str {
@@ -115,11 +113,7 @@ fn prose_sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> 
     let mut findings = vec![format!("The text has {lines} lines and {words} words.")];
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     findings.extend(first.map(|line| format!("It begins with {}.", quoted(line, MAX_FIRST_LINE_CHARS))));
-    let left = u32::try_from(budget.saturating_sub(2 * PROSE_OVERHEAD_TOKENS)).unwrap_or(u32::MAX);
-    let kept = Extractor
-        .extract(ranked_beginning(text, query), query, left)
-        .map(|extract| vec![extract.text])
-        .unwrap_or_default();
+    let kept = extracted(text, query, budget.saturating_sub(2 * PROSE_OVERHEAD_TOKENS));
     // Sentences come only from the start of a long text; search the rest by words.
     let behind = ranked_beginning(text, query).len() < text.len();
     let matches = if behind { matching(text, query) } else { Vec::new() };

@@ -7,8 +7,6 @@
 
 mod anomalies;
 mod code;
-mod columns;
-mod counts;
 mod diff;
 pub(crate) mod document;
 mod errors;
@@ -35,22 +33,15 @@ mod stats;
 mod symbol;
 mod table;
 mod tables;
-mod template_lines;
 #[cfg(test)]
 mod tests;
 mod timestamp;
 mod trace;
 pub(crate) mod value;
 
-use gatehouse_core::{
-    outcome::Fault,
-    ports::{
-        TokenCounter,
-        text::{DocumentDigest, TokenEncoding},
-    },
-};
+use gatehouse_core::{outcome::Fault, ports::text::DocumentDigest};
 
-use crate::BpeTokenCounter;
+use crate::tokens;
 use kind::RecognizedText;
 
 const MIN_BUDGET: usize = 64;
@@ -65,15 +56,15 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
     let query = query.trim();
     let (tokens_in, kind, sections) = std::thread::scope(|scope| {
         // Counting a large document takes as long as analyzing it, so do both in parallel.
-        let count = || BpeTokenCounter.count(text, TokenEncoding::O200k);
+        let count = || tokens::count(text);
         let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
         let recognized = RecognizedText::from_text(text, query);
-        let sections = recognized.sections(text, query, max_tokens);
+        let (kind, sections) = recognized.sections(text, query, max_tokens);
         let tokens = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             None => count(),
         };
-        (tokens, recognized.name(), sections)
+        (tokens, kind, sections)
     });
     let tokens_in = u32::try_from(tokens_in).unwrap_or(u32::MAX);
     let findings = |included: &dyn Fn(usize) -> bool| -> Vec<String> {

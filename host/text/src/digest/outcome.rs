@@ -1,50 +1,21 @@
 //! Finds the lines of a command's output that report its outcome: counts such as `2 failed, 206 passed`, and sentences
 //! such as `Process completed with exit code 1`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::{
-    counts::counts,
     lines::{MAX_SHOWN_CHARS, shown},
     timestamp,
 };
+use crate::split_list;
 
 /// Phrases of outcomes, in lower case.
-const PHRASES: [&str; 33] = [
-    "build failed",
-    "build failure",
-    "build success",
-    "could not compile",
-    "complete!",
-    "exit code",
-    "exit status",
-    "exited with",
-    "did not complete",
-    "failed to",
-    "test result",
-    "*** [",
-    "successfully",
-    "completed",
-    "finished",
-    "succeeded",
-    "no changes",
-    "up to date",
-    "up-to-date",
-    "aborted",
-    "done in",
-    "rolled back",
-    "cannot",
-    "summary",
-    "total",
-    "plan:",
-    "built in",
-    "failed with",
-    "all checks passed",
-    "command failed",
-    "nothing to",
-    "interrupted",
-    "error code",
-];
+const PHRASES: [&str; 33] = split_list(
+    "build failed|build failure|build success|could not compile|complete!|exit code|exit status|\
+    exited with|did not complete|failed to|test result|*** [|successfully|completed|finished|succeeded|\
+    no changes|up to date|up-to-date|aborted|done in|rolled back|cannot|summary|total|plan:|built in|\
+    failed with|all checks passed|command failed|nothing to|interrupted|error code",
+);
 
 /// Maximum occurrences of a line, apart from its digits. A more frequent one reports steps.
 const MAX_REPEATS: usize = 3;
@@ -76,20 +47,17 @@ struct OutcomeLine<'a> {
 #[derive(Default)]
 pub(super) struct OutcomeReader<'a> {
     found: HashMap<String, OutcomeLine<'a>>,
-    tail: Vec<(usize, &'a str)>,
-    /// Index of the oldest line in `tail`, which is a ring.
-    oldest: usize,
+    /// The last lines, in order.
+    tail: VecDeque<(usize, &'a str)>,
 }
 
 impl<'a> OutcomeReader<'a> {
     /// Remembers the next line that is not blank as the end of the text.
     pub(super) fn line(&mut self, number: usize, line: &'a str) {
-        if self.tail.len() < MAX_TAIL_LINES {
-            self.tail.push((number, line));
-        } else {
-            self.tail[self.oldest] = (number, line);
-            self.oldest = (self.oldest + 1) % MAX_TAIL_LINES;
+        if self.tail.len() == MAX_TAIL_LINES {
+            self.tail.pop_front();
         }
+        self.tail.push_back((number, line));
     }
 
     /// Reads a line that may report the outcome wherever it is.
@@ -116,18 +84,14 @@ impl<'a> OutcomeReader<'a> {
         }
     }
 
-    /// Returns the last lines, in order.
-    fn tail(&self) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
-        self.tail[self.oldest..].iter().chain(&self.tail[..self.oldest]).copied()
-    }
-
     /// Returns the lines that report the outcome, most significant first, each with its number.
     pub(super) fn outcomes(&mut self) -> Vec<(usize, String)> {
         // A text with very many candidates still has an end.
-        for (number, line) in self.tail().collect::<Vec<_>>() {
+        for at in 0..self.tail.len() {
+            let (number, line) = self.tail[at];
             self.add(number, line, MAX_CANDIDATES + MAX_TAIL_LINES);
         }
-        let near_end = self.tail().rev().nth(MAX_NEAR_END - 1).map_or(0, |(number, _)| number);
+        let near_end = self.tail.iter().rev().nth(MAX_NEAR_END - 1).map_or(0, |(number, _)| *number);
         let worth = |found: &OutcomeLine<'_>| found.score + usize::from(found.number >= near_end);
         let mut best: Vec<&OutcomeLine<'_>> = self
             .found
@@ -142,13 +106,14 @@ impl<'a> OutcomeReader<'a> {
     /// Returns up to `most` lines from the end, without the repetitive ones before the last two.
     pub(super) fn last_lines(&self, most: usize) -> Vec<(usize, String)> {
         let mut repeats: HashMap<String, usize> = HashMap::new();
-        self.tail().for_each(|(_, line)| *repeats.entry(first_words(line)).or_default() += 1);
+        self.tail.iter().for_each(|(_, line)| *repeats.entry(first_words(line)).or_default() += 1);
         let mut last: Vec<(usize, String)> = self
-            .tail()
+            .tail
+            .iter()
             .rev()
             .enumerate()
             .filter(|(at, (_, line))| *at < 2 || repeats[&first_words(line)] <= MAX_REPEATS)
-            .map(|(_, (number, line))| (number, shown(line, MAX_SHOWN_CHARS)))
+            .map(|(_, (number, line))| (*number, shown(line, MAX_SHOWN_CHARS)))
             .filter(|(_, line)| line.contains(char::is_alphanumeric))
             .take(most)
             .collect();
@@ -164,7 +129,7 @@ pub(super) fn is_outcome(line: &str) -> bool {
 
 /// Rates how likely a line reports an outcome, 0 if it does not.
 fn score(line: &str) -> usize {
-    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let line = timestamp::without_timestamp(line);
     let line = line[..line.floor_char_boundary(MAX_READ_BYTES)].to_lowercase();
     if VERDICTS.contains(&line.trim_matches(|c: char| !c.is_ascii_alphanumeric())) {
         return 3;
@@ -180,12 +145,49 @@ fn score(line: &str) -> usize {
 }
 
 fn without_digits(line: &str) -> String {
-    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest);
+    let line = timestamp::without_timestamp(line);
     line[..line.floor_char_boundary(MAX_READ_BYTES)].chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 fn first_words(line: &str) -> String {
     without_digits(line).split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// Things that outcomes count.
+const COUNTED: [&str; 49] = split_list(
+    "passed|passing|failed|failing|failure|failures|error|errors|warning|warnings|skipped|ignored|added|\
+    changed|destroyed|removed|updated|installed|upgraded|packages|tests|suites|vulnerabilities|problems|\
+    succeeded|ok|unreachable|deleted|created|modified|insertions|deletions|pending|critical|high|\
+    moderate|low|add|change|destroy|run|total|tasks|targets|files|issues|rescued|unchanged|rejected",
+);
+
+/// Words that can be between a number and what it counts.
+const LINKS: [&str; 4] = ["to", "previous", "of", "more"];
+
+/// Maximum words of a line to read.
+const MAX_READ_WORDS: usize = 80;
+
+/// Returns what a line counts, in lower case: `2 failed`, `25 to add`, `failed=1`, `Errors: 0`.
+pub(super) fn counts(line: &str) -> Vec<(&str, u64)> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut words: Vec<&str> = line.split(|c: char| !is_word(c)).filter(|word| !word.is_empty()).collect();
+    words.truncate(MAX_READ_WORDS);
+    let number = |at: Option<usize>| -> Option<u64> { words.get(at?)?.parse().ok() };
+    // The words are parts of the line, so their ends are positions in it.
+    let rest = |word: &str| &line[word.as_ptr() as usize - line.as_ptr() as usize + word.len()..];
+    let is_key = |word: &str| rest(word).starts_with(['=', ':']);
+    let count = |at: usize| {
+        let after = number(Some(at + 1)).filter(|_| is_key(words[at]));
+        let before = || {
+            number(at.checked_sub(1))
+                .or_else(|| number(at.checked_sub(2)).filter(|_| LINKS.contains(&words[at - 1])))
+        };
+        after.or_else(before).or_else(|| number(Some(at + 1)).filter(|_| rest(words[at]).starts_with(' ')))
+    };
+    (0..words.len())
+        .filter(|at| COUNTED.contains(&words[*at]))
+        .filter_map(|at| Some((words[at], count(at)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -226,5 +228,12 @@ mod tests {
         }
         assert_eq!(reader.outcomes(), [(501, "1 failed, 499 passed".to_owned())]);
         assert_eq!(reader.last_lines(4), [(501, "1 failed, 499 passed".to_owned()), (502, "bye".to_owned())]);
+    }
+
+    #[test]
+    fn counts_have_their_numbers() {
+        assert_eq!(counts("failures: 0, 12 passed; 3 to add"), [("failures", 0), ("passed", 12), ("add", 3)]);
+        assert_eq!(counts("ok=14 changed=2 failed=0"), [("ok", 14), ("changed", 2), ("failed", 0)]);
+        assert_eq!(counts("tests: 1 failed, 9 passed"), [("tests", 1), ("failed", 1), ("passed", 9)]);
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! All elements of a list share one place (`$.items[]`), and so do all values of an object that is used as a map
 //! (`$.versions.*`). Each key of a record is its own place. The places of the same rows are the columns of one table.
-//!
-//! Longer than 300 lines because the measures of a column are collected in one pass.
 
 use std::collections::HashMap;
 
@@ -20,7 +18,7 @@ const MAX_KEYS: usize = 4096;
 /// Maximum length of lists that may be rows without keys.
 const MAX_TUPLE: usize = 32;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DocumentPlace {
     /// Name in a digest: `$.items[].price`.
     pub(super) name: String,
@@ -39,12 +37,14 @@ pub(super) struct DocumentPlace {
 impl DocumentPlace {
     /// Counts the rows of a table, which the containers at `parent` hold.
     pub(super) fn row_counts(&self, document: &ParsedDocument<'_>, parent: &Self) -> RowCounts {
-        let held = parent
-            .values
-            .iter()
-            .filter(|id| matches!(document.kind(**id), NodeKind::Array | NodeKind::Object));
+        let holds = |id: &&NodeIndex| matches!(document.kind(**id), NodeKind::Array | NodeKind::Object);
+        let held = parent.values.iter().filter(holds);
         let all = if self.is_row { held.map(|id| document.len(*id)).sum() } else { self.rows };
         RowCounts { all: all.max(self.rows), read: self.rows }
+    }
+
+    pub(super) fn bytes(&self, document: &ParsedDocument<'_>) -> usize {
+        self.values.iter().map(|id| document.size(*id)).sum()
     }
 
     pub(super) fn key(&self) -> &str {
@@ -58,10 +58,8 @@ pub(super) fn places(document: &ParsedDocument<'_>) -> Vec<DocumentPlace> {
         name: "$".into(),
         values: vec![ParsedDocument::ROOT],
         rows: 1,
-        table: 0,
-        parent: 0,
         is_row: true,
-        doubled: 0,
+        ..DocumentPlace::default()
     };
     finder.explore(root, 0);
     finder.places
@@ -108,9 +106,12 @@ impl PlaceFinder<'_, '_> {
             ObjectShape::Map(values) => self.rows(format!("{name}.*"), index, values, depth),
             ObjectShape::Record { groups, doubled } => {
                 self.places[index].doubled = doubled;
-                for group in groups {
-                    let name = format!("{name}{}", step(&self.document.string(group.key)));
-                    self.column(name, index, table, group.values, objects.len(), depth);
+                let rows = objects.len();
+                for KeyGroup { key, values, .. } in groups {
+                    let name = format!("{name}{}", step(&self.document.string(key)));
+                    let column =
+                        DocumentPlace { name, values, rows, table, parent: index, ..Default::default() };
+                    self.explore(column, depth + 1);
                 }
             }
         }
@@ -131,33 +132,18 @@ impl PlaceFinder<'_, '_> {
             self.document.children(*list).zip(&mut columns).for_each(|(value, column)| column.push(value));
         }
         for (n, values) in columns.into_iter().enumerate() {
-            self.column(format!("{name}[{n}]"), index, table, values, lists.len(), depth);
+            let (name, rows) = (format!("{name}[{n}]"), lists.len());
+            let column = DocumentPlace { name, values, rows, table, parent: index, ..Default::default() };
+            self.explore(column, depth + 1);
         }
     }
 
     fn rows(&mut self, name: String, parent: usize, values: Vec<NodeIndex>, depth: usize) {
         if !values.is_empty() {
             let (rows, table) = (values.len(), self.places.len());
-            self.explore(
-                DocumentPlace { name, values, rows, table, parent, is_row: true, doubled: 0 },
-                depth + 1,
-            );
+            let place = DocumentPlace { name, values, rows, table, parent, is_row: true, doubled: 0 };
+            self.explore(place, depth + 1);
         }
-    }
-
-    fn column(
-        &mut self,
-        name: String,
-        parent: usize,
-        table: usize,
-        values: Vec<NodeIndex>,
-        rows: usize,
-        depth: usize,
-    ) {
-        self.explore(
-            DocumentPlace { name, values, rows, table, parent, is_row: false, doubled: 0 },
-            depth + 1,
-        );
     }
 
     fn group(&self, objects: &[NodeIndex]) -> ObjectShape {

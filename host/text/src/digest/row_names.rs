@@ -6,42 +6,14 @@ use super::{
     stats::PlaceStats,
     value::quoted,
 };
+use crate::split_list;
 
 /// Last steps of columns whose values people call rows by, the best first. Compared without case and underscores.
-const NAME_KEYS: [&str; 32] = [
-    "name",
-    "title",
-    "fullname",
-    "displayname",
-    "label",
-    "subject",
-    "headline",
-    "summary",
-    "package",
-    "job",
-    "path",
-    "file",
-    "filename",
-    "key",
-    "slug",
-    "login",
-    "username",
-    "email",
-    "zone",
-    "host",
-    "hostname",
-    "command",
-    "comm",
-    "commit",
-    "product",
-    "city",
-    "country",
-    "company",
-    "question",
-    "heading",
-    "topic",
-    "species",
-];
+const NAME_KEYS: [&str; 32] = split_list(
+    "name|title|fullname|displayname|label|subject|headline|summary|package|job|path|file|filename|key|\
+    slug|login|username|email|zone|host|hostname|command|comm|commit|product|city|country|company|\
+    question|heading|topic|species",
+);
 
 /// Last steps of columns that only tell rows apart.
 const ID_KEYS: [&str; 10] = ["id", "number", "no", "sha", "uuid", "guid", "ref", "code", "url", "pid"];

@@ -2,10 +2,7 @@
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashSet};
 
-use gatehouse_core::{
-    ports::{TokenCounter, text::TokenEncoding},
-    search::for_each_term,
-};
+use gatehouse_core::search::for_each_term;
 
 use super::{
     anomalies::Anomaly,
@@ -15,7 +12,7 @@ use super::{
     profile::DocumentPlace,
     value::{bare, show},
 };
-use crate::{BpeTokenCounter, bm25};
+use crate::{bm25, tokens};
 
 /// Maximum bytes of a row. A larger value is opened instead.
 const MAX_ROW_BYTES: usize = 4000;
@@ -54,7 +51,7 @@ pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usi
         let share = if at + 1 < best.len() { left * 6 / 10 } else { left };
         let id = narrow(document, *id, query, share);
         let Some(line) = line(document, id, share) else { continue };
-        left = left.saturating_sub(BpeTokenCounter.count(&line, TokenEncoding::O200k) + 1);
+        left = left.saturating_sub(tokens::count(&line) + 1);
         lines.push(line);
     }
     lines
@@ -128,9 +125,7 @@ fn cells(
     let mut columns: Vec<usize> = (table..look.places.len()).filter(scalar).take(MAX_COLUMNS).collect();
     columns.sort_by_key(|at| look.names.column(table) != Some(*at));
     columns.first()?;
-    let cost = BpeTokenCounter
-        .count(&row(look, table, *rows.get(rows.len() / 2)?, &columns), TokenEncoding::O200k)
-        + 1;
+    let cost = tokens::count(&row(look, table, *rows.get(rows.len() / 2)?, &columns)) + 1;
     let fitting = (tokens / cost.max(1)).max(2);
     let mut chosen: Vec<NodeIndex> = Vec::new();
     if fitting < rows.len() {
@@ -183,7 +178,7 @@ pub(super) fn largest(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -
         .enumerate()
         .skip(1)
         .filter(|(_, place)| place.is_row && place.values.len() > 1)
-        .map(|(index, place)| (size(document, place), index))
+        .map(|(index, place)| (place.bytes(document), index))
         .collect();
     tables.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
     let inside = |mut at: usize, outer: usize| {
@@ -201,37 +196,26 @@ pub(super) fn largest(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -
     chosen
 }
 
-pub(super) fn bytes(look: &DocumentAnalysis<'_, '_>, table: usize) -> usize {
-    size(look.document, &look.places[table])
-}
-
-fn size(document: &ParsedDocument<'_>, place: &DocumentPlace) -> usize {
-    place.values.iter().map(|id| document.size(*id)).sum()
-}
-
 /// Formats a row with its strings cut to the first length of `cuts` that fits.
-fn cut(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize, cuts: &[usize]) -> Option<String> {
+fn cut(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, cuts: &[usize]) -> Option<String> {
     let path = document.path(id);
     let line = |cut: &usize| format!("{path}: {}", show(document, id, *cut));
-    cuts.iter()
-        .map(line)
-        .find(|line| BpeTokenCounter.count_up_to(line, tokens, TokenEncoding::O200k).is_some())
+    cuts.iter().map(line).find(|line| tokens::count_up_to(line, most).is_some())
 }
 
-/// Formats a row, with its strings and finally its end cut to fit `tokens`.
-fn line(document: &ParsedDocument<'_>, id: NodeIndex, tokens: usize) -> Option<String> {
-    if let Some(line) =
-        cut(document, id, tokens, READABLE_CUTS).or_else(|| cut(document, id, tokens, SHORTEST_CUTS))
-    {
+/// Formats a row, with its strings and finally its end cut to fit `most` tokens.
+fn line(document: &ParsedDocument<'_>, id: NodeIndex, most: usize) -> Option<String> {
+    let cut = |cuts| cut(document, id, most, cuts);
+    if let Some(line) = cut(READABLE_CUTS).or_else(|| cut(SHORTEST_CUTS)) {
         return Some(line);
     }
     let path = document.path(id);
     let line = format!("{path}: {}", show(document, id, SHORTEST_CUTS[SHORTEST_CUTS.len() - 1]));
     // Characters per token: names and digits cost more than prose.
-    (2..=4).rev().map(|per_token| cut_to(&line, tokens * per_token)).find(|line| {
-        line.len() > path.len() + 8
-            && BpeTokenCounter.count_up_to(line, tokens, TokenEncoding::O200k).is_some()
-    })
+    (2..=4)
+        .rev()
+        .map(|per_token| cut_to(&line, most * per_token))
+        .find(|line| line.len() > path.len() + 8 && tokens::count_up_to(line, most).is_some())
 }
 
 fn cut_to(line: &str, characters: usize) -> String {

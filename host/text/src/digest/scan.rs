@@ -2,7 +2,7 @@
 //! Longer than 300 lines because the rows of a large document are left out in the same pass.
 
 use super::{
-    document::{DocumentNode, NodeIndex, NodeKind},
+    document::{DocumentNode, NodeIndex, NodeKind, ParsedDocument},
     row_sampler::{self, MAX_NODES, RowSampler},
 };
 
@@ -17,14 +17,9 @@ const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 /// Reads a document of at most [`MAX_NODES`].
 pub(super) fn nodes(text: &str) -> Result<Vec<DocumentNode>, NotJson> {
     let mut scan = JsonScanner::new(text)?;
-    match scan.document(None) {
-        Ok(()) => Ok(scan.nodes),
-        Err((not, _)) => Err(not),
-    }
+    scan.document(None).map_err(|(not, _)| not)?;
+    Ok(scan.nodes)
 }
-
-/// Nodes of a document, and a sentence about rows left out, or nothing.
-pub(super) type SampledNodes = (Vec<DocumentNode>, String);
 
 type ScanError = (NotJson, Vec<NodeIndex>);
 
@@ -46,18 +41,18 @@ fn scan_rows<'a>(
     Ok((scanner, error))
 }
 
-/// Reads a document, or some rows of one that has more than [`MAX_NODES`].
-pub(super) fn sampled_nodes(text: &str, query: &str) -> Result<SampledNodes, NotJson> {
+/// Reads a JSON document, only some of the rows if it is very large: the first, an even sample, unusual ones and those
+/// with words of the query.
+pub(super) fn rows<'a>(text: &'a str, query: &str) -> Result<ParsedDocument<'a>, NotJson> {
     let (scan, error) = scan_rows(text, query, |scan| scan.document(None))?;
     match error {
-        None => Ok(scan.sampled()),
+        None => Ok(ParsedDocument::from_nodes(text, scan.nodes, None, scan.sampler)),
         Some((not, _)) => Err(not),
     }
 }
 
-/// Returns the nodes of a truncated text. Open containers end there. `None` if the text stops being JSON before its
-/// last tenth.
-pub(super) fn nodes_of_truncated(text: &str, query: &str) -> Option<(SampledNodes, NotJson)> {
+/// Reads a truncated text, whose open containers end there. `None` if the text stops being JSON before its last tenth.
+pub(super) fn truncated<'a>(text: &'a str, query: &str) -> Option<ParsedDocument<'a>> {
     let (mut scan, error) = scan_rows(text, query, |scan| scan.document(None)).ok()?;
     let (not, open) = error?;
     if not.at * 10 < text.len() * 9 || open.is_empty() {
@@ -82,19 +77,24 @@ pub(super) fn nodes_of_truncated(text: &str, query: &str) -> Option<(SampledNode
         node.len += u32::from(n < last);
         (node.end, node.next) = (not.at as u32, next);
     }
-    Some((scan.sampled(), not))
+    let note = format!("The document is truncated: expected {} after {} bytes", not.expected, not.at);
+    Some(ParsedDocument::from_nodes(text, scan.nodes, Some(note), scan.sampler))
 }
 
-/// Returns the nodes of JSON Lines as the elements of an array, and the number of invalid lines, which become strings
-/// without quotes.
-pub(super) fn lines(text: &str, query: &str) -> Option<(SampledNodes, usize)> {
+/// Reads one JSON value per line, as the elements of an array. Invalid lines become strings without quotes.
+pub(super) fn lines<'a>(text: &'a str, query: &str) -> Option<ParsedDocument<'a>> {
     let broken = std::cell::Cell::new(0);
     let (scan, error) = scan_rows(text, query, |scan| {
         broken.set(0);
         scan.lines(text, &broken)
     })
     .ok()?;
-    error.is_none().then(|| (scan.sampled(), broken.get()))
+    let broken = match broken.get() {
+        0 => String::new(),
+        broken => format!("; {broken} lines are not JSON"),
+    };
+    let note = format!("Each line is one value, starting with `$[0]`{broken}");
+    error.is_none().then(|| ParsedDocument::from_nodes(text, scan.nodes, Some(note), scan.sampler))
 }
 
 struct JsonScanner<'a> {
@@ -124,11 +124,6 @@ impl<'a> JsonScanner<'a> {
             elements: Vec::new(),
             column: 0,
         })
-    }
-
-    fn sampled(self) -> SampledNodes {
-        let note = self.sampler.map_or_else(String::new, |sampler| sampler.note_text());
-        (self.nodes, note)
     }
 
     /// Reads one value per line as the elements of an array, and counts the invalid lines.
@@ -176,7 +171,7 @@ impl<'a> JsonScanner<'a> {
 
     /// Reads one value and the whitespace around it, up to the end of the bytes. The error has the open containers,
     /// innermost last.
-    fn document(&mut self, parent: Option<NodeIndex>) -> Result<(), (NotJson, Vec<NodeIndex>)> {
+    fn document(&mut self, parent: Option<NodeIndex>) -> Result<(), ScanError> {
         let mut open: Vec<NodeIndex> = Vec::new();
         self.elements.clear();
         self.values_until_end(parent, &mut open).map_err(|not| (not, open))

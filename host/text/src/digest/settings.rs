@@ -8,7 +8,7 @@ use super::{
     fit::DigestSection,
     json,
     kind::{TextKind, TextSample},
-    lines::{MAX_SHOWN_CHARS, head, pack_lines, shown},
+    lines::{MAX_SHOWN_CHARS, head, join, pack_lines, shown},
     measure,
 };
 
@@ -175,17 +175,13 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
         for setting in section.times.iter().flatten() {
             // `net.ipv4.tcp_mem`: the first word serves as a section.
             let key = &text[setting.key.clone()];
-            let title = match section.name {
-                "" => {
-                    key.split_once('.').map_or(String::new(), |(group, _)| format!("{}.*", shown(group, 60)))
-                }
-                name => format!("[{}]", shown(name, 60)),
+            let title = match (section.name, key.split_once('.')) {
+                ("", Some((group, _))) => format!("{}.*", shown(group, 60)),
+                ("", None) => String::new(),
+                (name, _) => format!("[{}]", shown(name, 60)),
             };
-            let setting = format!(
-                "{} = {}",
-                shown(key, MAX_KEY_BYTES),
-                shown(&text[setting.value.clone()], MAX_SHOWN_CHARS)
-            );
+            let value = shown(&text[setting.value.clone()], MAX_SHOWN_CHARS);
+            let setting = format!("{} = {value}", shown(key, MAX_KEY_BYTES));
             let has_room = grouped.len() < MAX_SECTIONS / 10;
             match grouped.iter_mut().find(|(known, _)| *known == title) {
                 Some((_, settings)) => settings.push(setting),
@@ -197,28 +193,23 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
     let mut largest: Vec<&(String, Vec<String>)> = grouped.iter().collect();
     largest.sort_by_key(|(_, settings)| std::cmp::Reverse(settings.len()));
     if grouped.len() > 1 {
-        let most: Vec<String> = largest
-            .iter()
-            .take(6)
-            .map(|(title, settings)| {
-                format!("{} {}", if title.is_empty() { "no section" } else { title }, settings.len())
-            })
-            .collect();
-        findings.push(format!("Most settings are in: {}.", most.join(", ")));
+        let size = |(title, settings): &&(String, Vec<String>)| {
+            format!("{} {}", if title.is_empty() { "no section" } else { title }, settings.len())
+        };
+        findings.push(format!("Most settings are in: {}.", join(largest.iter().take(6).map(size), ", ")));
     }
     let pack = |(title, settings): (String, Vec<String>)| {
         let prefix = if title.is_empty() { title } else { title + " " };
         pack_lines(&prefix, settings, "; ", MAX_LINE_BYTES)
     };
     let settings = grouped.into_iter().flat_map(pack).collect();
-    let mut sections = match tables.is_empty() {
-        true => vec![DigestSection::with_lines(Vec::new())],
-        false => json::sections_of_parts(&rows(text, &tables), query, budget),
+    let (mut sections, share) = match tables.is_empty() {
+        true => (vec![DigestSection::with_lines(Vec::new())], 60),
+        false => (json::sections_of_parts(&rows(text, &tables), query, budget), 20),
     };
     sections[0].lines.splice(0..0, findings);
     sections.insert(1, DigestSection::query_matches(40, text, query));
-    sections
-        .insert(2, DigestSection::with_title("Settings:", if tables.is_empty() { 60 } else { 20 }, settings));
+    sections.insert(2, DigestSection::with_title("Settings:", share, settings));
     sections
 }
 
@@ -247,5 +238,5 @@ fn rows<'a>(text: &'a str, tables: &[&SettingsSection<'a>]) -> ParsedDocument<'a
         tree.close(list, section.times.len());
     }
     tree.close(root, tables.len());
-    ParsedDocument::from_nodes(text, tree.nodes, None, false)
+    ParsedDocument::from_nodes(text, tree.nodes, None, None)
 }

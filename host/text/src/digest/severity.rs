@@ -1,6 +1,6 @@
 //! Rates how severe a failure is that a line reports.
 
-use super::{counts, errors, line_templates::MAX_TEMPLATE_WORDS, timestamp};
+use super::{errors, line_templates::MAX_TEMPLATE_WORDS, outcome::counts, timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LineSeverity {
@@ -51,8 +51,8 @@ pub(super) fn counts_failures(line: &str) -> bool {
 
 /// Returns the sum of the failures that a line counts, `None` if it counts none.
 fn failures(line: &str) -> Option<u64> {
-    let line = timestamp::find(line).map_or(line, |stamp| stamp.rest).to_lowercase();
-    let counts = counts::counts(&line);
+    let line = timestamp::without_timestamp(line).to_lowercase();
+    let counts = counts(&line);
     let failures = counts.iter().filter(|(word, _)| FAILURES.contains(word)).map(|(_, n)| *n);
     // A single count can be something else: `error 404`.
     (counts.len() > 1).then(|| failures.reduce(u64::saturating_add))?

@@ -2,14 +2,13 @@
 
 mod dump;
 mod lexer;
-mod parts;
 
 use super::{
     document::{NodeBuilder, NodeIndex, NodeKind, ParsedDocument},
     fit::DigestSection,
     json,
     kind::{TextKind, TextSample},
-    lines::{pack_lines, shown},
+    lines::{join, pack_lines, shown},
 };
 use dump::{DumpRow, DumpTable, OBJECT_KINDS, SqlDump};
 
@@ -57,11 +56,8 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
         let names = dump.others.iter().filter(|(kind, _)| *kind == at);
         let names = names.map(|(_, name)| shown(&text[name.clone()], 60));
         let names = pack_lines("", names, ", ", MAX_LINE_BYTES);
-        schema.push(DigestSection::with_title(
-            format!("Created {several}:"),
-            if at == 0 { 30 } else { 10 },
-            names,
-        ));
+        let share = if at == 0 { 30 } else { 10 };
+        schema.push(DigestSection::with_title(format!("Created {several}:"), share, names));
     }
     let mut sections = match dump.rows() {
         0 => vec![DigestSection::with_lines(Vec::new()), DigestSection::query_matches(40, text, query)],
@@ -90,12 +86,9 @@ fn findings(text: &str, dump: &SqlDump) -> Vec<String> {
     let mut filled: Vec<&DumpTable> = dump.tables.iter().filter(|table| !table.rows.is_empty()).collect();
     filled.sort_by_key(|table| std::cmp::Reverse(table.rows.len()));
     if filled.len() > 1 {
-        let most: Vec<String> = filled
-            .iter()
-            .take(MAX_FINDING_TABLES)
-            .map(|t| format!("{} {}", shown(&text[t.name.clone()], 60), t.rows.len()))
-            .collect();
-        findings.push(format!("Most rows are in: {}.", most.join(", ")));
+        let size = |t: &&DumpTable| format!("{} {}", shown(&text[t.name.clone()], 60), t.rows.len());
+        let most = join(filled.iter().take(MAX_FINDING_TABLES).map(size), ", ");
+        findings.push(format!("Most rows are in: {most}."));
     }
     findings
 }
@@ -106,10 +99,10 @@ fn line(text: &str, table: &DumpTable) -> String {
         0 => &row.columns,
         _ => &table.columns,
     });
-    let columns: Vec<String> = known.iter().map(|name| shown(&text[name.clone()], 60)).collect();
-    let columns = match columns.is_empty() {
+    let columns = join(known.iter().map(|name| shown(&text[name.clone()], 60)), ", ");
+    let columns = match known.is_empty() {
         true => String::new(),
-        false => format!(" ({})", shown(&columns.join(", "), MAX_COLUMNS_CHARS)),
+        false => format!(" ({})", shown(&columns, MAX_COLUMNS_CHARS)),
     };
     format!("{}{columns}: {}", shown(&text[table.name.clone()], 60), table.rows.len())
 }
@@ -130,7 +123,7 @@ fn rows<'a>(text: &'a str, dump: &SqlDump) -> ParsedDocument<'a> {
         tree.close(list, table.rows.len());
         tree.close(root, index + 1);
     }
-    ParsedDocument::from_nodes(text, tree.nodes, None, false)
+    ParsedDocument::from_nodes(text, tree.nodes, None, None)
 }
 
 fn push_row(tree: &mut NodeBuilder, row: &DumpRow, list: NodeIndex, index: usize) {

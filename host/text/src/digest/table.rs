@@ -65,27 +65,22 @@ fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
     (wide..=MAX_COLUMNS).contains(&width)
         && widths.len() >= MIN_RECORDS
         && same * 20 >= widths.len() * 19
-        && (named || measured && !format.needs_header())
+        && (named || measured && matches!(format, TableFormat::Separated(_)))
 }
 
 /// Returns whether a record is a header: short, distinct names that are not numbers.
-fn header(text: &str, cells: &[CellRange]) -> bool {
+fn header<'a>(text: &'a str, cells: &[CellRange]) -> bool {
+    let unquoted =
+        |cell: &'a str| cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell);
     let names: Vec<&str> = cells.iter().map(|cell| unquoted(&text[cell.clone()])).collect();
     // Characters of sentences and code that names do not have.
     let mark = |c: char| matches!(c, '=' | '[' | ']' | '{' | '}' | '"' | ';' | '?' | '!');
     let name = |n: &&str| {
-        let plain = !n.is_empty()
-            && n.len() <= MAX_HEADER_CELL_BYTES
-            && !n.ends_with(['.', ','])
-            && !n.contains(mark);
-        plain && !is_measure(n)
+        let fits = (1..=MAX_HEADER_CELL_BYTES).contains(&n.len());
+        fits && !n.ends_with(['.', ',']) && !n.contains(mark) && !is_measure(n)
     };
     let different = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
     names.iter().all(name) && different
-}
-
-fn unquoted(cell: &str) -> &str {
-    cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
 }
 
 fn is_measure(cell: &str) -> bool {
@@ -117,10 +112,8 @@ impl<'a> TableBuilder<'a> {
             end = record.end;
             self.record(format, record, cells);
             let full = self.sampler.is_none() && self.is_full();
-            match full || (self.rows >= JUDGED_ROWS && self.is_broken()) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+            let broken = self.rows >= JUDGED_ROWS && self.is_broken();
+            if full || broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         end
     }
@@ -143,20 +136,15 @@ impl<'a> TableBuilder<'a> {
             }
             return;
         };
-        if format.width(cells.len(), Some(self.width)) == self.width {
-            if !self.samples(&record, cells) {
-                self.rows += 1;
-                self.names = Some(names);
-                return;
-            }
-            let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
-            let row = self.tree.push(kind, record.clone(), 0, self.rows);
-            self.cells(row, &names, format.merged(cells, self.width, record.end));
-        } else {
+        if format.width(cells.len(), Some(self.width)) != self.width {
             if !self.is_full() {
                 self.tree.push(NodeKind::String, record, 0, self.rows);
             }
             self.broken += 1;
+        } else if self.samples(&record, cells) {
+            let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
+            let row = self.tree.push(kind, record.clone(), 0, self.rows);
+            self.cells(row, &names, format.merged(cells, self.width, record.end));
         }
         self.rows += 1;
         self.names = Some(names);
@@ -209,14 +197,10 @@ impl<'a> TableBuilder<'a> {
             0 => String::new(),
             broken => format!("; {broken} lines have another number of cells"),
         };
-        let sampled = self.sampler.map(|sampler| sampler.note_text()).filter(|note| !note.is_empty());
-        let is_sampled = sampled.is_some();
-        let sampled = sampled.map(|note| format!(". {note}")).unwrap_or_default();
-        let note = format!(
-            "A table of {} columns {named} and {} rows, starting with `$[0]`{broken}{sampled}",
-            self.width, self.rows
-        );
-        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note), is_sampled))
+        let Self { width, rows, .. } = self;
+        let note =
+            format!("A table of {width} columns {named} and {rows} rows, starting with `$[0]`{broken}");
+        Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note), self.sampler))
     }
 }
 

@@ -1,32 +1,18 @@
 //! Timestamps and levels at the start of log lines.
 
 use super::lines::BoundedCounts;
+use crate::split_list;
 
 const MAX_LEADING_WORDS: usize = 5;
 
 const MAX_DAYS: usize = 4_096;
 
-const LEVELS: [(&str, &str); 19] = [
-    ("trace", "trace"),
-    ("silly", "silly"),
-    ("verbose", "verbose"),
-    ("debug", "debug"),
-    ("info", "info"),
-    ("information", "info"),
-    ("notice", "notice"),
-    ("log", "log"),
-    ("http", "http"),
-    ("warn", "warn"),
-    ("warning", "warn"),
-    ("wrn", "warn"),
-    ("error", "error"),
-    ("err", "error"),
-    ("severe", "severe"),
-    ("critical", "critical"),
-    ("crit", "critical"),
-    ("fatal", "fatal"),
-    ("panic", "panic"),
-];
+const LEVELS: [&str; 14] =
+    split_list("trace|silly|verbose|debug|info|notice|log|http|warn|error|severe|critical|fatal|panic");
+
+/// Other names of levels.
+const LEVEL_ALIASES: [(&str, &str); 5] =
+    [("information", "info"), ("warning", "warn"), ("wrn", "warn"), ("err", "error"), ("crit", "critical")];
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -41,21 +27,12 @@ pub(super) struct LogTimestamp<'a> {
 /// Finds the timestamp near the start of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`,
 /// `10:00:00`.
 pub(super) fn find(line: &str) -> Option<LogTimestamp<'_>> {
-    let mut at = 0;
-    for _ in 0..MAX_LEADING_WORDS {
-        let word = line[at..].trim_start();
-        at = line.len() - word.len();
-        let end = at + word.find(char::is_whitespace).unwrap_or(word.len());
-        let word = &line[at..end];
-        if word.is_empty() {
-            return None;
-        }
-        if let Some(part) = part(word) {
-            return Some(extend(line, at, end, part));
-        }
-        at = end;
-    }
-    None
+    let mut end = 0;
+    (0..MAX_LEADING_WORDS).find_map(|_| {
+        let at;
+        (at, end) = next_word(line, end);
+        Some(extend(line, at, end, part(&line[at..end])?))
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -66,8 +43,12 @@ enum TimestampPart {
     Month,
 }
 
+fn without_marks(word: &str) -> &str {
+    word.trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':')
+}
+
 fn part(word: &str) -> Option<TimestampPart> {
-    let word = word.trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':');
+    let word = without_marks(word);
     if MONTHS.contains(&word) {
         return Some(TimestampPart::Month);
     }
@@ -91,37 +72,34 @@ fn part(word: &str) -> Option<TimestampPart> {
     }
 }
 
+/// Returns the start and the end of the next word, both at the end of the line if there is none.
+fn next_word(line: &str, from: usize) -> (usize, usize) {
+    let word = line[from..].trim_start();
+    let start = line.len() - word.len();
+    (start, start + word.find(char::is_whitespace).unwrap_or(word.len()))
+}
+
 fn extend(line: &str, at: usize, end: usize, part: TimestampPart) -> LogTimestamp<'_> {
-    let next = |from: usize| {
-        let word = line[from..].trim_start();
-        let start = line.len() - word.len();
-        (start, start + word.find(char::is_whitespace).unwrap_or(word.len()))
-    };
     let mut until = end;
     let mut day = matches!(part, TimestampPart::Day | TimestampPart::Both).then(|| (at, end));
     if part == TimestampPart::Month {
-        until = next(end).1;
+        until = next_word(line, end).1;
         day = Some((at, until));
     }
     if matches!(part, TimestampPart::Day | TimestampPart::Month) {
-        let (start, stop) = next(until);
+        let (start, stop) = next_word(line, until);
         if self::part(&line[start..stop]) == Some(TimestampPart::Time) {
             until = stop;
         }
     }
-    let trimmed = |from: usize, to: usize| {
-        line[from..to].trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':')
-    };
-    let day = day.map(|(from, to)| trimmed(from, to)).map(|day| match part {
-        TimestampPart::Both => &day[..10],
-        _ => day,
-    });
-    LogTimestamp { written: trimmed(at, until), day, rest: line[until..].trim_start() }
+    let day = day.map(|(from, to)| without_marks(&line[from..to]));
+    let day = day.map(|day| if part == TimestampPart::Both { &day[..10] } else { day });
+    LogTimestamp { written: without_marks(&line[at..until]), day, rest: line[until..].trim_start() }
 }
 
 /// Returns the normalized level of a line, from its first words.
 pub(super) fn level(line: &str) -> Option<&'static str> {
-    let rest = find(line).map_or(line, |stamp| stamp.rest);
+    let rest = without_timestamp(line);
     rest.split_whitespace().take(3).find_map(|word| {
         let name = word.split(['[', ']', ':', '(', '=', '|']).find(|part| !part.is_empty())?;
         // To exclude words of sentences, require capitals, brackets, a colon, or the first position (optionally after a
@@ -131,25 +109,26 @@ pub(super) fn level(line: &str) -> Option<&'static str> {
             let first = rest.split_whitespace().next().unwrap_or_default();
             first == word || first.bytes().all(|b| b.is_ascii_digit())
         };
-        let known = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        (set_apart || leads).then_some(known.1)
+        let mut known = LEVELS.into_iter().map(|level| (level, level)).chain(LEVEL_ALIASES);
+        let (_, level) = known.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        (set_apart || leads).then_some(level)
     })
+}
+
+/// Returns a line without its timestamp and the words before it.
+pub(super) fn without_timestamp(line: &str) -> &str {
+    find(line).map_or(line, |stamp| stamp.rest)
 }
 
 pub(super) fn is_failure(level: &str) -> bool {
     matches!(level, "warn" | "error" | "severe" | "critical" | "fatal" | "panic")
 }
 
+#[derive(Default)]
 pub(super) struct TimestampRange {
     first: Option<String>,
     last: Option<String>,
-    days: BoundedCounts<String>,
-}
-
-impl Default for TimestampRange {
-    fn default() -> Self {
-        Self { first: None, last: None, days: BoundedCounts::with_limit(MAX_DAYS) }
-    }
+    days: BoundedCounts<String, MAX_DAYS>,
 }
 
 impl TimestampRange {

@@ -1,6 +1,6 @@
 //! Groups exceptions and their stack traces: Python, Java, JavaScript and similar formats.
 
-use super::lines::{BoundedCounts, MAX_SHOWN_CHARS, shown};
+use super::lines::{BoundedCounts, MAX_SHOWN_CHARS, join, shown};
 
 const MAX_TYPES: usize = 256;
 const MAX_MESSAGES: usize = 4;
@@ -10,6 +10,7 @@ const MAX_SHOWN_TYPES: usize = 12;
 const TYPE_SUFFIXES: [&str; 8] =
     ["Error", "Exception", "Warning", "Interrupt", "Exit", "Panic", "Failure", "Fault"];
 
+#[derive(Default)]
 struct ExceptionGroup {
     name: String,
     times: usize,
@@ -19,9 +20,10 @@ struct ExceptionGroup {
     frame: Option<String>,
 }
 
+#[derive(Default)]
 pub(super) struct TraceReader {
     types: Vec<ExceptionGroup>,
-    counts: BoundedCounts<String>,
+    counts: BoundedCounts<String, MAX_TYPES>,
     /// True if the previous line belongs to a trace.
     inside: bool,
     /// True in a Python trace, which ends with the exception. `frame` is its innermost frame so far.
@@ -29,19 +31,6 @@ pub(super) struct TraceReader {
     frame: Option<String>,
     /// The exception that the next frames belong to.
     open: Option<usize>,
-}
-
-impl Default for TraceReader {
-    fn default() -> Self {
-        Self {
-            types: Vec::new(),
-            counts: BoundedCounts::with_limit(MAX_TYPES),
-            inside: false,
-            python: false,
-            frame: None,
-            open: None,
-        }
-    }
 }
 
 impl TraceReader {
@@ -88,13 +77,7 @@ impl TraceReader {
         self.counts.add(name.to_owned(), 1);
         let at = self.types.iter().position(|thrown| thrown.name == name).or_else(|| {
             (self.types.len() < MAX_TYPES).then(|| {
-                self.types.push(ExceptionGroup {
-                    name: name.to_owned(),
-                    times: 0,
-                    messages: Vec::new(),
-                    more: 0,
-                    frame: None,
-                });
+                self.types.push(ExceptionGroup { name: name.to_owned(), ..ExceptionGroup::default() });
                 self.types.len() - 1
             })
         });
@@ -126,15 +109,11 @@ impl TraceReader {
         let mut types: Vec<&ExceptionGroup> = self.types.iter().collect();
         types.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.name.cmp(&b.name)));
         let told = |thrown: &&ExceptionGroup| {
-            let messages: Vec<String> =
-                thrown.messages.iter().map(|(message, line)| format!("{message} (line {line})")).collect();
-            let more = if thrown.more > 0 {
-                format!(" | {} with other messages", thrown.more)
-            } else {
-                String::new()
-            };
+            let messages = thrown.messages.iter().map(|(message, line)| format!("{message} (line {line})"));
+            let more = (thrown.more > 0).then(|| format!("{} with other messages", thrown.more));
+            let messages = join(messages.chain(more), " | ");
             let frame = thrown.frame.as_ref().map(|frame| format!(", first {frame}")).unwrap_or_default();
-            format!("{} × {}: {}{more}{frame}", thrown.times, shown(&thrown.name, 80), messages.join(" | "))
+            format!("{} × {}: {messages}{frame}", thrown.times, shown(&thrown.name, 80))
         };
         types.iter().take(MAX_SHOWN_TYPES).map(told).collect()
     }

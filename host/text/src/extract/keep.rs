@@ -6,12 +6,13 @@
 mod fill;
 
 use super::{
-    gap, mark,
-    part::{ChunkPart, CutPoint, count},
+    mark,
+    part::{ChunkPart, CutPoint},
 };
 use crate::{
     chunks::Chunk,
     layout::{SpanKind, TextLayout},
+    tokens::count,
 };
 
 const GAP_MARK_TOKENS: usize = 18;
@@ -87,7 +88,11 @@ impl<'a> ChunkSelection<'a> {
                 break;
             }
         }
-        while best.0.is_empty() && self.drop_last() {
+        while best.0.is_empty()
+            && let Some(weakest) =
+                self.order.iter().rev().copied().find(|at| self.parts[*at] != ChunkPart::None)
+        {
+            self.set(weakest, ChunkPart::None);
             let (out, tokens) = self.print();
             if tokens <= self.budget {
                 best = (out, tokens);
@@ -175,8 +180,7 @@ impl<'a> ChunkSelection<'a> {
     fn close(&mut self) {
         let mut at = 0;
         while at < self.chunks.len() {
-            let mut tokens = 0;
-            let mut end = at;
+            let (mut tokens, mut end) = (0, at);
             while end < self.chunks.len() && self.part(end) == ChunkPart::None && tokens <= MAX_CLOSED_TOKENS
             {
                 tokens += self.chunks[end].tokens;
@@ -212,11 +216,6 @@ impl<'a> ChunkSelection<'a> {
         }
     }
 
-    fn drop_last(&mut self) -> bool {
-        let weakest = self.order.iter().rev().copied().find(|index| self.parts[*index] != ChunkPart::None);
-        weakest.map(|index| self.set(index, ChunkPart::None)).is_some()
-    }
-
     fn piece(&self, index: usize) -> &'a str {
         &self.text[self.chunks[index].start..self.chunks[index].end]
     }
@@ -227,7 +226,7 @@ impl<'a> ChunkSelection<'a> {
         // Start of the selected text, and of the open gap.
         let (mut kept, mut open) = (0, None);
         let write = |(first, start): (usize, usize), end: usize, out: &mut String| {
-            gap::describe(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
+            mark::describe(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
         };
         for (index, chunk) in self.chunks.iter().enumerate() {
             let (from, to) = match self.part(index) {

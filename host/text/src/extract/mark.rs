@@ -7,11 +7,15 @@
 //!
 //! A line of the text that looks like a mark gets a backslash before its bracket: `\[… lines 1-2: …]`.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
 use gatehouse_core::hidden_chars;
 
-use crate::layout::SpanKind;
+use crate::{
+    chunks::{Chunk, advance},
+    layout::{SpanKind, TextLayout},
+    tokens::count,
+};
 
 const MAX_NAME_CHARS: usize = 60;
 
@@ -21,17 +25,17 @@ const MAX_SHORT_NAME_CHARS: usize = 24;
 /// Minimum budget in tokens for quoting up to [`MAX_NAME_CHARS`].
 const MIN_FULL_NAME_BUDGET: usize = 2_000;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Gap<'a> {
     /// Position of the first and of the last character, as a zero-based line and column.
-    pub(super) from: (usize, usize),
-    pub(super) to: (usize, usize),
+    from: (usize, usize),
+    to: (usize, usize),
     /// True if the gap reaches the end of its last line.
-    pub(super) ends_line: bool,
-    pub(super) tokens: usize,
-    pub(super) heading: Option<&'a str>,
+    ends_line: bool,
+    tokens: usize,
+    heading: Option<&'a str>,
     /// The kind of block that it cuts.
-    pub(super) cuts: Option<SpanKind>,
+    cuts: Option<SpanKind>,
 }
 
 impl Gap<'_> {
@@ -40,22 +44,15 @@ impl Gap<'_> {
             out.push('\n');
         }
         let Self { from, to, tokens, .. } = *self;
-        let tokens = group_digits(tokens);
-        let unit = if self.tokens == 1 { "token" } else { "tokens" };
-        let _ = match (from.0 == to.0, from.1) {
-            (true, 0) if self.ends_line => {
-                write!(out, "[… line {}", group_digits(from.0 + 1))
-            }
-            (true, column) => write!(
-                out,
-                "[… line {}, characters {}-{}",
-                group_digits(from.0 + 1),
-                group_digits(column + 1),
-                group_digits(to.1 + 1)
-            ),
-            _ => write!(out, "[… lines {}-{}", group_digits(from.0 + 1), group_digits(to.0 + 1)),
+        let unit = if tokens == 1 { "token" } else { "tokens" };
+        let [tokens, line, column, last_line, last_column] =
+            [tokens, from.0 + 1, from.1 + 1, to.0 + 1, to.1 + 1].map(group_digits);
+        let place = match from.0 == to.0 {
+            true if from.1 == 0 && self.ends_line => format!("line {line}"),
+            true => format!("line {line}, characters {column}-{last_column}"),
+            false => format!("lines {line}-{last_line}"),
         };
-        let _ = write!(out, ": {tokens} {unit}");
+        let _ = write!(out, "[… {place}: {tokens} {unit}");
         match self.cuts {
             Some(SpanKind::Code) => out.push_str(" of a code block"),
             Some(SpanKind::Table) => out.push_str(" of a table"),
@@ -67,6 +64,66 @@ impl Gap<'_> {
         }
         out.push_str(" …]\n");
     }
+}
+
+/// Returns the gap of these bytes, which starts in the first of `chunks`.
+pub(super) fn describe<'a>(
+    text: &'a str,
+    layout: &TextLayout,
+    chunks: &[Chunk],
+    bytes: Range<usize>,
+) -> Gap<'a> {
+    let left_out = &text[bytes.clone()];
+    // Exclude blank line ends on both sides.
+    let blank = left_out.len() - left_out.trim_start().len();
+    let lead = if blank == left_out.len() { 0 } else { left_out[..blank].rfind('\n').map_or(0, |at| at + 1) };
+    let end = left_out.trim_end().len().max(lead + 1);
+    let last = bytes.start + left_out.floor_char_boundary(end - 1);
+    let chunks = &chunks[..chunks.partition_point(|chunk| chunk.start < bytes.end)];
+    let place = |at: usize| {
+        let chunk = &chunks[chunks.partition_point(|chunk| chunk.start <= at).saturating_sub(1)];
+        advance((chunk.line, chunk.column), &text[chunk.start..at])
+    };
+    let rest = text[bytes.start + end..].trim_start_matches([' ', '\t', '\r']);
+    let ends_line = rest.is_empty() || rest.starts_with('\n') || left_out[..end].ends_with('\n');
+    let (tokens, heading) = contents(text, layout, chunks, &bytes);
+    let cut =
+        |chunk: &&Chunk, at: usize| chunk.kind != SpanKind::Prose && chunk.span.0 < at && at < chunk.span.1;
+    let cuts = chunks.first().filter(|chunk| cut(chunk, bytes.start));
+    let cuts = cuts.or(chunks.last().filter(|chunk| cut(chunk, bytes.end))).map(|chunk| chunk.kind);
+    Gap { from: place(bytes.start + lead), to: place(last), ends_line, tokens, heading, cuts }
+}
+
+fn contents<'a>(
+    text: &'a str,
+    layout: &TextLayout,
+    chunks: &[Chunk],
+    bytes: &Range<usize>,
+) -> (usize, Option<&'a str>) {
+    let mut tokens = 0;
+    // Open sections with the tokens before each, and the largest section that has ended.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    let mut largest = (0, None);
+    let mut ended = |(heading, before): (usize, usize), tokens: usize| {
+        if tokens - before > largest.0 {
+            largest = (tokens - before, Some(heading));
+        }
+    };
+    for chunk in chunks {
+        let (start, end) = (chunk.start.max(bytes.start), chunk.end.min(bytes.end));
+        let whole = (start, end) == (chunk.start, chunk.end);
+        if let Some(heading) = chunk.section.filter(|_| chunk.kind == SpanKind::Heading && whole) {
+            let level = layout.headings[heading].level;
+            while let Some(section) = open.pop_if(|(open, _)| layout.headings[*open].level >= level) {
+                ended(section, tokens);
+            }
+            open.push((heading, tokens));
+        }
+        tokens += if whole { chunk.tokens } else { count(&text[start..end]) };
+    }
+    open.into_iter().rev().for_each(|section| ended(section, tokens));
+    let heading = largest.1.map(|heading: usize| layout.headings[heading]);
+    (tokens, heading.map(|heading| &text[heading.start..heading.end]))
 }
 
 /// Returns a heading's text without markup, safe to quote.
@@ -111,14 +168,8 @@ pub(super) fn name(heading: &str, limit: usize) -> String {
 
 fn group_digits(number: usize) -> String {
     let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Appends selected text, with a backslash in each line that looks like a mark.

@@ -1,8 +1,6 @@
 //! Parts of a chunk: as much of its start or its end as fits.
 
-use gatehouse_core::ports::{TokenCounter, text::TokenEncoding};
-
-use crate::BpeTokenCounter;
+use crate::tokens::count_up_to;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkPart {
@@ -21,12 +19,8 @@ pub(super) enum CutPoint {
     Words,
 }
 
-pub(super) fn count(text: &str) -> usize {
-    BpeTokenCounter.count(text, TokenEncoding::O200k)
-}
-
 fn fits(text: &str, tokens: usize) -> bool {
-    BpeTokenCounter.count_up_to(text, tokens, TokenEncoding::O200k).is_some()
+    count_up_to(text, tokens).is_some()
 }
 
 /// Returns the longest prefix of at most `tokens`.
@@ -34,11 +28,8 @@ pub(super) fn head(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
     let end = longest(text.len(), |bytes| fits(&text[..text.floor_char_boundary(bytes)], tokens));
     let end = text.floor_char_boundary(end);
     if cut == CutPoint::Lines {
-        return ChunkPart::Head(if end == text.len() {
-            end
-        } else {
-            text[..end].rfind('\n').map_or(0, |at| at + 1)
-        });
+        let line_end = || text[..end].rfind('\n').map_or(0, |at| at + 1);
+        return ChunkPart::Head(if end == text.len() { end } else { line_end() });
     }
     if text[end..].starts_with(char::is_whitespace) {
         return ChunkPart::Head(end);
@@ -54,11 +45,8 @@ pub(super) fn tail(text: &str, tokens: usize, cut: CutPoint) -> ChunkPart {
         longest(text.len(), |bytes| fits(&text[text.ceil_char_boundary(text.len() - bytes)..], tokens));
     let from = text.ceil_char_boundary(text.len() - bytes);
     if cut == CutPoint::Lines {
-        return ChunkPart::Tail(if from == 0 {
-            0
-        } else {
-            text[from..].find('\n').map_or(text.len(), |at| from + at + 1)
-        });
+        let line_start = || text[from..].find('\n').map_or(text.len(), |at| from + at + 1);
+        return ChunkPart::Tail(if from == 0 { 0 } else { line_start() });
     }
     let word = text[from..].find(char::is_whitespace).filter(|at| from > 0 && *at <= MAX_DROPPED_BYTES);
     ChunkPart::Tail(from + word.unwrap_or(0))

@@ -178,8 +178,8 @@ proptest! {
     ) {
         let text = paragraphs.concat();
         let extract = Extractor.extract(&text, &query, budget).unwrap();
-        prop_assert_eq!(extract.tokens_out as usize, BpeTokenCounter.count(&extract.text, TokenEncoding::O200k));
-        prop_assert_eq!(extract.tokens_in as usize, BpeTokenCounter.count(&text, TokenEncoding::O200k));
+        prop_assert_eq!(extract.tokens_out as usize, tokens::count(&extract.text));
+        prop_assert_eq!(extract.tokens_in as usize, tokens::count(&text));
         prop_assert!(extract.tokens_out <= budget);
         prop_assert_eq!(extract.shortened, extract.tokens_in > budget);
         if extract.shortened {

@@ -1,5 +1,7 @@
 //! Detects source code and the lines that define something.
 
+use crate::split_list;
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CodeLine {
     /// A definition with this indentation in bytes.
@@ -9,51 +11,15 @@ pub(super) enum CodeLine {
     Other,
 }
 
-const MODIFIERS: [&str; 20] = [
-    "pub",
-    "async",
-    "unsafe",
-    "const",
-    "static",
-    "export",
-    "default",
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "abstract",
-    "final",
-    "override",
-    "inline",
-    "virtual",
-    "sealed",
-    "partial",
-    "extern",
-    "open",
-];
+const MODIFIERS: [&str; 20] = split_list(
+    "pub|async|unsafe|const|static|export|default|public|private|protected|internal|abstract|final|\
+    override|inline|virtual|sealed|partial|extern|open",
+);
 
-const DEFINITION_KEYWORDS: [&str; 20] = [
-    "fn",
-    "struct",
-    "enum",
-    "trait",
-    "impl",
-    "mod",
-    "union",
-    "macro_rules!",
-    "def",
-    "class",
-    "interface",
-    "function",
-    "func",
-    "type",
-    "namespace",
-    "module",
-    "object",
-    "record",
-    "sub",
-    "fun",
-];
+const DEFINITION_KEYWORDS: [&str; 20] = split_list(
+    "fn|struct|enum|trait|impl|mod|union|macro_rules!|def|class|interface|function|func|type|namespace|\
+    module|object|record|sub|fun",
+);
 
 const MAX_SAMPLED_LINES: usize = 2_000;
 

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, ops::Range, rc::Rc};
 
-use super::{
-    lexer::{SqlLexer, SqlToken},
-    parts::{DumpCell, MAX_COLUMNS, cells, inside, is_end, kind, name, name_list, skip, skip_body, word},
+use super::lexer::{
+    DumpCell, MAX_COLUMNS, SqlLexer, SqlToken, cells, inside, is_end, kind, name, name_list, skip, skip_body,
+    word,
 };
 use crate::digest::document::NodeKind;
 

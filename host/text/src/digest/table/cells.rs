@@ -36,10 +36,6 @@ impl TableFormat {
         }
     }
 
-    pub(super) fn needs_header(self) -> bool {
-        !matches!(self, Self::Separated(_))
-    }
-
     /// Returns the number of cells of a record in a table of `width` cells.
     pub(super) fn width(self, cells: usize, width: Option<usize>) -> usize {
         match (self, width) {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::{document::ParsedDocument, row_sampler::MAX_NODES};
+use super::super::{document::ParsedDocument, row_sampler::MAX_NODES, scan};
 use crate::digest::digest;
 
 const BYTES: usize = 20 << 20;
@@ -32,7 +32,7 @@ fn a_large_list_is_read_by_an_even_sample_and_its_unusual_rows() {
     let mut text = String::from("{\"ok\":true,\"rows\":[");
     let rows = fill(&mut text, BYTES, |n| order(n) + ",") + 1;
     text += "{\"id\":-5,\"s\":\"open\",\"n\":1}],\"end\":\"reached\"}";
-    let read = ParsedDocument::read_rows(&text, "").unwrap();
+    let read = scan::rows(&text, "").unwrap();
     assert!(read.sampled && read.children(ParsedDocument::ROOT).count() == 3);
     let told = digest(&text, "", 1_000).unwrap();
     for part in [
@@ -101,7 +101,7 @@ fn hostile_large_texts_are_bounded() {
     for text in &texts {
         let told = digest(text, "12345 error", 300).unwrap();
         assert!(told.tokens_out <= 300 && !told.text.is_empty(), "{}", &text[..20]);
-        if let Ok(read) = ParsedDocument::read_rows(text, "") {
+        if let Ok(read) = scan::rows(text, "") {
             assert!(read.node_count() <= MAX_NODES, "{}", &text[..20]);
         }
     }

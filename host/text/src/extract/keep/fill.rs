@@ -3,10 +3,10 @@
 //! The cost of a part is first estimated. If that leaves too much unused, the parts are counted as printed.
 
 use super::{
-    super::part::{ChunkPart, CutPoint, count, head, tail},
+    super::part::{ChunkPart, CutPoint, head, tail},
     ChunkSelection, GAP_MARK_TOKENS,
 };
-use crate::layout::SpanKind;
+use crate::{layout::SpanKind, tokens::count};
 
 const MAX_FILLED_CHUNKS: usize = 4;
 
