@@ -16,7 +16,7 @@ use gatehouse_stores::DataFile;
 use serde::{Deserialize, Serialize};
 
 use crate::plain_error::PlainError;
-pub(crate) use make::make;
+pub(crate) use make::{ArchiveSummary, make};
 pub(crate) use swap::{finish, restore_archive};
 
 const FORMAT: u32 = 1;

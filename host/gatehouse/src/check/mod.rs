@@ -39,20 +39,24 @@ pub(crate) struct CheckLine {
 }
 
 impl CheckLine {
+    fn new(verdict: CheckStatus, check: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { check: check.into(), verdict, said: said.into() }
+    }
+
     pub(crate) fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Ok, said: said.into() }
+        Self::new(CheckStatus::Ok, check, said)
     }
 
     pub(crate) fn warning(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Warning, said: said.into() }
-    }
-
-    fn skipped(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Skipped, said: said.into() }
+        Self::new(CheckStatus::Warning, check, said)
     }
 
     pub(crate) fn failed(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Failed, said: said.into() }
+        Self::new(CheckStatus::Failed, check, said)
+    }
+
+    pub(crate) fn count_failed(lines: &[Self]) -> usize {
+        lines.iter().filter(|line| line.verdict == CheckStatus::Failed).count()
     }
 
     pub(crate) fn from_result(
@@ -172,7 +176,8 @@ async fn check_tool(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize
     }
     let tried = instances::generate(&tool.input_schema);
     if tried.is_empty() {
-        return CheckLine::skipped(what, "found no arguments that match its schema; test it manually");
+        let why = "found no arguments that match its schema; test it manually";
+        return CheckLine::new(CheckStatus::Skipped, what, why);
     }
     let (mut replies, mut faults) = (0, 0);
     for instance in &tried {

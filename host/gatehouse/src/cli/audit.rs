@@ -5,12 +5,11 @@ use gatehouse_core::{ports::Clock as _, utc_time::rfc3339};
 use gatehouse_stores::{AuditFilter, AuditRecord, BrokenEntry};
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, with_header};
 use crate::{
     compose::{Composition, SystemClock},
     config::Env,
     out,
-    plain_error::PlainError,
 };
 
 #[derive(Subcommand)]
@@ -32,22 +31,20 @@ pub(super) enum Command {
         /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: u32,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Check that no entry was changed, removed or reordered
     Verify {
         /// A digest that an earlier run printed; fails if that entry is not in the chain
         #[arg(long, value_name = "DIGEST")]
         contains: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     if !composition.stores.audit.path().exists() {
         let hint = match composition.stores.audits {
@@ -57,30 +54,22 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         return Err(CommandError::failed(format!("there is no audit yet. {hint}")));
     }
     match command {
-        Command::Search { principal, tool, since, outcome, limit, json } => {
+        Command::Search { principal, tool, since, outcome, limit, output } => {
             let since = since.map_or(0, |span| SystemClock.now_ms().saturating_sub(span));
             let since = i64::try_from(since).unwrap_or(i64::MAX);
             let filter = AuditFilter { principal, tool, since, outcome, limit: limit as usize };
-            search(&composition, &filter, json).await
+            let found = composition.stores.audit.search(&filter).await?;
+            output.print(&found, || match found.as_slice() {
+                [] => out::line("No entry matches."),
+                found => {
+                    let header = ["#", "TIME", "PRINCIPAL", "WHAT", "OUTCOME", "DETAILS"];
+                    out::table(&with_header(header, found.iter().map(row)));
+                }
+            });
+            Ok(())
         }
-        Command::Verify { contains, json } => verify(&composition, contains.as_deref(), json).await,
+        Command::Verify { contains, output } => verify(&composition, contains.as_deref(), output.json).await,
     }
-}
-
-async fn search(composition: &Composition, filter: &AuditFilter, json: bool) -> Result<(), CommandError> {
-    let found = composition.stores.audit.search(filter).await?;
-    if json {
-        out::json(&found);
-        return Ok(());
-    }
-    if found.is_empty() {
-        out::line("No entry matches.");
-        return Ok(());
-    }
-    let head = ["#", "TIME", "PRINCIPAL", "WHAT", "OUTCOME", "DETAILS"].map(str::to_owned);
-    let rows = std::iter::once(Vec::from(head)).chain(found.iter().map(row));
-    out::table(&rows.collect::<Vec<_>>());
-    Ok(())
 }
 
 fn row(one: &AuditRecord) -> Vec<String> {
@@ -101,7 +90,7 @@ fn row(one: &AuditRecord) -> Vec<String> {
     vec![one.seq.to_string(), rfc3339(one.at.unsigned_abs()), who, what, one.outcome.clone(), details]
 }
 
-async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -> Result<(), CommandError> {
+async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -> CommandResult {
     let audit = &composition.stores.audit;
     let report = audit.verify().await?;
     let lacks = match contains {

@@ -14,7 +14,7 @@ use clap_complete::{
 };
 use gatehouse_core::hidden_chars::is_hidden;
 
-use super::{Cli, CommandError};
+use super::{Cli, CommandError, CommandResult};
 use crate::{
     compose::GateRegistry,
     config::{Config, Env, locate},
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut script = Vec::new();
     let shell = arguments.shell.to_string();
     let failed = |why: &dyn fmt::Display| CommandError::failed(format!("no script for {shell}: {why}"));

@@ -16,7 +16,7 @@ use self::{
     managed_section::FileRemainder,
     section::SectionContext,
 };
-use super::{CommandError, GlobalArgs, PlainError, confirm_on_terminal};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError, confirm_on_terminal};
 use crate::{config::Env, out};
 
 #[derive(Args)]
@@ -102,7 +102,7 @@ impl InitTarget {
     }
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let folder = &arguments.folder;
     let root =
         folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
@@ -145,7 +145,7 @@ async fn plan_sections(
     root: &Path,
     global: &GlobalArgs,
     env: &Env,
-) -> Result<Vec<FileChange>, CommandError> {
+) -> CommandResult<Vec<FileChange>> {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let catalog = composition.catalog(&compiled).await?;
@@ -172,7 +172,7 @@ async fn plan_sections(
 }
 
 /// In reverse order, so that directories are empty when they are removed.
-fn plan_removal(arguments: &Arguments, root: &Path) -> Result<Vec<FileChange>, CommandError> {
+fn plan_removal(arguments: &Arguments, root: &Path) -> CommandResult<Vec<FileChange>> {
     let mut changes = Vec::new();
     for written in arguments.files().into_iter().rev() {
         let file = ProjectFile::read(root, written.name)?;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use clap::Args;
 use gatehouse_stores::WikiRoots;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
     compose,
     config::{Env, added::FileServerStore},
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     wiki: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     if arguments.html.is_none() && !arguments.dot {
         let what = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
         return Err(CommandError::usage(what));

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
     config::{Config, Env},
     out,
@@ -34,7 +34,7 @@ enum ClientFormat {
     Gemini,
 }
 
-pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     config.select(Some(&arguments.preset), env)?;
     for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
@@ -58,12 +58,7 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
     Ok(())
 }
 
-fn local(
-    arguments: &Arguments,
-    config: &Config,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<Value, CommandError> {
+fn local(arguments: &Arguments, config: &Config, global: &GlobalArgs, env: &Env) -> CommandResult<Value> {
     // The client starts the host with another working directory and environment.
     let pinned = PinnedCommand::new(config, global, env)?;
     let line = pinned.arguments(&["serve"], &arguments.preset);
@@ -77,7 +72,7 @@ fn local(
     Ok(entry)
 }
 
-fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandError> {
+fn remote(url: &str, arguments: &Arguments, env: &Env) -> CommandResult<Value> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
         return Err(CommandError::usage(format!(
             "--http '{url}' is not a URL such as http://127.0.0.1:8642"

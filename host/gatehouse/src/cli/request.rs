@@ -12,7 +12,7 @@ use clap::Args;
 use gatehouse_core::{Catalog, Fault, envelope, workflow};
 use serde_json::Value;
 
-use super::{CommandError, GlobalArgs, PlainError, call};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError, call};
 use crate::{
     config::{ConfigError, Env},
     out,
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     preset: String,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let answer = match run_request(&arguments, global, env).await {
         Ok(answer) => answer,
         Err(fault) => {

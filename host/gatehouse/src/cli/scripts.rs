@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use gatehouse_core::{Call, CallContext, Caller, Catalog, Reply, hidden_chars::is_hidden};
 use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs, call, write_file};
+use super::{CommandError, CommandResult, GlobalArgs, call, write_file};
 use crate::{
     compose::{AnonymousCallers, Composition},
     config::Env,
@@ -78,7 +78,7 @@ pub(super) struct ScriptOwnerArgs {
     caller: Option<String>,
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     match command {
         Command::List { owner } => {
             let store = ScriptStore::open(&owner, global, env).await?;
@@ -129,7 +129,7 @@ struct ScriptStore {
 }
 
 impl ScriptStore {
-    async fn open(owner: &ScriptOwnerArgs, global: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
+    async fn open(owner: &ScriptOwnerArgs, global: &GlobalArgs, env: &Env) -> CommandResult<Self> {
         let composition = global.compose(env)?;
         let compiled = composition.config.select(owner.preset.as_deref(), env)?;
         let preset = compiled.preset.clone();
@@ -140,7 +140,7 @@ impl ScriptStore {
     }
 
     /// Calls one of the gate's tools by its declared name, and returns the text of the reply.
-    async fn text(&self, tool: &str, arguments: Value) -> Result<String, CommandError> {
+    async fn text(&self, tool: &str, arguments: Value) -> CommandResult<String> {
         let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
         let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
             let preset = &self.preset;
@@ -157,7 +157,7 @@ impl ScriptStore {
         if is_error { Err(CommandError::failed(text)) } else { Ok(text) }
     }
 
-    async fn file(&self, name: &str) -> Result<String, CommandError> {
+    async fn file(&self, name: &str) -> CommandResult<String> {
         let list = self.text("list_scripts", json!({"name": name})).await?;
         let block = list.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
         block.map(str::to_owned).ok_or_else(|| {
@@ -169,7 +169,7 @@ impl ScriptStore {
 }
 
 /// Checks that the file has no hidden characters: users review it before they turn it into a tool.
-fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
+fn check_visible(name: &str, text: &str) -> CommandResult {
     let hidden = |c: char| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
     for (at, line) in text.lines().enumerate() {
         if let Some(c) = line.chars().find(|c| hidden(*c)) {
@@ -183,7 +183,7 @@ fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn export(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
+fn export(file: &Path, text: &str, force: bool) -> CommandResult {
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
             let why = format!("{} has other content; --force overwrites it", file.display());

@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use client::ImportClient;
@@ -37,7 +38,7 @@ pub(crate) struct ImportOutcome {
     pub(crate) elsewhere: Vec<(PathBuf, PathBuf, usize)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ImportedServer {
     pub(crate) name: String,
     /// Keys of `[servers.NAME]`, in output order.

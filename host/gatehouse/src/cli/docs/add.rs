@@ -11,7 +11,7 @@ use gatehouse_stores::DocumentLibrary;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{AddRepositoryArgs, CommandError, MAX_VECTOR_WAIT, find_repository};
+use super::{AddRepositoryArgs, CommandError, CommandResult, MAX_VECTOR_WAIT, OutputFormat, find_repository};
 use crate::{out, progress};
 
 const MAX_NAMED_FILES: usize = 10;
@@ -20,8 +20,8 @@ pub(super) async fn add(
     library: &DocumentLibrary,
     models: &ConfiguredModels,
     arguments: AddRepositoryArgs,
-) -> Result<(), CommandError> {
-    let AddRepositoryArgs { dir, name, url, json } = arguments;
+) -> CommandResult {
+    let AddRepositoryArgs { dir, name, url, output } = arguments;
     let root = std::path::absolute(&dir)
         .map_err(|error| CommandError::failed(format!("{}: {error}", dir.display())))?;
     let own = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
@@ -31,11 +31,7 @@ pub(super) async fn add(
     check_name(&name)?;
     let report =
         run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
-    if json {
-        out::json(&json_of(&name, &report));
-    } else {
-        print_report(&name, &report);
-    }
+    output.print(&json_of(&name, &report), || print_report(&name, &report));
     Ok(())
 }
 
@@ -43,8 +39,8 @@ pub(super) async fn refresh(
     library: &DocumentLibrary,
     models: &ConfiguredModels,
     names: Vec<String>,
-    json: bool,
-) -> Result<(), CommandError> {
+    output: OutputFormat,
+) -> CommandResult {
     let mut wanted = Vec::new();
     for name in &names {
         wanted.push(find_repository(library, name, false).await?.name);
@@ -57,13 +53,11 @@ pub(super) async fn refresh(
         let source = source_of(library, &name).await?;
         let report = run(library, models, source, GuidePolicy::WhenDue).await?;
         reports.push(json_of(&name, &report));
-        if !json {
+        if !output.json {
             print_report(&name, &report);
         }
     }
-    if json {
-        out::json(&reports);
-    }
+    output.print(&reports, || {});
     Ok(())
 }
 
@@ -72,7 +66,7 @@ pub(super) async fn guide(
     models: &ConfiguredModels,
     name: &str,
     renew: bool,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let mut repository = find_repository(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
@@ -86,7 +80,7 @@ pub(super) async fn guide(
     Ok(())
 }
 
-async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource, CommandError> {
+async fn source_of(library: &DocumentLibrary, name: &str) -> CommandResult<IndexSource> {
     let state = library.state(name).await?;
     let read = state.and_then(|state| Some((state.root?, state.repository.url)));
     let (root, url) =
@@ -95,7 +89,7 @@ async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource,
 }
 
 /// Checks a name, which is used as a tool argument and in `repository/path`.
-fn check_name(name: &str) -> Result<(), CommandError> {
+fn check_name(name: &str) -> CommandResult {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
@@ -116,7 +110,7 @@ async fn run(
     models: &ConfiguredModels,
     source: IndexSource,
     guide: GuidePolicy,
-) -> Result<IndexRunReport, CommandError> {
+) -> CommandResult<IndexRunReport> {
     let name = source.name.replace(['{', '}'], "");
     let bar = progress::bar(0, &format!("indexing {name} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}"));
     let on_progress = |IndexProgress { done, total }| {

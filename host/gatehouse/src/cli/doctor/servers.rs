@@ -26,51 +26,47 @@ pub(super) fn checks(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<Chec
 fn check_server(name: &str, server: &ServerConfig) -> Vec<CheckLine> {
     let (what, definition) = (format!("server {name}"), &server.definition);
     let mut checks = vec![match find_program(definition) {
-        Ok(found) => CheckLine::ok(what.clone(), found),
-        Err(why) => CheckLine::warning(what.clone(), why),
+        Ok(found) => CheckLine::ok(&what, found),
+        Err(why) => CheckLine::warning(&what, why),
     }];
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
         let why = format!(
             "it needs the environment variable {missing}, which is not set; set it to connect the server"
         );
-        checks.push(CheckLine::warning(what.clone(), why));
+        checks.push(CheckLine::warning(&what, why));
     }
     checks.extend(server.literals.iter().map(|name| {
         let why = format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
-        CheckLine::warning(what.clone(), why)
+        CheckLine::warning(&what, why)
     }));
     checks
 }
 
 fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<CheckLine> {
-    let lacks = |server: &&&ServerDefinition, variable: &str| match &server.transport {
+    let lacks = |server: &ServerDefinition, variable: &str| match &server.transport {
         ServerTransport::Stdio { env, .. } => env.iter().all(|(name, _)| name != variable),
         ServerTransport::Http { .. } | ServerTransport::Sse { .. } => false,
     };
-    let mut checks = Vec::new();
-    for WithheldVariable { name, reason } in Env::inherited().withheld {
+    let check = |WithheldVariable { name, reason }| {
         let lacking: Vec<&str> =
             servers.iter().filter(|server| lacks(server, &name)).map(|server| &*server.name).collect();
-        if !lacking.is_empty() {
+        let (name, lacking) = (names::quoted(&name, 64), lacking.join(", "));
+        (!lacking.is_empty()).then(|| {
             let why = format!(
-                "{} is set, but not passed on to {}: {reason}; to pass it to a server, add it to `env` of that server",
-                names::quoted(&name, 64),
-                lacking.join(", ")
+                "{name} is set, but not passed on to {lacking}: {reason}; to pass it to a server, add it to `env` of \
+                that server"
             );
-            checks.push(CheckLine::warning("servers", why));
-        }
-    }
-    checks
+            CheckLine::warning("servers", why)
+        })
+    };
+    Env::inherited().withheld.into_iter().filter_map(check).collect()
 }
 
 /// Returns the program or the address of a server, or an error if the program is missing.
 fn find_program(definition: &ServerDefinition) -> Result<String, PlainError> {
-    let (command, cwd) = match &definition.transport {
-        ServerTransport::Stdio { command, cwd, .. } => (command, cwd),
-        ServerTransport::Http { .. } | ServerTransport::Sse { .. } => {
-            return Ok(format!("{}, not contacted", definition.transport.as_str()));
-        }
+    let ServerTransport::Stdio { command, cwd, .. } = &definition.transport else {
+        return Ok(format!("{}, not contacted", definition.transport.as_str()));
     };
     if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
         bail!("its working directory {} does not exist", cwd.display());

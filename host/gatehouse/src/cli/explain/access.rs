@@ -9,7 +9,7 @@ use gatehouse_core::{
 };
 use serde_json::Value;
 
-use super::{Arguments, CommandError, Composition};
+use super::{Arguments, CommandError, CommandResult, Composition};
 
 /// Whether a caller may use a tool, and the rule that decides, for operators.
 pub(super) struct AccessExplanation {
@@ -22,7 +22,7 @@ pub(super) async fn explain(
     composition: &Composition,
     compiled: &CompiledPreset,
     arguments: &Arguments,
-) -> Result<Option<AccessExplanation>, CommandError> {
+) -> CommandResult<Option<AccessExplanation>> {
     let Some(name) = &arguments.caller else { return Ok(None) };
     let config = &composition.config;
     if config.auth.is_none() {
@@ -39,23 +39,21 @@ pub(super) async fn explain(
     }
     let access = config.access.rules.access_of(&Arc::new(caller));
     let preset = &compiled.preset;
+    let not_allowed = |why| Ok(Some(AccessExplanation { allowed: false, why }));
     if !access.opens_preset(preset) {
-        let why = format!("no rule allows '{name}' a tool of preset '{preset}'");
-        return Ok(Some(AccessExplanation { allowed: false, why }));
+        return not_allowed(format!("no rule allows '{name}' a tool of preset '{preset}'"));
     }
     let catalog = composition.catalog(compiled).await?;
-    let access = access.in_preset(preset);
-    let explanation = match find(composition, compiled, &catalog, &arguments.tool).await? {
-        Some(entry) => decide(&access, &entry, sent.as_ref()),
+    match find(composition, compiled, &catalog, &arguments.tool).await? {
+        Some(entry) => Ok(Some(decide(&access.in_preset(preset), &entry, sent.as_ref()))),
         None => {
-            let why = format!("preset '{preset}' has no tool '{}' that rules could allow", arguments.tool);
-            AccessExplanation { allowed: false, why }
+            let tool = &arguments.tool;
+            not_allowed(format!("preset '{preset}' has no tool '{tool}' that rules could allow"))
         }
-    };
-    Ok(Some(explanation))
+    }
 }
 
-fn read_arguments(text: &str) -> Result<Value, CommandError> {
+fn read_arguments(text: &str) -> CommandResult<Value> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| CommandError::usage(format!("--args is not JSON: {error}")))?;
     if value.is_object() { Ok(value) } else { Err(CommandError::usage("--args is not a JSON object")) }
@@ -80,7 +78,7 @@ async fn find(
     compiled: &CompiledPreset,
     catalog: &Catalog,
     tool: &str,
-) -> Result<Option<Arc<ToolEntry>>, CommandError> {
+) -> CommandResult<Option<Arc<ToolEntry>>> {
     let is_it = |entry: &Arc<ToolEntry>| entry.access_names().iter().any(|name| name == tool);
     if let Some(entry) = catalog.get(tool).or_else(|| catalog.entries().iter().find(|entry| is_it(entry))) {
         return Ok(Some(Arc::clone(entry)));

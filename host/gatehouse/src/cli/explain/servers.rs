@@ -1,6 +1,6 @@
 //! Explanations for tools of MCP servers that a preset does not list, but whose gates may call them. Starts no server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
     Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::ServerRegistry as _,
@@ -30,13 +30,11 @@ pub(super) async fn explain(
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
 ) -> Option<Explanation> {
-    let shown = catalog
-        .entries()
-        .iter()
-        .filter(|entry| matches!(entry.id.source, SourceId::Server(_)) && *entry.id.name == *tool);
-    let shown: Vec<String> = shown
-        .map(|entry| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name))
-        .collect();
+    let is_shown =
+        |entry: &&Arc<ToolEntry>| matches!(entry.id.source, SourceId::Server(_)) && *entry.id.name == *tool;
+    let describe =
+        |entry: &Arc<ToolEntry>| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name);
+    let shown: Vec<String> = catalog.entries().iter().filter(is_shown).map(describe).collect();
     if !shown.is_empty() {
         return Some(Explanation { exposed: true, through: None, why: shown.join("; ") });
     }
@@ -47,15 +45,12 @@ pub(super) async fn explain(
         meant.retain(|one| one.tool.is_some());
     }
     let first = meant.first()?;
-    let mut through = composition.server_tool_caller(catalog).await;
-    let mut verdicts = Vec::new();
-    for one in meant.iter().take(MAX_NAMED) {
-        let verdict = verdict(composition, compiled, catalog, &servers[&one.server], one, through.as_deref());
-        verdicts.push(verdict);
-    }
-    if verdicts.iter().all(Result::is_err) {
-        through = None;
-    }
+    let caller = composition.server_tool_caller(catalog).await;
+    let verdict_of = |one: &ToolCandidate| {
+        verdict(composition, compiled, catalog, &servers[&one.server], one, caller.as_deref())
+    };
+    let verdicts: Vec<Result<String, PlainError>> = meant.iter().take(MAX_NAMED).map(verdict_of).collect();
+    let through = if verdicts.iter().any(Result::is_ok) { caller } else { None };
     let mut why: Vec<String> =
         verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(String::from)).collect();
     if meant.len() > MAX_NAMED {
@@ -73,18 +68,15 @@ pub(super) async fn explain(
 /// Names the servers that were never listed, after a space. Empty if there are none.
 pub(super) fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
     let unasked = servers.iter().filter(|(_, server)| server.config.enabled && server.listing.is_none());
-    let named: Vec<String> = unasked
-        .map(|(name, server)| match server.config.definition.missing.as_slice() {
-            [] => name.clone(),
-            missing => format!("{name} (needs {})", missing.join(", ")),
-        })
-        .collect();
-    match named.is_empty() {
-        true => String::new(),
-        false => {
-            format!(" Servers that were never listed: {}. Run `gatehouse servers refresh`.", named.join(", "))
-        }
+    let named = unasked.map(|(name, server)| match server.config.definition.missing.as_slice() {
+        [] => name.clone(),
+        missing => format!("{name} (needs {})", missing.join(", ")),
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    if named.is_empty() {
+        return named;
     }
+    format!(" Servers that were never listed: {named}. Run `gatehouse servers refresh`.")
 }
 
 fn tool_candidates(
@@ -106,10 +98,7 @@ fn tool_candidates(
     let found: Vec<ToolCandidate> =
         listed.filter(|spec| is(&spec.name)).map(|spec| meant(Some(spec.name.to_string()))).collect();
     let begins = tool.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
-    match found.is_empty() && begins {
-        true => vec![meant(None)],
-        false => found,
-    }
+    if found.is_empty() && begins { vec![meant(None)] } else { found }
 }
 
 /// Returns how to call the tool. The error is the first obstacle.
@@ -127,15 +116,11 @@ fn verdict(
     }
     let source = SourceId::Server(name.into());
     if let Some((_, why)) = catalog.problems.iter().find(|(failed, _)| *failed == source) {
-        return Err(
-            format!("preset '{preset}' shows server '{name}', which does not list its tools: {why}").into()
-        );
+        bail!("preset '{preset}' shows server '{name}', which does not list its tools: {why}");
     }
-    let definition = &server.config.definition;
-    let needs = match definition.missing.as_slice() {
-        [] => None,
-        missing => Some(format!("it needs {}, which is not set in the environment", missing.join(", "))),
-    };
+    let missing = server.config.definition.missing.join(", ");
+    let needs =
+        (!missing.is_empty()).then(|| format!("it needs {missing}, which is not set in the environment"));
     let Some(tool) = &meant.tool else {
         let Some(listed) = &server.listing else {
             let why = needs.unwrap_or_else(|| format!("run `gatehouse servers refresh {name}`"));

@@ -11,7 +11,7 @@ use gatehouse_wire::registry::{
 use serde_json::json;
 
 use super::{
-    super::{CommandError, GlobalArgs, PlainError},
+    CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError,
     install::{Installer, NewGate, installed, read_component},
 };
 use crate::{
@@ -33,9 +33,8 @@ pub(in crate::cli) struct AddGateArgs {
     /// Use plain HTTP for a registry on another machine
     #[arg(long)]
     insecure: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 fn digest(text: &str) -> Result<String, PlainError> {
@@ -45,7 +44,7 @@ fn digest(text: &str) -> Result<String, PlainError> {
     }
 }
 
-pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let installer = Installer::open(global, env)?;
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
@@ -65,9 +64,9 @@ pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) 
                 wasm: fetched.wasm,
                 in_place: false,
             };
-            installer.install(gate, arguments.json)
+            installer.install(gate, arguments.output)
         }
-        Some(file) => installer.install(new_gate(&installer, file.as_ref(), name, pin)?, arguments.json),
+        Some(file) => installer.install(new_gate(&installer, file.as_ref(), name, pin)?, arguments.output),
     }
 }
 
@@ -85,7 +84,7 @@ async fn fetch(
     named: bool,
     pin: Option<&str>,
     insecure: bool,
-) -> Result<FetchedComponent, CommandError> {
+) -> CommandResult<FetchedComponent> {
     let mut registry = registry(reference, RegistryAccess::Pull, named, insecure, installer.env)?;
     let published = registry.resolve(MAX_FILE).await.map_err(registry_failure)?;
     fetch_component(installer, &mut registry, reference, published, pin).await
@@ -97,28 +96,30 @@ pub(super) async fn fetch_component(
     reference: &OciReference,
     published: PublishedArtifact,
     pin: Option<&str>,
-) -> Result<FetchedComponent, CommandError> {
+) -> CommandResult<FetchedComponent> {
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;
         bail!("{reference}: its SHA-256 is {sha256}, expected {pin}");
     }
-    if let Some((wasm, info)) =
-        installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256)
-    {
-        return Ok(FetchedComponent { digest: published.digest, info, wasm });
-    }
-    let bar = progress::bar(layer.size, "fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}");
-    let fetched = registry.download(layer, &|bytes| bar.set_position(bytes)).await;
-    bar.finish_and_clear();
-    let wasm = fetched.map_err(registry_failure)?;
-    let info =
-        ComponentInfo::read(&wasm).map_err(|why| CommandError::failed(format!("{reference} {why}")))?;
+    let known = installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256);
+    let (wasm, info) = match known {
+        Some(known) => known,
+        None => {
+            let bar = progress::bar(layer.size, "fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}");
+            let fetched = registry.download(layer, &|bytes| bar.set_position(bytes)).await;
+            bar.finish_and_clear();
+            let wasm = fetched.map_err(registry_failure)?;
+            let info = ComponentInfo::read(&wasm);
+            let info = info.map_err(|why| CommandError::failed(format!("{reference} {why}")))?;
+            (wasm, info)
+        }
+    };
     Ok(FetchedComponent { digest: published.digest, info, wasm })
 }
 
 /// Installs the gates that `presets.toml` names and that are missing, for users who share that file.
-async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> Result<(), CommandError> {
+async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> CommandResult {
     let (mut lines, mut failed) = (Vec::new(), 0);
     for (name, gate) in &installer.config.gates {
         let (Some(origin), Some(file), Some(pin)) = (&gate.origin, &gate.component, &gate.settings.sha256)
@@ -135,11 +136,11 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
                 Ok(()) => line["changed"] = json!(true),
                 Err(why) => {
                     failed += 1;
-                    line["error"] = json!(why.message());
+                    line["error"] = json!(why.message);
                 }
             }
         }
-        if !arguments.json {
+        if !arguments.output.json {
             out::line(match (line["error"].as_str(), line["changed"].as_bool()) {
                 (Some(why), _) => format!("gate '{name}' cannot be installed: {why}"),
                 (None, Some(true)) => format!("installed gate '{name}' from {origin}"),
@@ -148,11 +149,11 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
         }
         lines.push(line);
     }
-    if arguments.json {
-        out::json(&lines);
-    } else if lines.is_empty() {
-        out::line(format!("{} names no gate from a registry", installer.text.name()));
-    }
+    arguments.output.print(&lines, || {
+        if lines.is_empty() {
+            out::line(format!("{} names no gate from a registry", installer.text.name()));
+        }
+    });
     match failed {
         0 => Ok(()),
         _ => Err(CommandError::failed(format!("{failed} of {} gates cannot be installed", lines.len()))),
@@ -166,7 +167,7 @@ fn new_gate(
     named: &Path,
     name: Option<&str>,
     pin: Option<&str>,
-) -> Result<NewGate, CommandError> {
+) -> CommandResult<NewGate> {
     let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", named.display()));
     let source = named
         .canonicalize()
@@ -217,7 +218,7 @@ fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &
 }
 
 /// Refuses to overwrite a file that this command did not write.
-fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), CommandError> {
+fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> CommandResult {
     let ours = installer.config.gates.get(name).is_some_and(|gate| is_our_copy(installer, gate, name, file));
     if !file.exists() || ours || installed(file, digest).is_some() {
         return Ok(());
@@ -238,7 +239,7 @@ pub(super) fn registry(
     named: bool,
     insecure: bool,
     env: &Env,
-) -> Result<RegistryClient, CommandError> {
+) -> CommandResult<RegistryClient> {
     let credentials = match env.registry()?.filter(|_| named) {
         Some((user, password)) => Some(Credentials { user: user.into(), password: password.into() }),
         None => docker::credentials(&reference.registry)?,

@@ -12,7 +12,7 @@ use clap::Args;
 use gatehouse_core::{Source, source::Listing};
 use serde_json::Map;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError};
 use crate::{
     built_in,
     compose::Composition,
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs until Ctrl-C, which also ends a running build.
-pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let stop = signals::shutdown_token(None);
     tokio::select! {
         done = watch(arguments, global, env) => done,
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
     }
 }
 
-async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let project = GateProject::find(&arguments.dir).map_err(CommandError::usage)?;
     let composition = global.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
@@ -84,7 +84,7 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<
 }
 
 /// Returns the file from which hosts with this configuration serve the gate. Refuses to replace a shipped gate.
-fn target(config: &Config, project: &GateProject) -> Result<PathBuf, CommandError> {
+fn target(config: &Config, project: &GateProject) -> CommandResult<PathBuf> {
     let name = &project.name;
     let named = config.gates.get(name).and_then(|gate| gate.component.clone());
     if let Some(named) = named.filter(|named| !named.starts_with(&config.cache)) {

@@ -14,7 +14,7 @@ use gatehouse_files::{make_private, sweep, write_atomic};
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use serde_json::json;
 
-use super::super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat};
 use crate::{
     built_in,
     config::{Config, Env, GateConfig, check_gate_name, edit, error::ConfigText, locate::LocatedConfig},
@@ -39,12 +39,11 @@ pub(super) struct NewGate {
 
 impl<'a> Installer<'a> {
     /// Reads the `presets.toml` of a command. Fails if there is no file to write.
-    pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
+    pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> CommandResult<Self> {
         let LocatedConfig { text, choice } = global.locate_config(env)?;
         if text.file.is_none() {
-            return Err(CommandError::usage(
-                "there is no presets.toml to write into; name one with --config FILE",
-            ));
+            let why = "there is no presets.toml to write into; name one with --config FILE";
+            return Err(CommandError::usage(why));
         }
         let mut config = Config::parse(&text, env)?;
         if let Some(folder) = &global.gates {
@@ -53,9 +52,7 @@ impl<'a> Installer<'a> {
         config.choice = choice;
         Ok(Self { text, config, env })
     }
-}
 
-impl Installer<'_> {
     pub(super) fn base(&self) -> &Path {
         self.text.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/"))
     }
@@ -67,7 +64,7 @@ impl Installer<'_> {
         given: Option<&str>,
         derived: &str,
         same: impl Fn(&GateConfig) -> bool,
-    ) -> Result<String, CommandError> {
+    ) -> CommandResult<String> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
         check_gate_name(name).map_err(|why| CommandError::usage(format!("{why}; give one with --name")))?;
@@ -86,7 +83,7 @@ impl Installer<'_> {
     }
 
     /// Writes the file, then the block, and prints the result.
-    pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), CommandError> {
+    pub(super) fn install(&self, gate: NewGate, output: OutputFormat) -> CommandResult {
         let NewGate { name, component, file, info, wasm, in_place } = gate;
         let change = edit::set_component(&self.text, &name, &component, &info.digest, self.env)?;
         let changed = change.has_changes();
@@ -98,38 +95,37 @@ impl Installer<'_> {
         let settings = block.map(|gate| gate.settings.clone()).unwrap_or_default();
         let old_digest = settings.sha256.filter(|old| !old.eq_ignore_ascii_case(&info.digest));
         let granted = settings.grants.entries();
-        if json {
-            out::json(&json!({
-                "name": name,
-                "component": component,
-                "sha256": info.digest,
-                "replaced_sha256": old_digest,
-                "file": file,
-                "bytes": wasm.len(),
-                "asks": info.ask.capabilities,
-                "imports": info.ask.others,
-                "granted": granted,
-                "changed": changed,
-            }));
-            return Ok(());
-        }
-        out::line(match &old_digest {
-            Some(old) => format!("updated gate '{name}': SHA-256 {old} -> {}", info.digest),
-            None if changed => format!("installed gate '{name}'"),
-            None => format!("gate '{name}' is already installed"),
+        let report = json!({
+            "name": name,
+            "component": component,
+            "sha256": info.digest,
+            "replaced_sha256": old_digest,
+            "file": file,
+            "bytes": wasm.len(),
+            "asks": info.ask.capabilities,
+            "imports": info.ask.others,
+            "granted": granted,
+            "changed": changed,
         });
-        out::line(format!("component    {component}"));
-        out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
-        out::line(format!("sha256       {}", info.digest));
-        let asks: Vec<String> = info.ask.capabilities.iter().map(Capability::to_string).collect();
-        out::line(format!("asks for     {}", listed(&asks)));
-        out::line(format!("imports      {}", listed(&info.ask.others)));
-        out::line(format!("granted      {}", listed(&granted)));
-        next_steps(&name, &info.ask.capabilities, &settings.grants);
+        output.print(&report, || {
+            out::line(match &old_digest {
+                Some(old) => format!("updated gate '{name}': SHA-256 {old} -> {}", info.digest),
+                None if changed => format!("installed gate '{name}'"),
+                None => format!("gate '{name}' is already installed"),
+            });
+            out::line(format!("component    {component}"));
+            out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
+            out::line(format!("sha256       {}", info.digest));
+            let asks: Vec<String> = info.ask.capabilities.iter().map(Capability::to_string).collect();
+            out::line(format!("asks for     {}", listed(&asks)));
+            out::line(format!("imports      {}", listed(&info.ask.others)));
+            out::line(format!("granted      {}", listed(&granted)));
+            next_steps(&name, &info.ask.capabilities, &settings.grants);
+        });
         Ok(())
     }
 
-    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), CommandError> {
+    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> CommandResult {
         let failed = |error: std::io::Error| {
             CommandError::failed(format!("{} cannot be written: {error}", file.display()))
         };

@@ -1,7 +1,6 @@
 //! `gatehouse gates`: one module per subcommand.
 
 mod add;
-mod check;
 mod dev;
 mod inspect;
 mod install;
@@ -14,24 +13,19 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
 use crate::config::Env;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// List gates and their tools
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(OutputFormat),
     /// Show the requirements, grants and tools of a gate
     Inspect {
         /// Component file, or name of a gate
         gate: PathBuf,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Install a gate from a registry or a file, or the missing gates of presets.toml
     Add(add::AddGateArgs),
@@ -46,22 +40,22 @@ pub(super) enum Command {
     /// Build the project of a gate with the tools of its language
     Build(project::BuildGateArgs),
     /// Check that a gate follows the contract for any input
-    Check(check::Arguments),
+    Check(project::CheckGateArgs),
     /// Build the project of a gate at each save, and install it for a running host
     Dev(dev::Arguments),
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     match command {
-        Command::List { json } => inspect::list(json, &global.compose(env)?).await,
-        Command::Inspect { gate, json } => inspect::run(&gate, json, &global.compose(env)?).await,
+        Command::List(output) => inspect::list(output, &global.compose(env)?).await,
+        Command::Inspect { gate, output } => inspect::run(&gate, output, &global.compose(env)?).await,
         Command::Add(arguments) => add::run(arguments, global, env).await,
         Command::Update(arguments) => update::run(&arguments, global, env).await,
         Command::Remove(arguments) => remove::run(&arguments, global, env).await,
         Command::Push(arguments) => push::run(arguments, global, env).await,
         Command::New(arguments) => project::create(&arguments),
         Command::Build(arguments) => project::build(&arguments).await,
-        Command::Check(arguments) => check::run(&arguments, env).await,
+        Command::Check(arguments) => project::check(&arguments, env).await,
         Command::Dev(arguments) => dev::run(&arguments, global, env).await,
     }
 }

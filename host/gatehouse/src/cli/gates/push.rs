@@ -9,7 +9,7 @@ use gatehouse_wire::registry::{GatePackage, OciReference, RegistryAccess};
 use serde_json::{Map, json};
 
 use super::{
-    super::{CommandError, GlobalArgs},
+    CommandError, CommandResult, GlobalArgs, OutputFormat,
     add::{registry, registry_failure},
     install::read_component,
 };
@@ -24,12 +24,11 @@ pub(in crate::cli) struct PushGateArgs {
     /// Use plain HTTP for a registry on another machine
     #[arg(long)]
     insecure: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn run(arguments: PushGateArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: PushGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let reference: OciReference = arguments.reference.parse().map_err(CommandError::usage)?;
     if reference.digest.is_some() {
         let message = "the registry computes the digest; remove @sha256:… from the reference";
@@ -59,12 +58,11 @@ pub(super) async fn run(arguments: PushGateArgs, global: &GlobalArgs, env: &Env)
     let digest = registry.publish(&package).await.map_err(registry_failure)?;
     let pinned = reference.pinned(&digest);
     let tag = reference.tag.as_deref().unwrap_or("latest");
-    if arguments.json {
-        out::json(&json!({"reference": pinned.to_string(), "digest": digest, "tag": tag, "sha256": sha256}));
-        return Ok(());
-    }
-    out::line(pinned.to_string());
-    out::note(format!("published {} {} with the tag {tag}", package.title, package.version));
-    out::note(format!("to install it: gatehouse gates add {pinned} --sha256 {sha256}"));
+    let report = json!({"reference": pinned.to_string(), "digest": digest, "tag": tag, "sha256": sha256});
+    arguments.output.print(&report, || {
+        out::line(pinned.to_string());
+        out::note(format!("published {} {} with the tag {tag}", package.title, package.version));
+        out::note(format!("to install it: gatehouse gates add {pinned} --sha256 {sha256}"));
+    });
     Ok(())
 }

@@ -10,10 +10,7 @@ use clap::Args;
 use gatehouse_core::names::did_you_mean;
 use serde_json::json;
 
-use super::{
-    super::{CommandError, GlobalArgs, confirm},
-    install::Installer,
-};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, confirm, install::Installer};
 use crate::{
     built_in,
     compose::GateRegistry,
@@ -33,11 +30,7 @@ pub(in crate::cli) struct RemoveGateArgs {
     json: bool,
 }
 
-pub(super) async fn run(
-    arguments: &RemoveGateArgs,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: &RemoveGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let installer = Installer::open(global, env)?;
     let name = &arguments.gate;
     let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
@@ -64,11 +57,8 @@ pub(super) async fn run(
             CommandError::failed(format!("{} cannot be deleted: {error}", file.display()))
         })?;
     }
-    if arguments.json {
-        out::json(&json!({"name": name, "taken_out": taken, "deleted": file}));
-    } else {
-        out::line(format!("removed gate '{name}'"));
-    }
+    let report = json!({"name": name, "taken_out": taken, "deleted": file});
+    OutputFormat { json: arguments.json }.print(&report, || out::line(format!("removed gate '{name}'")));
     Ok(())
 }
 

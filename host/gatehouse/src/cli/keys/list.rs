@@ -7,23 +7,19 @@ use gatehouse_core::ports::{
 use gatehouse_stores::SqliteKeys;
 use serde_json::{Value, json};
 
-use super::values::duration;
-use crate::{cli::CommandError, compose::SystemClock, out};
+use super::{CommandResult, OutputFormat, values::duration, with_header};
+use crate::{compose::SystemClock, out};
 
-pub(super) async fn list(store: &SqliteKeys, json: bool) -> Result<(), CommandError> {
+pub(super) async fn list(store: &SqliteKeys, output: OutputFormat) -> CommandResult {
     let (keys, now) = (store.list().await?, SystemClock.now_ms());
-    if json {
-        out::json(&keys.iter().map(|key| shown(key, now)).collect::<Vec<_>>());
-        return Ok(());
-    }
-    if keys.is_empty() {
-        out::line("There are no keys. Create one with: gatehouse keys create NAME");
-        return Ok(());
-    }
-    let heads = ["name", "groups", "presets", "created", "expires", "last used", "secrets"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    rows.extend(keys.iter().map(|key| row(key, now)));
-    out::table(&rows);
+    let reports: Vec<Value> = keys.iter().map(|key| shown(key, now)).collect();
+    output.print(&reports, || match keys.as_slice() {
+        [] => out::line("There are no keys. Create one with: gatehouse keys create NAME"),
+        keys => {
+            let header = ["name", "groups", "presets", "created", "expires", "last used", "secrets"];
+            out::table(&with_header(header, keys.iter().map(|key| row(key, now))));
+        }
+    });
     Ok(())
 }
 
@@ -59,16 +55,14 @@ fn last_used(key: &KeyRecord) -> Option<u64> {
 }
 
 pub(super) fn shown(key: &KeyRecord, now: u64) -> Value {
-    let secrets: Vec<Value> = valid(key, now)
-        .map(|secret| {
-            json!({
-                "id": secret.id,
-                "created_at_ms": secret.created_at,
-                "expires_at_ms": secret.expires_at,
-                "last_used_at_ms": secret.last_used_at,
-            })
+    let secret = |secret: &KeySecret| {
+        json!({
+            "id": secret.id,
+            "created_at_ms": secret.created_at,
+            "expires_at_ms": secret.expires_at,
+            "last_used_at_ms": secret.last_used_at,
         })
-        .collect();
+    };
     json!({
         "name": key.name,
         "principal": format!("key:{}", key.name),
@@ -77,6 +71,6 @@ pub(super) fn shown(key: &KeyRecord, now: u64) -> Value {
         "created_at_ms": key.created_at,
         "expires_at_ms": key.expires_at,
         "last_used_at_ms": last_used(key),
-        "secrets": secrets,
+        "secrets": valid(key, now).map(secret).collect::<Value>(),
     })
 }

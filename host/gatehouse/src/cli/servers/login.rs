@@ -17,9 +17,8 @@ use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginId, LoginState, Lo
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm};
 use crate::{
-    cli::confirm,
     compose::{logins, principal_named},
     config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
@@ -44,16 +43,11 @@ pub(in crate::cli) struct LoginArgs {
     /// Open no browser; the address is printed either way
     #[arg(long)]
     no_browser: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn log_in(
-    arguments: &LoginArgs,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<(), CommandError> {
+pub(super) async fn log_in(arguments: &LoginArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let (config, name) = (Arc::new(global.config(env)?), arguments.server.as_str());
     let server = declared(&config, name, env)?;
     let url = address(name, &server)?;
@@ -78,14 +72,11 @@ pub(super) async fn log_in(
     } else {
         logins.log_in(&id, &url, &settings, &dialog).await?
     };
-    if let (true, LoginState::Valid { until, renewable }) = (arguments.json, &state) {
+    if let (true, LoginState::Valid { until, renewable }) = (arguments.output.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
     } else {
-        out::line(format!(
-            "logged in to '{name}'{}; {}",
-            whose(&id),
-            describe_login(&state, logins.now_ms())
-        ));
+        let state = describe_login(&state, logins.now_ms());
+        out::line(format!("logged in to '{name}'{}; {state}", whose(&id)));
     }
     Ok(())
 }
@@ -103,7 +94,7 @@ fn whose(id: &LoginId) -> String {
 }
 
 /// Reads one line from standard input.
-fn token_from_input() -> Result<Secret, CommandError> {
+fn token_from_input() -> CommandResult<Secret> {
     const MAX_LINE: u64 = 64 << 10;
     let mut line = String::new();
     let read = std::io::stdin().lock().take(MAX_LINE).read_line(&mut line);
@@ -131,7 +122,7 @@ impl LoginDialog for TerminalDialog<'_> {
             self.0.server,
             origins.collect::<String>()
         );
-        if self.0.json { None } else { confirm(false, false, question).await.ok() }
+        if self.0.output.json { None } else { confirm(false, false, question).await.ok() }
     }
 
     fn show(&self, issuer: &Url, address: &Url) {
@@ -146,15 +137,21 @@ impl LoginDialog for TerminalDialog<'_> {
     }
 }
 
-pub(super) async fn log_out(
-    name: &str,
-    principal: Option<&str>,
-    global: &GlobalArgs,
-    env: &Env,
-    json: bool,
-) -> Result<(), CommandError> {
+#[derive(Args)]
+pub(in crate::cli) struct LogoutArgs {
+    /// Name of the server
+    server: String,
+    /// Principal whose login it is, such as key:ann [default: the one that all callers share]
+    #[arg(long = "as", value_name = "WHO")]
+    principal: Option<String>,
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+pub(super) async fn log_out(arguments: &LogoutArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let LogoutArgs { server: name, principal, output } = arguments;
     // The server may no longer be declared.
-    let (logins, id) = (logins(&global.config(env)?), login_id(name, principal));
+    let (logins, id) = (logins(&global.config(env)?), login_id(name, principal.as_deref()));
     let (revoked, why) = match logins.log_out(&id).await? {
         LogoutOutcome::NoLogin => {
             return Err(CommandError::failed(format!("there is no login to '{name}'{}", whose(&id))));
@@ -162,14 +159,11 @@ pub(super) async fn log_out(
         LogoutOutcome::Revoked => (true, None),
         LogoutOutcome::Forgotten(why) => (false, Some(why)),
     };
-    if json {
-        out::json(&json!({"server": name, "logged_in": false, "revoked": revoked, "why": why}));
-    } else {
+    let report = json!({"server": name, "logged_in": false, "revoked": revoked, "why": why});
+    output.print(&report, || {
         out::line(format!("logged out of '{name}'{}", whose(&id)));
-        if let Some(why) = why {
-            out::note(format!("The login was deleted only here. {why}"));
-        }
-    }
+        why.iter().for_each(|why| out::note(format!("The login was deleted only here. {why}")));
+    });
     Ok(())
 }
 
@@ -261,7 +255,7 @@ fn describe_login(state: &LoginState, now: u64) -> String {
     }
 }
 
-fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig, CommandError> {
+fn declared(config: &Arc<Config>, name: &str, env: &Env) -> CommandResult<ServerConfig> {
     let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     servers.remove(name).ok_or_else(|| {
         let near = did_you_mean(name, servers.keys().map(String::as_str));
@@ -269,7 +263,7 @@ fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig,
     })
 }
 
-fn address(name: &str, server: &ServerConfig) -> Result<String, CommandError> {
+fn address(name: &str, server: &ServerConfig) -> CommandResult<String> {
     let usage = |why: &str| Err(CommandError::usage(format!("server '{name}' {why}")));
     let definition = &server.definition;
     let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =

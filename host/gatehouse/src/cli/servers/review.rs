@@ -12,7 +12,7 @@ use gatehouse_core::{
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::CommandError;
+use super::{CommandError, CommandResult, OutputFormat};
 use crate::{
     compose::{Composition, HostServers},
     out,
@@ -25,15 +25,14 @@ pub(in crate::cli) struct ReviewArgs {
     /// Approve a change in its current state: NAME@DIGEST, as the review shows it; *@DIGEST approves all shown changes
     #[arg(long, value_name = "NAME@DIGEST", requires = "server")]
     approve: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 /// Name that approves all pending changes of a server. It is not a valid tool name.
 const ALL: &str = "*";
 
-pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Result<(), CommandError> {
+pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> CommandResult {
     let index = &composition.stores.tools;
     if let Some(server) = &asked.server {
         let all = composition.stores.servers.status();
@@ -58,7 +57,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
     }
     let mut held = index.pending_changes().await?;
     held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
-    if asked.json {
+    if asked.output.json {
         let rows = held.iter().map(|held| {
             let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
             json!({"server": held.server, "kind": held.kind, "name": held.name, "digest": held.digest,
@@ -90,7 +89,7 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
 }
 
 /// Approves one change, or all pending ones if `digest` covers all of them.
-async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), CommandError> {
+async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> CommandResult {
     let waits =
         index.pending_changes().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
     let named: Vec<(String, String)> = match label {

@@ -5,7 +5,7 @@ use gatehouse_core::names::quoted;
 use gatehouse_wire::mcp_registry::{DEFAULT_MCP_REGISTRY, McpRegistry, RegistryEntry};
 use serde_json::json;
 
-use super::CommandError;
+use super::{CommandError, CommandResult, OutputFormat, with_header};
 use crate::out;
 
 const MAX_DESCRIPTION: usize = 100;
@@ -20,29 +20,27 @@ pub(in crate::cli) struct ServerSearchArgs {
     /// Maximum number of servers
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     limit: u32,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn search(arguments: &ServerSearchArgs) -> Result<(), CommandError> {
+pub(super) async fn search(arguments: &ServerSearchArgs) -> CommandResult {
     let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
     let found = registry.search(&arguments.query, arguments.limit).await?;
-    if arguments.json {
-        out::json(&found.iter().map(to_json).collect::<Vec<_>>());
-        return Ok(());
-    }
-    if found.is_empty() {
-        out::line(format!("no server matches '{}'", quoted(&arguments.query, 100)));
-        return Ok(());
-    }
-    let head = ["NAME", "VERSION", "RUNS AS", "DESCRIPTION"].map(str::to_owned);
-    let rows = found.iter().map(|entry| {
-        let about = quoted(&entry.description, MAX_DESCRIPTION);
-        vec![quoted(&entry.name, 200), quoted(&entry.version, 32), kinds(entry).join(", "), about]
+    arguments.output.print(&found.iter().map(to_json).collect::<Vec<_>>(), || {
+        if found.is_empty() {
+            return out::line(format!("no server matches '{}'", quoted(&arguments.query, 100)));
+        }
+        let row = |entry: &RegistryEntry| {
+            let about = quoted(&entry.description, MAX_DESCRIPTION);
+            vec![quoted(&entry.name, 200), quoted(&entry.version, 32), kinds(entry).join(", "), about]
+        };
+        let header = ["NAME", "VERSION", "RUNS AS", "DESCRIPTION"];
+        out::table(&with_header(header, found.iter().map(row)));
+        out::note(
+            "Anybody can publish there. To add one: gatehouse servers add NAME --from NAME_IN_REGISTRY",
+        );
     });
-    out::table(&std::iter::once(Vec::from(head)).chain(rows).collect::<Vec<_>>());
-    out::note("Anybody can publish there. To add one: gatehouse servers add NAME --from NAME_IN_REGISTRY");
     Ok(())
 }
 

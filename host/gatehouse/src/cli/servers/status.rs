@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use clap::Args;
 use gatehouse_core::{
     Principal,
     ports::{
@@ -12,16 +13,17 @@ use gatehouse_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{CommandError, login};
+use super::login::{self, LoginReport};
+use super::{CommandError, CommandResult, OutputFormat, with_header};
 use crate::{
     compose::Composition,
     config::{Env, ServerConfig, added::FileServerStore},
     out,
-    presence::{self, RunningHost},
+    presence::{self, HostFacts, RunningHost},
 };
 
 /// Shows the configured servers without contacting them.
-pub(super) async fn list(composition: &Composition, env: &Env, json: bool) -> Result<(), CommandError> {
+pub(super) async fn list(composition: &Composition, env: &Env, output: OutputFormat) -> CommandResult {
     let config = &composition.config;
     let left_out = composition.omitted_items().await?;
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
@@ -30,42 +32,32 @@ pub(super) async fn list(composition: &Composition, env: &Env, json: bool) -> Re
     let servers: Vec<Value> =
         all.map(|((name, server), from)| one(name, server, from, left_out.get(name))).collect();
     added.problems.iter().for_each(out::error);
-    if json {
-        out::json(&servers);
-        return Ok(());
-    }
-    if servers.is_empty() {
-        out::line(
-            "No servers yet. Add one with `gatehouse servers add`, or import those of other clients with `gatehouse \
-            servers import`.",
-        );
-        return Ok(());
-    }
-    let mut rows: Vec<Vec<String>> =
-        vec![["SERVER", "TRANSPORT", "STATE", "FROM", "TAGS", "REACHED BY"].map(str::to_owned).into()];
-    for server in &servers {
-        let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
-        let list = |key: &str| {
-            let words = server[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-            words.collect::<Vec<_>>().join(", ")
-        };
-        let state = match (server["enabled"].as_bool(), list("missing")) {
-            (Some(false), _) => "disabled".into(),
-            (_, missing) if missing.is_empty() => "enabled".into(),
-            (_, missing) => format!("needs {missing}"),
-        };
-        rows.push(vec![
-            text("name"),
-            text("transport"),
-            state,
-            text("from"),
-            list("tags"),
-            text("reached_by"),
-        ]);
-    }
-    out::table(&rows);
-    print_omitted(&left_out);
+    output.print(&servers, || {
+        if servers.is_empty() {
+            return out::line(
+                "No servers yet. Add one with `gatehouse servers add`, or import those of other clients with `gatehouse \
+                servers import`.",
+            );
+        }
+        let header = ["SERVER", "TRANSPORT", "STATE", "FROM", "TAGS", "REACHED BY"];
+        out::table(&with_header(header, servers.iter().map(row)));
+        print_omitted(&left_out);
+    });
     Ok(())
+}
+
+fn row(server: &Value) -> Vec<String> {
+    let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+    let list = |key: &str| {
+        let words = server[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let state = match (server["enabled"].as_bool(), list("missing")) {
+        (Some(false), _) => "disabled".into(),
+        (_, missing) if missing.is_empty() => "enabled".into(),
+        (_, missing) => format!("needs {missing}"),
+    };
+    vec![text("name"), text("transport"), state, text("from"), list("tags"), text("reached_by")]
 }
 
 fn one(name: &str, server: &ServerConfig, from: &str, left_out: Option<&OmittedItems>) -> Value {
@@ -102,32 +94,36 @@ pub(crate) fn reached_by(definition: &ServerDefinition) -> String {
 
 /// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
 /// all hosts share.
-pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> Result<(), CommandError> {
+pub(super) async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> CommandResult {
     let left_out = composition.omitted_items().await?;
     let hosts = presence::running(&composition.config.state);
+    let configured = composition.stores.servers.status();
     let logins = login::all(&composition.config, env).await;
-    if json {
-        let shared = logins.iter().filter(|login| login.principal.is_none());
-        let own = logins.iter().filter(|login| login.principal.is_some());
-        let to_json = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
-        out::json(&json!({
-            "configured": composition.stores.servers.status(),
-            "hosts": hosts.iter().map(to_json).collect::<Vec<_>>(),
-            "left_out": left_out,
-            "logins": shared.map(|login| (login.server.clone(), login.to_json())).collect::<Map<_, _>>(),
-            "logins_of_callers": own.map(login::LoginReport::to_json_of_caller).collect::<Vec<_>>(),
-        }));
-        return Ok(());
-    }
-    if hosts.is_empty() {
-        out::note("No host uses this data directory, so no server is connected.");
-    }
-    states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
-    print_omitted(&left_out);
-    for login in &logins {
-        let whose = login.principal.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
-        out::line(format!("login{whose} to '{}': {}", login.server, login.describe()));
-    }
+    let (shared, own): (Vec<&LoginReport>, Vec<_>) =
+        logins.iter().partition(|login| login.principal.is_none());
+    let shared = shared.into_iter().map(|login| (login.server.clone(), login.to_json()));
+    let host = |host: &RunningHost| {
+        let HostFacts { pid, preset, .. } = &host.facts;
+        json!({"pid": pid, "preset": preset, "servers": host.servers})
+    };
+    let report = json!({
+        "configured": configured,
+        "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
+        "left_out": left_out,
+        "logins": shared.collect::<Map<_, _>>(),
+        "logins_of_callers": own.into_iter().map(LoginReport::to_json_of_caller).collect::<Vec<_>>(),
+    });
+    output.print(&report, || {
+        if hosts.is_empty() {
+            out::note("No host uses this data directory, so no server is connected.");
+        }
+        states(&hosts, &configured).iter().for_each(out::line);
+        print_omitted(&left_out);
+        for login in &logins {
+            let whose = login.principal.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
+            out::line(format!("login{whose} to '{}': {}", login.server, login.describe()));
+        }
+    });
     Ok(())
 }
 
@@ -138,33 +134,34 @@ pub(super) fn print_omitted<'a>(omitted: impl IntoIterator<Item = (&'a String, &
 
 /// Returns a table of servers by host, or of the configured servers if no host runs.
 pub(in crate::cli) fn states(hosts: &[RunningHost], configured: &[Value]) -> Vec<String> {
-    let head = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"].map(str::to_owned);
-    let mut rows: Vec<Vec<String>> = vec![head.into()];
-    let configured_rows = hosts.is_empty().then(|| rows_of("-", configured)).into_iter().flatten();
-    let host_rows = hosts.iter().flat_map(|host| rows_of(&host.facts.pid.to_string(), &host.servers));
-    rows.extend(configured_rows.chain(host_rows));
-    out::columns(&rows)
-}
-
-fn rows_of(host: &str, servers: &[Value]) -> Vec<Vec<String>> {
-    let cells = |server: &Value| {
+    let configured = configured.iter().filter(|_| hosts.is_empty()).map(|server| ("-".to_owned(), server));
+    let of_hosts =
+        hosts.iter().flat_map(|host| host.servers.iter().map(|server| (host.facts.pid.to_string(), server)));
+    let rows = configured.chain(of_hosts).map(|(host, server)| {
         let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
         let state = ["name", "transport", "state", "circuit", "last_error"].map(text);
-        std::iter::once(host.to_owned()).chain(state).collect()
-    };
-    servers.iter().map(cells).collect()
+        std::iter::once(host).chain(state).collect()
+    });
+    let header = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"];
+    out::columns(&with_header(header, rows))
 }
 
-pub(super) async fn refresh(
-    composition: &Composition,
-    server: Option<&str>,
+#[derive(Args)]
+pub(in crate::cli) struct RefreshArgs {
+    /// Name of the server [default: all]
+    server: Option<String>,
+    /// Also write unchanged tools again
+    #[arg(long)]
     force: bool,
-    json: bool,
-) -> Result<(), CommandError> {
-    let report = composition.stores.servers.live.refresh(server, force, &Principal::Local).await?;
-    if json {
-        out::json(&report);
-    } else {
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+pub(super) async fn refresh(composition: &Composition, arguments: &RefreshArgs) -> CommandResult {
+    let RefreshArgs { server, force, output } = arguments;
+    let servers = &composition.stores.servers.live;
+    let report = servers.refresh(server.as_deref(), *force, &Principal::Local).await?;
+    output.print(&report, || {
         let RefreshReport { added, updated, removed, unchanged, embeddings, failed, omitted } = &report;
         out::line(format!(
             "{added} tools added, {updated} updated, {removed} removed, {unchanged} unchanged"
@@ -174,7 +171,7 @@ pub(super) async fn refresh(
         }
         print_omitted(omitted.iter().map(|(server, omitted)| (server, omitted)));
         failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
-    }
+    });
     match report.failed.len() {
         0 => Ok(()),
         1 => Err(CommandError::failed("a server could not be listed")),

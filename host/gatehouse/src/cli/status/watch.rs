@@ -7,18 +7,17 @@ use std::{
 
 use gatehouse_core::ports::ledger::{MetricsFilter, ToolMetrics};
 
+use super::{CommandError, CommandResult, PlainError};
 use crate::{
-    cli::{CommandError, PlainError, servers, tools},
+    cli::{servers, tools},
     compose::Composition,
-    out,
-    presence::{self, RunningHost},
-    signals,
+    out, presence, signals,
 };
 
 /// Maximum number of tools, by calls. More rows would not fit on most terminals.
 const MAX_TOOLS: usize = 15;
 
-pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(), CommandError> {
+pub(super) async fn watch(composition: &Composition, seconds: u16) -> CommandResult {
     if !io::stdout().is_terminal() {
         let why = "--watch requires a terminal; `gatehouse status --json` prints the state once";
         return Err(CommandError::usage(why));
@@ -42,10 +41,10 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
         lines.push("No host uses this data directory.".into());
     }
     // One line per element, because each is cut at the end of the line.
-    lines.extend(
-        hosts.iter().flat_map(|host| host.to_string().lines().map(str::to_owned).collect::<Vec<_>>()),
-    );
-    if hosts.iter().any(|host: &RunningHost| !host.servers.is_empty()) {
+    for host in &hosts {
+        lines.extend(host.to_string().lines().map(str::to_owned));
+    }
+    if hosts.iter().any(|host| !host.servers.is_empty()) {
         lines.push(String::new());
         lines.extend(servers::states(&hosts, &[]));
     }
