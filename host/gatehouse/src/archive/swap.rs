@@ -15,7 +15,7 @@ use gatehouse_files::{ScratchFolder, sweep, write_atomic};
 use gatehouse_stores::{DataFile, DatabaseLock};
 
 use super::{ArchiveManifest, PlainError, io_message, names, unpack::unpack};
-use crate::presence;
+use crate::presence::{self, RunningHost};
 
 const WORK_FOLDER: &str = "restore";
 
@@ -63,14 +63,11 @@ pub(crate) fn finish(state: &Path) -> Result<(), PlainError> {
 fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, PlainError> {
     let hosts = presence::running(state);
     if !hosts.is_empty() {
-        let each: Vec<String> = hosts
-            .iter()
-            .map(|host| match host.facts.address {
-                Some(address) => format!("process {} on {address}", host.facts.pid),
-                None => format!("process {} over stdio", host.facts.pid),
-            })
-            .collect();
-        let (state, each) = (state.display(), each.join(", "));
+        let place = |host: &RunningHost| {
+            let place = host.facts.address.map_or("over stdio".into(), |address| format!("on {address}"));
+            format!("process {} {place}", host.facts.pid)
+        };
+        let (state, each) = (state.display(), hosts.iter().map(place).collect::<Vec<_>>().join(", "));
         bail!("hosts are running on {state}: {each}. Stop them first");
     }
     let locks =
@@ -135,9 +132,7 @@ fn sync(folder: &Path) -> io::Result<()> {
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                open.push(entry.path());
-            }
+            open.extend(entry.file_type()?.is_dir().then(|| entry.path()));
         }
         File::open(&folder)?.sync_all()?;
     }

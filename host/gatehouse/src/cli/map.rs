@@ -40,13 +40,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     }
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     added.problems.iter().for_each(out::error);
-    let servers: Vec<_> = config
-        .servers
-        .declared
-        .iter()
-        .chain(&added.servers)
-        .map(|(name, server)| (name.as_str(), server))
-        .collect();
+    let servers = config.servers.declared.iter().chain(&added.servers);
+    let servers: Vec<_> = servers.map(|(name, server)| (name.as_str(), server)).collect();
     let mut maps = vec![map::access(&composition, &arguments.presets, &servers, env).await];
     if arguments.wiki {
         let embedder = Arc::clone(&composition.models.embedder);

@@ -29,12 +29,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
-    let answer = match run_request(&arguments, global, env).await {
-        Ok(answer) => answer,
-        Err(fault) => {
-            envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
-        }
-    };
+    let answer = run_request(&arguments, global, env).await.unwrap_or_else(|fault| {
+        envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
+    });
     out::json(&answer);
     // The object has the details; the exit code only signals the failure.
     if answer["ok"] == true { Ok(()) } else { Err(CommandError::failed("the request was not served")) }

@@ -79,71 +79,58 @@ pub(super) struct ScriptOwnerArgs {
 }
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let open = async |owner: &ScriptOwnerArgs| ScriptStore::open(owner, global, env).await;
     match command {
         Command::List { owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            out::line(store.text("list_scripts", json!({})).await?);
-            Ok(())
+            out::line(open(&owner).await?.text("list_scripts", json!({})).await?);
         }
-        Command::Show { name, owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            out::line(store.file(&name).await?.trim_end());
-            Ok(())
-        }
+        Command::Show { name, owner } => out::line(open(&owner).await?.file(&name).await?.trim_end()),
         Command::Run { name, input, version, owner } => {
-            let input = call::arguments(&input)?;
-            let store = ScriptStore::open(&owner, global, env).await?;
-            let mut arguments = json!({"name": name, "args": input});
+            let mut arguments = json!({"name": name, "args": call::arguments(&input)?});
             if let Some(version) = version {
                 arguments["version"] = version.into();
             }
-            out::line(store.text("run_script", arguments).await?);
-            Ok(())
+            out::line(open(&owner).await?.text("run_script", arguments).await?);
         }
         Command::Remove { name, owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            out::line(store.text("remove_script", json!({"name": name})).await?);
-            Ok(())
+            out::line(open(&owner).await?.text("remove_script", json!({"name": name})).await?);
         }
         Command::Export { name, to, force, owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            let text = store.file(&name).await?;
+            let text = open(&owner).await?.file(&name).await?;
             check_visible(&name, &text)?;
             let file = to.join(format!("{name}.ts"));
             export(&file, &text, force)?;
-            out::line(format!("wrote {}; to make it a tool of a preset, add:", file.display()));
+            let folder = to.file_name().map_or_else(|| ".".into(), |folder| folder.to_string_lossy());
             out::line(format!(
-                "gates.script = {{ scripts = [{{ \"$file\" = \"{}/{name}.ts\" }}] }}",
-                to.file_name().map_or_else(|| ".".into(), |folder| folder.to_string_lossy())
+                "wrote {}; to make it a tool of a preset, add:\n\
+                gates.script = {{ scripts = [{{ \"$file\" = \"{folder}/{name}.ts\" }}] }}",
+                file.display()
             ));
-            Ok(())
         }
     }
+    Ok(())
 }
 
 struct ScriptStore {
     composition: Composition,
     catalog: Arc<Catalog>,
     caller: Arc<Caller>,
-    preset: String,
 }
 
 impl ScriptStore {
     async fn open(owner: &ScriptOwnerArgs, global: &GlobalArgs, env: &Env) -> CommandResult<Self> {
         let composition = global.compose(env)?;
         let compiled = composition.config.select(owner.preset.as_deref(), env)?;
-        let preset = compiled.preset.clone();
         let catalog = Arc::new(composition.catalog(&compiled).await?);
-        let caller = owner.caller.as_deref();
-        let caller = caller.map_or_else(Caller::local, Caller::named);
-        Ok(Self { composition, catalog, caller, preset })
+        let caller = owner.caller.as_deref().map_or_else(Caller::local, Caller::named);
+        Ok(Self { composition, catalog, caller })
     }
 
     /// Calls one of the gate's tools by its declared name, and returns the text of the reply.
     async fn text(&self, tool: &str, arguments: Value) -> CommandResult<String> {
         let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
         let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
-            let preset = &self.preset;
+            let preset = &self.catalog.preset;
             CommandError::usage(format!(
                 "preset '{preset}' stores no scripts; give it gates.script = {{ store = true }}, and the gate the \
                 grant kv, or name another with --preset"

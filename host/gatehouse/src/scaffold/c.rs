@@ -38,7 +38,7 @@ pub(super) async fn build(project: &GateProject, output: &Path) -> Result<Vec<u8
         Err(ProgramError::Failed(why)) if !has_complete_toolchain(clang, &project.folder, output).await => {
             bail!("{why}\nThe C library or linker is missing. {INSTALL}");
         }
-        ran => ran?,
+        ran => drop(ran?),
     }
     let module = fs::read(output).map_err(|error| format!("clang wrote no module: {error}"))?;
     let component = componentize(&module);

@@ -1,6 +1,6 @@
 //! Rust gates, built with cargo for wasm32-wasip2, which needs no other tools.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Stdio};
 
 use serde_json::Value;
 
@@ -32,17 +32,14 @@ pub(super) async fn build(project: &GateProject) -> Result<Vec<u8>, PlainError> 
     ensure_target(&project.folder).await?;
     let mut command = program::command("cargo", &project.folder);
     command.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
-    let messages = program::output(&mut command, INSTALL).await?;
+    let messages = program::run(command.stdout(Stdio::piped()), INSTALL).await?;
     let manifest = project.folder.join("Cargo.toml");
-    let messages = String::from_utf8_lossy(&messages);
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ours =
-        |message: &Value| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
-    let files = messages
-        .filter(ours)
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
-    let component =
-        files.filter_map(|file| Some(file.as_str()?.to_owned())).find(|file| file.ends_with(".wasm"));
+    let component = String::from_utf8_lossy(&messages).lines().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let is_ours = message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
+        let mut files = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+        files.find(|file| is_ours && file.ends_with(".wasm")).map(str::to_owned)
+    });
     let Some(component) = component else {
         bail!(
             "{}: built no component; write crate-type = [\"cdylib\", \"rlib\"] under [lib]",
@@ -65,5 +62,5 @@ async fn ensure_target(folder: &Path) -> Result<(), ProgramError> {
     let mut command = program::command("rustup", folder);
     let hint =
         format!("The Rust target {TARGET} is missing. {INSTALL}, then run `rustup target add {TARGET}`.");
-    program::run(command.args(["target", "add", TARGET]), &hint).await
+    program::run(command.args(["target", "add", TARGET]), &hint).await.map(drop)
 }

@@ -25,15 +25,14 @@ fn manifest() -> Result<String, PlainError> {
     let broken = |error: toml::de::Error| format!("the SDK in this binary is invalid: {error}");
     let mut manifest: Table = MANIFEST.parse().map_err(broken)?;
     let workspace: Table = WORKSPACE.parse().map_err(broken)?;
-    let workspace = workspace.get("workspace").and_then(Value::as_table).cloned().unwrap_or_default();
-    let shared = |part: &str, key: &str| workspace.get(part)?.get(key).cloned();
     manifest.remove("lints");
     manifest.remove("dev-dependencies");
     for part in ["package", "dependencies"] {
         let Some(table) = manifest.get_mut(part).and_then(Value::as_table_mut) else { continue };
         for (key, value) in table.iter_mut() {
+            let shared = || workspace.get("workspace")?.get(part)?.get(key).cloned();
             if value.get("workspace").and_then(Value::as_bool) == Some(true)
-                && let Some(inherited) = shared(part, key)
+                && let Some(inherited) = shared()
             {
                 *value = merged(inherited, value);
             }

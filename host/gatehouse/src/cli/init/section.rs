@@ -33,15 +33,11 @@ pub(super) struct SectionContext<'a> {
 impl<'a> SectionContext<'a> {
     /// Returns the section: names, with long lists cut, then as many lessons and notes on effects as fit.
     pub(super) fn section(&self) -> String {
-        let fits = |text: &str| BpeTokenCounter.count(text, TokenEncoding::O200k) <= BUDGET;
         let text = |most: usize, further: &[String]| {
             let (head, tools) = (self.head(), self.tools(most));
             format!("## Gatehouse\n\n{head}\n\n{tools}\n{}{RULES}", further.concat())
         };
-        let mut most = self.longest_list();
-        while most > 0 && !fits(&text(most, &[])) {
-            most /= 2;
-        }
+        let most = self.longest_fitting_list(|most| text(most, &[]));
         let mut further: Vec<String> = Vec::new();
         for line in self.lessons().into_iter().chain(self.effects(most)) {
             further.push(line);
@@ -55,7 +51,7 @@ impl<'a> SectionContext<'a> {
     pub(super) fn command(&self) -> String {
         let preset =
             if self.compiled.declared { format!(" --preset {}", self.preset()) } else { String::new() };
-        self.within_budget(|most| {
+        let text = |most| {
             format!(
                 "{}\n\n{}\n1. Compare this list with the tools that you have from that server. If they differ, say \
                 which, and that `gatehouse init{preset}` updates the list; if you have none, say that the server is \
@@ -65,23 +61,17 @@ impl<'a> SectionContext<'a> {
                 self.head(),
                 self.tools(most)
             )
-        })
+        };
+        text(self.longest_fitting_list(text))
     }
 
-    /// Returns the text with as many names per list as the budget allows.
-    fn within_budget(&self, text: impl Fn(usize) -> String) -> String {
-        let mut most = self.longest_list();
-        loop {
-            let text = text(most);
-            if most == 0 || BpeTokenCounter.count(&text, TokenEncoding::O200k) <= BUDGET {
-                return text;
-            }
+    /// Returns how many names a list may have so that the text fits.
+    fn longest_fitting_list(&self, text: impl Fn(usize) -> String) -> usize {
+        let mut most = self.groups().iter().map(|(_, tools)| tools.len()).max().unwrap_or(0);
+        while most > 0 && !fits(&text(most)) {
             most /= 2;
         }
-    }
-
-    fn longest_list(&self) -> usize {
-        self.groups().iter().map(|(_, tools)| tools.len()).max().unwrap_or(0)
+        most
     }
 
     fn preset(&self) -> &str {
@@ -199,6 +189,10 @@ impl<'a> SectionContext<'a> {
         }
         lines
     }
+}
+
+fn fits(text: &str) -> bool {
+    BpeTokenCounter.count(text, TokenEncoding::O200k) <= BUDGET
 }
 
 fn dry_run_argument(entry: &ToolEntry) -> Option<&str> {
