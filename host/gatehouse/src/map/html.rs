@@ -1,7 +1,5 @@
 //! Diagrams as a single HTML file without scripts or external resources, in light and dark.
 
-use std::fmt::{self, Write as _};
-
 use super::{
     Diagram, DiagramTable, Tone,
     layout::plain,
@@ -29,93 +27,72 @@ overflow-wrap:anywhere}th{color:var(--quiet);font-weight:normal}";
 
 /// Renders a page with these diagrams. `about` describes their source, below the title.
 pub(crate) fn html(title: &str, about: &str, maps: &[Diagram]) -> String {
-    let mut page = String::new();
-    // Writing to a string cannot fail.
-    let _ = write(&mut page, title, about, maps);
+    let (title, about) = (escaped(title), escaped(about));
+    let (pictures, rules): (Vec<String>, String) =
+        maps.iter().enumerate().map(|(place, map)| svg(map, &format!("m{place}"))).unzip();
+    let diagrams: String = maps.iter().zip(&pictures).map(|(map, picture)| section(map, picture)).collect();
+    let tones: String = Tone::ALL.into_iter().map(style).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+        <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n\
+        :root{{color-scheme:light dark;--back:#fbfbfa;--text:#1b1d21;--quiet:#666c75;--rule:#dcdfe3}}\n\
+        @media (prefers-color-scheme:dark){{:root{{--back:#121418;--text:#e6e8eb;--quiet:#9aa0a9;--rule:#2e3239}}}}\n\
+        {tones}{STYLE}\n{rules}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"quiet\">{about}</p>\n\
+        {diagrams}</body>\n</html>\n"
+    )
+}
+
+/// Returns the rules of a tone, in light and dark.
+fn style(tone: Tone) -> String {
+    let class = tone.class();
+    let [light, dark] = [false, true].map(|dark| {
+        let (edge, inside) = colors(tone, dark);
+        format!(
+            ".line.{class}{{stroke:{edge}}}.node.{class} rect,.legend .{class}{{stroke:{edge};fill:{inside};\
+             border-color:{edge};background:{inside}}}"
+        )
+    });
+    format!("{light}\n@media (prefers-color-scheme:dark){{{dark}}}\n")
+}
+
+fn section(map: &Diagram, picture: &str) -> String {
+    let mut page = format!("<h2>{}</h2>\n<p>{}</p>\n", escaped(&map.title), escaped(&map.about));
+    page.extend(map.notes.iter().map(|note| format!("<p>{}</p>\n", escaped(note))));
+    page += "<ul class=\"legend\">\n";
+    for (tone, words) in &map.legend {
+        page += &format!("<li><i class=\"{}\"></i>{}</li>\n", tone.class(), escaped(words));
+    }
+    if map.lines.values().any(|line| line.dashed && line.tone != Tone::Broken) {
+        page += "<li>dashed: through a gate, or disabled</li>\n";
+    }
+    page += "<li class=\"quiet\">Hover over a box to highlight related ones.</li></ul>\n";
+    page += &format!("<div class=\"picture\">\n{picture}</div>\n");
+    page.extend(map.tables.iter().map(table));
     page
 }
 
-fn write(page: &mut String, title: &str, about: &str, maps: &[Diagram]) -> fmt::Result {
-    let drawn: Vec<(String, String)> =
-        maps.iter().enumerate().map(|(place, map)| svg(map, &format!("m{place}"))).collect();
-    let title = escaped(title);
-    writeln!(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
-    writeln!(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">")?;
-    writeln!(
-        page,
-        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>"
-    )?;
-    writeln!(
-        page,
-        ":root{{color-scheme:light dark;--back:#fbfbfa;--text:#1b1d21;--quiet:#666c75;--rule:#dcdfe3}}"
-    )?;
-    writeln!(
-        page,
-        "@media (prefers-color-scheme:dark){{:root{{--back:#121418;--text:#e6e8eb;--quiet:#9aa0a9;--rule:#2e3239}}}}"
-    )?;
-    for tone in Tone::ALL {
-        let class = tone.class();
-        for dark in [false, true] {
-            let (edge, inside) = colors(tone, dark);
-            let rule = format!(
-                ".line.{class}{{stroke:{edge}}}.node.{class} rect,.legend .{class}{{stroke:{edge};fill:{inside};\
-                 border-color:{edge};background:{inside}}}"
-            );
-            match dark {
-                false => writeln!(page, "{rule}")?,
-                true => writeln!(page, "@media (prefers-color-scheme:dark){{{rule}}}")?,
-            }
-        }
-    }
-    writeln!(page, "{STYLE}")?;
-    drawn.iter().try_for_each(|(_, rules)| page.write_str(rules))?;
-    writeln!(page, "</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"quiet\">{}</p>", escaped(about))?;
-    for (map, (picture, _)) in maps.iter().zip(&drawn) {
-        writeln!(page, "<h2>{}</h2>\n<p>{}</p>", escaped(&map.title), escaped(&map.about))?;
-        map.notes.iter().try_for_each(|note| writeln!(page, "<p>{}</p>", escaped(note)))?;
-        writeln!(page, "<ul class=\"legend\">")?;
-        for (tone, words) in &map.legend {
-            writeln!(page, "<li><i class=\"{}\"></i>{}</li>", tone.class(), escaped(words))?;
-        }
-        if map.lines.iter().any(|line| line.dashed && line.tone != Tone::Broken) {
-            writeln!(page, "<li>dashed: through a gate, or disabled</li>")?;
-        }
-        writeln!(page, "<li class=\"quiet\">Hover over a box to highlight related ones.</li></ul>")?;
-        writeln!(page, "<div class=\"picture\">\n{picture}</div>")?;
-        map.tables.iter().try_for_each(|table| rows(page, table))?;
-    }
-    writeln!(page, "</body>\n</html>")
-}
-
-fn rows(page: &mut String, table: &DiagramTable) -> fmt::Result {
-    writeln!(page, "<details><summary>{}</summary>\n<table>\n<tr>", escaped(&table.title))?;
-    table.header.iter().try_for_each(|cell| write!(page, "<th>{}</th>", escaped(cell)))?;
-    writeln!(page, "</tr>")?;
-    for row in &table.rows {
-        write!(page, "<tr>")?;
-        row.iter().try_for_each(|cell| write!(page, "<td>{}</td>", escaped(cell)))?;
-        writeln!(page, "</tr>")?;
-    }
-    writeln!(page, "</table></details>")
+fn table(table: &DiagramTable) -> String {
+    let cell = |cell: &String| format!("<td>{}</td>", escaped(cell));
+    let row = |row: &Vec<String>| format!("<tr>{}</tr>\n", row.iter().map(cell).collect::<String>());
+    let header: String = table.header.iter().map(|cell| format!("<th>{}</th>", escaped(cell))).collect();
+    let (title, rows) = (escaped(&table.title), table.rows.iter().map(row).collect::<String>());
+    format!("<details><summary>{title}</summary>\n<table>\n<tr>{header}</tr>\n{rows}</table></details>\n")
 }
 
 /// Escapes a text for HTML, between tags and in quoted attributes.
 pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
     // Retain line breaks, because tooltips show them.
-    for (place, line) in text.split('\n').enumerate() {
-        if place > 0 {
-            safe.push('\n');
-        }
-        for letter in plain(line).chars() {
-            match letter {
-                '&' => safe.push_str("&amp;"),
-                '<' => safe.push_str("&lt;"),
-                '>' => safe.push_str("&gt;"),
-                '"' => safe.push_str("&quot;"),
-                '\'' => safe.push_str("&#39;"),
-                other => safe.push(other),
-            }
+    let plain = text.split('\n').map(plain).collect::<Vec<_>>().join("\n");
+    let mut safe = String::with_capacity(plain.len());
+    for letter in plain.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
         }
     }
     safe

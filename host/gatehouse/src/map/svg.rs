@@ -1,80 +1,59 @@
-//! Diagrams as inline SVG, with CSS rules that highlight related boxes on hover.
+//! Diagrams as inline SVG, with CSS rules that highlight related boxes on hover, and in Graphviz' DOT language
+//! (<https://graphviz.org/doc/info/lang.html>).
 
-use std::{
-    collections::BTreeSet,
-    fmt::{self, Write as _},
-};
+use std::collections::BTreeSet;
 
 use super::{
-    Diagram, Tone,
+    Diagram, DiagramEdge, DiagramNode, Tone,
     html::escaped,
-    layout::{DiagramLayout, PlacedNode, layout},
+    layout::{BOX, PAD, PlacedNode, layout, plain},
 };
 
 /// Renders a diagram. Returns the SVG, whose ids start with `prefix`, and the CSS rules.
 pub(super) fn svg(map: &Diagram, prefix: &str) -> (String, String) {
-    // Writing to a string cannot fail.
-    let mut picture = String::new();
-    let mut rules = String::new();
-    let _ = draw(map, prefix, &layout(map), &mut picture, &mut rules);
-    (picture, rules)
-}
-
-fn draw(
-    map: &Diagram,
-    prefix: &str,
-    placed: &DiagramLayout,
-    picture: &mut String,
-    rules: &mut String,
-) -> fmt::Result {
+    let placed = layout(map);
     let (width, height) = (placed.width, placed.height);
-    writeln!(
-        picture,
+    let mut picture = format!(
         "<svg viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" \
-         aria-label=\"{}\">",
+         aria-label=\"{}\">\n",
         escaped(&map.title)
-    )?;
+    );
+    let mut rules = String::new();
     let (of_nodes, of_lines) = related_nodes(map);
     let classes =
         |set: &BTreeSet<usize>| set.iter().map(|one| format!(" {prefix}h{one}")).collect::<String>();
-    for (line, belongs) in map.lines.iter().zip(&of_lines) {
+    for (((from, to), line), belongs) in map.lines.iter().zip(&of_lines) {
         let broken = if line.dashed { " broken" } else { "" };
-        writeln!(
-            picture,
-            "<path class=\"line {}{broken}{}\" d=\"{}\"><title>{}</title></path>",
+        picture += &format!(
+            "<path class=\"line {}{broken}{}\" d=\"{}\"><title>{}</title></path>\n",
             line.tone.class(),
             classes(belongs),
-            path(&placed.boxes[line.from], &placed.boxes[line.to]),
-            escaped(&format!("{} → {}\n{}", map.nodes[line.from].name, map.nodes[line.to].name, line.detail))
-        )?;
+            path(&placed.boxes[*from], &placed.boxes[*to]),
+            escaped(&format!("{} → {}\n{}", map.nodes[*from].name, map.nodes[*to].name, line.detail))
+        );
     }
     for (x, y, words) in &placed.headings {
-        writeln!(picture, "<text class=\"heading\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(words))?;
+        picture += &format!("<text class=\"heading\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escaped(words));
     }
-    for (place, (node, one)) in map.nodes.iter().zip(&placed.boxes).enumerate() {
+    for (place, (node, one)) in map.nodes.values().zip(&placed.boxes).enumerate() {
         let PlacedNode { x, y, width, label, .. } = one;
         let detail = if node.detail.is_empty() { String::new() } else { format!("\n{}", node.detail) };
-        writeln!(
-            picture,
+        picture += &format!(
             "<g class=\"node {}{}\" id=\"{prefix}n{place}\"><title>{}</title>\
-             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.0}\" rx=\"4\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BOX:.0}\" rx=\"4\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>\n",
             node.tone.class(),
             classes(&of_nodes[place]),
             escaped(&format!("{}{detail}", node.name)),
-            PlacedNode::HEIGHT,
-            x + PlacedNode::PAD,
+            x + PAD,
             y + 14.0,
             escaped(label)
-        )?;
-        if !of_nodes[place].is_empty() {
-            writeln!(
-                rules,
-                "svg:has(#{prefix}n{place}:hover) :is(.node,.line):not(.{prefix}h{place}){{opacity:.1}}"
-            )?;
-        }
+        );
+        rules += &format!(
+            "svg:has(#{prefix}n{place}:hover) :is(.node,.line):not(.{prefix}h{place}){{opacity:.1}}\n"
+        );
     }
-    writeln!(picture, "</svg>")
+    (picture + "</svg>\n", rules)
 }
 
 /// Returns the path from edge to edge of two boxes. Within a column, it bends to the right.
@@ -97,9 +76,9 @@ fn related_nodes(map: &Diagram) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) 
     // Lines by their start and end boxes.
     let mut leaving = vec![Vec::new(); map.nodes.len()];
     let mut reaching = vec![Vec::new(); map.nodes.len()];
-    for (place, line) in map.lines.iter().enumerate() {
-        leaving[line.from].push((place, line.to));
-        reaching[line.to].push((place, line.from));
+    for (place, &(from, to)) in map.lines.keys().enumerate() {
+        leaving[from].push((place, to));
+        reaching[to].push((place, from));
     }
     for node in 0..map.nodes.len() {
         of_nodes[node].insert(node);
@@ -134,4 +113,39 @@ pub(super) fn colors(tone: Tone, dark: bool) -> (&'static str, &'static str) {
         (Tone::External, true) => ("#b48be6", "#2a2038"),
         (Tone::Broken, true) => ("#f0736b", "#3a1a18"),
     }
+}
+
+/// Renders each diagram as one graph of Graphviz.
+pub(crate) fn dot(maps: &[Diagram]) -> String {
+    let mut text = String::new();
+    for map in maps {
+        text += &format!("digraph {} {{\n", quoted(&map.title));
+        text += "  rankdir=LR; node [shape=box, style=\"rounded,filled\", fontname=monospace];\n";
+        for (place, group) in map.columns.iter().flatten().enumerate() {
+            text += &format!("  subgraph cluster_{place} {{ label={};\n", quoted(&group.title));
+            for node in &group.nodes {
+                let DiagramNode { name, detail, tone } = &map.nodes[*node];
+                let (edge, inside) = colors(*tone, false);
+                let (name, detail) = (quoted(name), quoted(detail));
+                text += &format!(
+                    "    n{node} [label={name}, tooltip={detail}, color=\"{edge}\", fillcolor=\"{inside}\"];\n"
+                );
+            }
+            text += "  }\n";
+        }
+        for ((from, to), DiagramEdge { tone, dashed, detail }) in &map.lines {
+            let style = if *dashed { ", style=dashed" } else { "" };
+            let (edge, detail) = (colors(*tone, false).0, quoted(detail));
+            text += &format!("  n{from} -> n{to} [color=\"{edge}\", tooltip={detail}{style}];\n");
+        }
+        text += "}\n";
+    }
+    text
+}
+
+/// Quotes a text as a DOT string. Escapes everything that could end it or that Graphviz would interpret.
+fn quoted(text: &str) -> String {
+    let lines: Vec<String> =
+        text.split('\n').map(|line| plain(line).replace('\\', "\\\\").replace('"', "\\\"")).collect();
+    format!("\"{}\"", lines.join("\\n"))
 }
