@@ -1,13 +1,18 @@
 //! `gatehouse explain`: the reason why a preset exposes a tool, or does not, and whether a caller may use it.
 
-mod access;
 mod servers;
 
-use clap::Args;
-use gatehouse_core::{Catalog, CompiledPreset, catalog::ToolEntry, forwarding, names, workflow};
-use serde_json::json;
+use std::sync::Arc;
 
-use self::access::AccessExplanation;
+use clap::Args;
+use gatehouse_core::{
+    Caller, Catalog, CompiledPreset, Principal,
+    access::{AccessDecision, PresetAccess},
+    catalog::ToolEntry,
+    forwarding, names, workflow,
+};
+use serde_json::{Value, json};
+
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{
     compose::{COMMAND_WAIT, Composition},
@@ -40,7 +45,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let answer = explain(&composition, &compiled, &arguments.tool).await?;
     let Explanation { exposed, through, why } = &answer;
-    let access = access::explain(&composition, &compiled, &arguments).await?;
+    let access = explain_access(&composition, &compiled, &arguments).await?;
     let mut report = json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
                             "through": through, "why": why});
     if let Some(AccessExplanation { allowed, why }) = &access {
@@ -156,4 +161,90 @@ async fn explain(
     let near = names::did_you_mean(tool, catalog.names().chain(others));
     let unasked = servers::unlisted_servers_note(&servers);
     not_exposed(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}"))
+}
+
+/// Whether a caller may use a tool, and the rule that decides, for operators.
+struct AccessExplanation {
+    allowed: bool,
+    why: String,
+}
+
+/// Explains the access of the caller that the command names. `None` if it names none.
+async fn explain_access(
+    composition: &Composition,
+    compiled: &CompiledPreset,
+    arguments: &Arguments,
+) -> CommandResult<Option<AccessExplanation>> {
+    let Some(name) = &arguments.caller else { return Ok(None) };
+    let config = &composition.config;
+    if config.auth.is_none() {
+        let why = "--as needs [auth] in presets.toml: without it, callers have no names, and each may use every tool";
+        return Err(CommandError::usage(why));
+    }
+    let sent = arguments.args.as_deref().map(read_arguments).transpose()?;
+    let mut caller = Caller::new(Principal::Named(name.as_str().into()), name);
+    caller.groups = arguments.groups.iter().map(|group| group.as_str().into()).collect();
+    if let Some(key) = composition.api_key(name).await? {
+        caller.groups.extend(key.groups.iter().map(|group| group.as_str().into()));
+        caller.presets =
+            key.presets.map(|presets| presets.iter().map(|preset| preset.as_str().into()).collect());
+    }
+    let access = config.access.rules.access_of(&Arc::new(caller));
+    let preset = &compiled.preset;
+    let not_allowed = |why| Ok(Some(AccessExplanation { allowed: false, why }));
+    if !access.opens_preset(preset) {
+        return not_allowed(format!("no rule allows '{name}' a tool of preset '{preset}'"));
+    }
+    let catalog = composition.catalog(compiled).await?;
+    match find(composition, compiled, &catalog, &arguments.tool).await? {
+        Some(entry) => Ok(Some(decide(&access.in_preset(preset), &entry, sent.as_ref()))),
+        None => {
+            let tool = &arguments.tool;
+            not_allowed(format!("preset '{preset}' has no tool '{tool}' that rules could allow"))
+        }
+    }
+}
+
+fn read_arguments(text: &str) -> CommandResult<Value> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| CommandError::usage(format!("--args is not JSON: {error}")))?;
+    if value.is_object() { Ok(value) } else { Err(CommandError::usage("--args is not a JSON object")) }
+}
+
+fn decide(access: &PresetAccess, entry: &ToolEntry, arguments: Option<&Value>) -> AccessExplanation {
+    let decision = match arguments {
+        Some(arguments) => access.decide_call(entry, arguments).0,
+        None => access.decide(&entry.access_names(), entry.limited_effect(), None),
+    };
+    let allowed = decision.is_allowed();
+    let mut why = decision.for_operators();
+    if let (AccessDecision::Allowed { limits_arguments: true, .. }, None) = (&decision, arguments) {
+        why.push_str("; to check a call, add --args JSON");
+    }
+    AccessExplanation { allowed, why }
+}
+
+/// Returns a tool that the preset exposes, or a server's tool that its gates may call, by any name that rules match.
+async fn find(
+    composition: &Composition,
+    compiled: &CompiledPreset,
+    catalog: &Catalog,
+    tool: &str,
+) -> CommandResult<Option<Arc<ToolEntry>>> {
+    let is_it = |entry: &Arc<ToolEntry>| entry.access_names().iter().any(|name| name == tool);
+    if let Some(entry) = catalog.get(tool).or_else(|| catalog.entries().iter().find(|entry| is_it(entry))) {
+        return Ok(Some(Arc::clone(entry)));
+    }
+    for server in composition.known_servers().await?.into_values() {
+        let definition = &server.config.definition;
+        if !compiled.allows_server(&definition.name, &definition.tags) {
+            continue;
+        }
+        let listed = server.listing.as_ref();
+        let found = listed.and_then(|listed| catalog.server_tools.entries(listed).into_iter().find(is_it));
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }

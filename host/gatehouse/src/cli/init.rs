@@ -5,7 +5,6 @@
 mod file;
 mod managed_section;
 mod section;
-mod skill;
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +75,7 @@ const RULE: &str = "---\n\
 impl Arguments {
     fn files(&self) -> Vec<TargetFile> {
         if self.skill {
-            let (name, head) = (".claude/skills/gatehouse/SKILL.md", skill::HEAD);
+            let (name, head) = (".claude/skills/gatehouse/SKILL.md", section::SKILL_HEAD);
             return vec![TargetFile { name, head, shared: false, body: |facts| facts.skill() }];
         }
         self.target.files()

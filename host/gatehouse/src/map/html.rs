@@ -77,7 +77,7 @@ fn table(table: &DiagramTable) -> String {
     let row = |row: &Vec<String>| format!("<tr>{}</tr>\n", row.iter().map(cell).collect::<String>());
     let header: String = table.header.iter().map(|cell| format!("<th>{}</th>", escaped(cell))).collect();
     let (title, rows) = (escaped(&table.title), table.rows.iter().map(row).collect::<String>());
-    format!("<details><summary>{title}</summary>\n<table>\n<tr>{header}</tr>\n{rows}</table></details>\n")
+    format!("<details><summary>{title}</summary>\n<table>\n<tr>\n{header}</tr>\n{rows}</table></details>\n")
 }
 
 /// Escapes a text for HTML, between tags and in quoted attributes.

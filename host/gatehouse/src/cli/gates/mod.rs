@@ -6,7 +6,6 @@ mod inspect;
 mod install;
 mod project;
 mod push;
-mod remove;
 mod update;
 
 use std::path::PathBuf;
@@ -32,7 +31,7 @@ pub(super) enum Command {
     /// Update gates from their registries, and show the changes
     Update(update::UpdateGateArgs),
     /// Remove a gate from presets.toml, and delete the file that came with it
-    Remove(remove::RemoveGateArgs),
+    Remove(install::RemoveGateArgs),
     /// Publish a gate to a registry
     Push(push::PushGateArgs),
     /// Create a project for a new gate, with a working example
@@ -51,7 +50,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Inspect { gate, output } => inspect::run(&gate, output, &global.compose(env)?).await,
         Command::Add(arguments) => add::run(arguments, global, env).await,
         Command::Update(arguments) => update::run(&arguments, global, env).await,
-        Command::Remove(arguments) => remove::run(&arguments, global, env).await,
+        Command::Remove(arguments) => install::remove(&arguments, global, env).await,
         Command::Push(arguments) => push::run(arguments, global, env).await,
         Command::New(arguments) => project::create(&arguments),
         Command::Build(arguments) => project::build(&arguments).await,

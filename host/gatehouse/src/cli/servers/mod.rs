@@ -4,7 +4,6 @@ mod add;
 mod import;
 mod login;
 mod review;
-mod search;
 mod status;
 
 pub(super) use status::{reached_by, states};
@@ -25,7 +24,7 @@ pub(super) enum Command {
     /// Show changes that are quarantined, and approve them
     Review(review::ReviewArgs),
     /// Find servers in an MCP registry
-    Search(search::ServerSearchArgs),
+    Search(add::ServerSearchArgs),
     /// Add a server: a program after --, a URL, or one of an MCP registry
     Add(add::AddServerArgs),
     /// Remove a server from presets.toml or from the added ones
@@ -49,7 +48,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Status(output) => status::status(&global.compose(env)?, env, output).await,
         Command::Refresh(arguments) => status::refresh(&global.compose(env)?, &arguments).await,
         Command::Review(asked) => review::review(asked, &global.compose(env)?).await,
-        Command::Search(arguments) => search::search(&arguments).await,
+        Command::Search(arguments) => add::search(&arguments).await,
         Command::Add(arguments) => add::add(arguments, global, env).await,
         Command::Remove { server, output } => add::remove(&server, global, env, output),
         Command::Import(arguments) => import::run(&arguments, global, env),
