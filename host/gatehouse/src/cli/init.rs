@@ -2,7 +2,6 @@
 //!
 //! It shows the change before it writes, and can remove what it wrote.
 
-mod file;
 mod managed_section;
 mod section;
 
@@ -11,8 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use self::{
-    file::{FileChange, PlannedContent, ProjectFile},
-    managed_section::FileRemainder,
+    managed_section::{FileChange, PlannedContent, ProjectFile},
     section::SectionContext,
 };
 use super::{CommandError, CommandResult, GlobalArgs, PlainError, confirm_on_terminal};
@@ -176,14 +174,9 @@ fn plan_removal(arguments: &Arguments, root: &Path) -> CommandResult<Vec<FileCha
     for written in arguments.files().into_iter().rev() {
         let file = ProjectFile::read(root, written.name)?;
         let Some(text) = &file.text else { continue };
-        let left = managed_section::remove_section(text, written.head)
+        let after = managed_section::remove_section(text, written.head)
             .map_err(|why| CommandError::failed(format!("{}: {why}; nothing was written", written.name)))?;
-        let after = match left {
-            None => continue,
-            Some(FileRemainder::Nothing { folders }) => PlannedContent::Removed { folders },
-            Some(FileRemainder::Text(text)) => PlannedContent::Text(text),
-        };
-        changes.push(FileChange { file, after });
+        changes.extend(after.map(|after| FileChange { file, after }));
     }
     Ok(changes)
 }

@@ -4,7 +4,6 @@
 mod access;
 mod html;
 mod layout;
-mod svg;
 #[cfg(test)]
 mod tests;
 mod wiki;
@@ -12,8 +11,7 @@ mod wiki;
 use indexmap::{IndexMap, map::Entry};
 
 pub(crate) use access::access;
-pub(crate) use html::html;
-pub(crate) use svg::dot;
+pub(crate) use html::{dot, html};
 pub(crate) use wiki::wiki;
 
 /// Meaning of a box or line, shown as its color.

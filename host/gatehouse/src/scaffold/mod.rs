@@ -3,12 +3,10 @@
 //!
 //! No code of the project runs in this process.
 
-mod c;
 mod changes;
-mod interpreted;
+mod languages;
 mod program;
 mod project;
-mod rust;
 mod watch;
 
 use std::{fs, path::Path};
@@ -59,10 +57,10 @@ impl Language {
 
     pub(crate) fn tools(self) -> &'static LanguageToolchain {
         match self {
-            Self::Rust => &rust::TOOLCHAIN,
-            Self::Python => &interpreted::PYTHON,
-            Self::Js => &interpreted::JS,
-            Self::C => &c::TOOLCHAIN,
+            Self::Rust => &languages::RUST,
+            Self::Python => &languages::PYTHON,
+            Self::Js => &languages::JS,
+            Self::C => &languages::C,
         }
     }
 }
@@ -73,10 +71,10 @@ pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, Plain
         tempfile::tempdir().map_err(|error| format!("cannot create a temporary directory: {error}"))?;
     let output = scratch.path().join("component.wasm");
     let bytes = match project.language {
-        Language::Rust => rust::build(project).await?,
-        Language::Python => interpreted::build_python(project, &output).await?,
-        Language::Js => interpreted::build_js(project, &output).await?,
-        Language::C => c::build(project, &output).await?,
+        Language::Rust => languages::build_rust(project).await?,
+        Language::Python => languages::build_python(project, &output).await?,
+        Language::Js => languages::build_js(project, &output).await?,
+        Language::C => languages::build_c(project, &output).await?,
     };
     BuiltComponent::read(bytes)
 }

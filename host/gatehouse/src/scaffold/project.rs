@@ -33,7 +33,7 @@ impl GateProject {
             );
         };
         let name = match language {
-            Language::Rust => super::rust::name(&folder)?,
+            Language::Rust => super::languages::crate_name(&folder)?,
             _ => package_name(&folder)?,
         };
         Ok(Self { folder, language, name })

@@ -5,7 +5,6 @@ mod dev;
 mod inspect;
 mod install;
 mod project;
-mod push;
 mod update;
 
 use std::path::PathBuf;
@@ -33,7 +32,7 @@ pub(super) enum Command {
     /// Remove a gate from presets.toml, and delete the file that came with it
     Remove(install::RemoveGateArgs),
     /// Publish a gate to a registry
-    Push(push::PushGateArgs),
+    Push(update::PushGateArgs),
     /// Create a project for a new gate, with a working example
     New(project::NewGateArgs),
     /// Build the project of a gate with the tools of its language
@@ -51,7 +50,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Add(arguments) => add::run(arguments, global, env).await,
         Command::Update(arguments) => update::run(&arguments, global, env).await,
         Command::Remove(arguments) => install::remove(&arguments, global, env).await,
-        Command::Push(arguments) => push::run(arguments, global, env).await,
+        Command::Push(arguments) => update::push(arguments, global, env).await,
         Command::New(arguments) => project::create(&arguments),
         Command::Build(arguments) => project::build(&arguments).await,
         Command::Check(arguments) => project::check(&arguments, env).await,
