@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{
-    compose::{COMMAND_WAIT, Composition},
+    compose::{COMMAND_WAIT, Composition, KnownServer},
     config::Env,
     out,
 };
@@ -206,9 +206,11 @@ async fn explain_access(
 }
 
 fn read_arguments(text: &str) -> CommandResult<Value> {
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| CommandError::usage(format!("--args is not JSON: {error}")))?;
-    if value.is_object() { Ok(value) } else { Err(CommandError::usage("--args is not a JSON object")) }
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(CommandError::usage("--args is not a JSON object")),
+        Err(error) => Err(CommandError::usage(format!("--args is not JSON: {error}"))),
+    }
 }
 
 fn decide(access: &PresetAccess, entry: &ToolEntry, arguments: Option<&Value>) -> AccessExplanation {
@@ -235,16 +237,10 @@ async fn find(
     if let Some(entry) = catalog.get(tool).or_else(|| catalog.entries().iter().find(|entry| is_it(entry))) {
         return Ok(Some(Arc::clone(entry)));
     }
-    for server in composition.known_servers().await?.into_values() {
+    let find_in = |server: KnownServer| {
         let definition = &server.config.definition;
-        if !compiled.allows_server(&definition.name, &definition.tags) {
-            continue;
-        }
-        let listed = server.listing.as_ref();
-        let found = listed.and_then(|listed| catalog.server_tools.entries(listed).into_iter().find(is_it));
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
+        let listed = server.listing.filter(|_| compiled.allows_server(&definition.name, &definition.tags))?;
+        catalog.server_tools.entries(&listed).into_iter().find(is_it)
+    };
+    Ok(composition.known_servers().await?.into_values().find_map(find_in))
 }

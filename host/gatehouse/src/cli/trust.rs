@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -41,19 +42,16 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> CommandResult {
     if arguments.remove {
         return remove(arguments);
     }
-    let cannot = |error: std::io::Error| {
-        CommandError::failed(format!("{}: cannot be read: {error}", arguments.file.display()))
+    let cannot = |file: &Path, why: &dyn fmt::Display| {
+        CommandError::failed(format!("{}: cannot be read: {why}", file.display()))
     };
-    let file = arguments.file.canonicalize().map_err(cannot)?;
-    let bytes = locate::read_bounded(&file).map_err(cannot)?;
-    let content = String::from_utf8(bytes).map_err(|_| {
-        CommandError::failed(format!("{}: cannot be read: it is not UTF-8 text", file.display()))
-    })?;
-    let text = ConfigText { file: Some(file), content };
+    let file = arguments.file.canonicalize().map_err(|error| cannot(&arguments.file, &error))?;
+    let bytes = locate::read_bounded(&file).map_err(|error| cannot(&arguments.file, &error))?;
+    let content = String::from_utf8(bytes).map_err(|_| cannot(&file, &"it is not UTF-8 text"))?;
+    let text = ConfigText { file: Some(file.clone()), content };
     let config = Config::parse(&text, env)?;
-    let file = text.file.as_deref().unwrap_or(Path::new(""));
-    trust::add(file, text.content.as_bytes())?;
-    let report = summary(file, &text.content, &config);
+    trust::add(&file, text.content.as_bytes())?;
+    let report = summary(&file, &text.content, &config);
     arguments.output.print(&report, || {
         out::line(format!("trusted {}", file.display()));
         for (key, values) in report["allows"].as_object().into_iter().flatten() {

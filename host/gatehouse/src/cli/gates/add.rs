@@ -38,10 +38,8 @@ pub(in crate::cli) struct AddGateArgs {
 }
 
 fn digest(text: &str) -> Result<String, PlainError> {
-    match gates::is_digest(text) {
-        true => Ok(text.to_ascii_lowercase()),
-        false => Err("not a SHA-256 in hexadecimal (64 digits)".into()),
-    }
+    let digest = gates::is_digest(text).then(|| text.to_ascii_lowercase());
+    digest.ok_or_else(|| "not a SHA-256 in hexadecimal (64 digits)".into())
 }
 
 pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
@@ -201,8 +199,8 @@ fn new_gate(
 
 /// Returns whether a gate is this file, or the copy that an earlier run made of it.
 fn is_same(installer: &Installer<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
-    let mut files = installer.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
-    let file = gate.component.clone().or_else(|| files.find(|file| file.exists()));
+    let dropped = || installer.files_in_folders(stem).find(|file| file.exists());
+    let file = gate.component.clone().or_else(dropped);
     file.is_some_and(|file| {
         file.canonicalize().is_ok_and(|file| file == source) || is_our_copy(installer, gate, stem, &file)
     })
@@ -223,10 +221,7 @@ fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str)
     if !file.exists() || ours || installed(file, digest).is_some() {
         return Ok(());
     }
-    let shown = file.display();
-    Err(CommandError::failed(format!(
-        "{shown} already exists with other content; remove it, or use another --name"
-    )))
+    bail!("{} already exists with other content; remove it, or use another --name", file.display());
 }
 
 /// Returns a client for the registry of a reference.

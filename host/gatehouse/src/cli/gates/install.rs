@@ -58,6 +58,11 @@ impl<'a> Installer<'a> {
         Ok(Self { text, config, env })
     }
 
+    /// Returns the paths that a gate would have in the gate directories.
+    pub(super) fn files_in_folders(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.config.gate_folders.iter().map(move |folder| folder.join(format!("{name}.wasm")))
+    }
+
     pub(super) fn base(&self) -> &Path {
         self.text.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/"))
     }
@@ -73,8 +78,7 @@ impl<'a> Installer<'a> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
         check_gate_name(name).map_err(|why| CommandError::usage(format!("{why}; give one with --name")))?;
-        let mut files = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
-        let in_folder = files.any(|file| built_in::is_built_in(&file) || file.exists());
+        let in_folder = self.files_in_folders(name).any(|file| built_in::is_built_in(&file) || file.exists());
         let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {
@@ -237,8 +241,7 @@ fn file_of(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
     let shared =
         gates.iter().any(|(other, gate)| other != name && named.is_some() && gate.component == named);
     let from_registry = gates.get(name).is_some_and(|gate| gate.origin.is_some());
-    let folders = installer.config.gate_folders.iter();
-    let dropped = folders.map(|folder| folder.join(format!("{name}.wasm"))).find(|file| file.exists());
+    let dropped = installer.files_in_folders(name).find(|file| file.exists());
     let ours = match (named, dropped) {
         (Some(named), _) if from_registry => Some(named),
         (Some(named), Some(dropped)) => Some(named).filter(|named| is_same_file(named, &dropped)),

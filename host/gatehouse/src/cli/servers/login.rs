@@ -98,15 +98,11 @@ fn token_from_input() -> CommandResult<Secret> {
     const MAX_LINE: u64 = 64 << 10;
     let mut line = String::new();
     let read = std::io::stdin().lock().take(MAX_LINE).read_line(&mut line);
-    read.map_err(|error| {
-        CommandError::failed(format!("cannot read the token from standard input: {error}"))
-    })?;
-    match line.trim() {
-        "" => {
-            Err(CommandError::usage("standard input has no token; write it there, for example with a pipe"))
-        }
-        token => Ok(Secret::new(token)),
-    }
+    read.map_err(|error| format!("cannot read the token from standard input: {error}"))
+        .map_err(CommandError::failed)?;
+    let missing = "standard input has no token; write it there, for example with a pipe";
+    let token = Some(line.trim()).filter(|token| !token.is_empty());
+    token.map(Secret::new).ok_or_else(|| CommandError::usage(missing))
 }
 
 struct TerminalDialog<'a>(&'a LoginArgs);
@@ -218,20 +214,24 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     // Without the folder, or without the right to read it, no principal has a login that works.
     let of_principals = logins.of_principals().await.unwrap_or_default();
+    let report = async |server: &str, id: &LoginId, url: &str| LoginReport {
+        server: server.to_owned(),
+        principal: id.owner().map(|owner| owner.as_str().to_owned()),
+        state: logins.state(id, url).await.map_err(PlainError::from),
+        now: logins.now_ms(),
+    };
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
-        let state = logins.state(&LoginId::shared(&name), &url).await.map_err(PlainError::from);
+        let shared = report(&name, &LoginId::shared(&name), &url).await;
         // With one login per caller, the shared one only lists the tools.
         let wants_login =
             server.wants_login && server.enabled && server.definition.login == ServerLogin::Shared;
-        if wants_login || state != Ok(LoginState::None) {
-            all.push(LoginReport { server: name.clone(), principal: None, state, now: logins.now_ms() });
+        if wants_login || shared.state != Ok(LoginState::None) {
+            all.push(shared);
         }
         for id in of_principals.iter().filter(|id| id.server() == name) {
-            let state = logins.state(id, &url).await.map_err(PlainError::from);
-            let principal = id.owner().map(|owner| owner.as_str().to_owned());
-            all.push(LoginReport { server: name.clone(), principal, state, now: logins.now_ms() });
+            all.push(report(&name, id, &url).await);
         }
     }
     all
