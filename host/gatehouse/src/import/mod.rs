@@ -152,6 +152,18 @@ impl<'a> ServerImporter<'a> {
     }
 }
 
+/// Returns the keys of `[servers.NAME]` that have a value.
+pub(crate) fn set_keys<const N: usize>(keys: [(&str, Value); N]) -> Map<String, Value> {
+    let is_set = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(pairs) => !pairs.is_empty(),
+        _ => true,
+    };
+    let set = keys.into_iter().filter(|(_, value)| is_set(value));
+    set.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
 /// Returns whether an entry starts this program, which must not connect to itself.
 fn is_gatehouse(definition: &Map<String, Value>) -> bool {
     let command = definition.get("command").and_then(Value::as_str).map(Path::new);

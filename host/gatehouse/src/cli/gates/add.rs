@@ -53,15 +53,11 @@ pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) 
                 gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
             };
             let name = installer.name(name, reference.short_name(), same)?;
-            let fetched = fetch(&installer, &reference, true, pin, arguments.insecure).await?;
-            let gate = NewGate {
-                name,
-                component: reference.with_digest(&fetched.digest).to_string(),
-                file: gates::installed(&installer.config.state, &fetched.info.digest),
-                info: fetched.info,
-                wasm: fetched.wasm,
-                in_place: false,
-            };
+            let FetchedComponent { digest, info, wasm } =
+                fetch(&installer, &reference, true, pin, arguments.insecure).await?;
+            let component = reference.with_digest(&digest).to_string();
+            let file = gates::installed(&installer.config.state, &info.digest);
+            let gate = NewGate { name, component, file, info, wasm, in_place: false };
             installer.install(gate, arguments.output)
         }
         Some(file) => installer.install(new_gate(&installer, file.as_ref(), name, pin)?, arguments.output),

@@ -17,6 +17,7 @@ use crate::{
     import::{
         self,
         registry_entry::{self, EntryDefinition},
+        set_keys,
     },
     out,
 };
@@ -163,18 +164,6 @@ fn definition(arguments: AddServerArgs) -> Map<String, Value> {
         ("tags", arguments.tags.into()),
         ("timeout", arguments.timeout.into()),
     ])
-}
-
-/// Omits keys without a value.
-fn set_keys<const N: usize>(keys: [(&str, Value); N]) -> Map<String, Value> {
-    let is_set = |value: &Value| match value {
-        Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(pairs) => !pairs.is_empty(),
-        _ => true,
-    };
-    let set = keys.into_iter().filter(|(_, value)| is_set(value));
-    set.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, output: OutputFormat) -> CommandResult {
