@@ -78,15 +78,15 @@ fn row(one: &AuditRecord) -> Vec<String> {
         (Some(tool), Some(preset)) => format!("{tool} ({preset})"),
         _ => one.kind.clone(),
     };
-    let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}{value}"));
-    let details = [
-        named("rule: ", one.rule.as_deref().unwrap_or_default()),
-        named("approval ", one.approval.as_deref().unwrap_or_default()),
-        named("with ", &one.credential),
-        named("from ", &one.address),
-        one.details.clone(),
+    let named = [
+        ("rule: ", one.rule.as_deref().unwrap_or_default()),
+        ("approval ", one.approval.as_deref().unwrap_or_default()),
+        ("with ", &one.credential),
+        ("from ", &one.address),
     ];
-    let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let named = named.into_iter().filter(|(_, value)| !value.is_empty());
+    let named = named.map(|(name, value)| format!("{name}{value}"));
+    let details = named.chain(one.details.clone()).collect::<Vec<_>>().join(", ");
     vec![one.seq.to_string(), rfc3339(one.at.unsigned_abs()), who, what, one.outcome.clone(), details]
 }
 
@@ -101,19 +101,14 @@ async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -
         out::json(&json!({"report": report, "contains": contains.map(|_| !lacks)}));
     }
     if let Some(BrokenEntry { seq, why }) = &report.broken {
-        let message = format!(
-            "the audit is broken at entry {seq}: {why}. Restore a backup, and find out who wrote to it."
-        );
-        return Err(CommandError::failed(message));
+        bail!("the audit is broken at entry {seq}: {why}. Restore a backup, and find out who wrote to it.");
     }
     if lacks {
-        return Err(CommandError::failed("the chain is intact, but has no entry with that digest"));
+        bail!("the chain is intact, but has no entry with that digest");
     }
     if !json {
-        out::line(format!(
-            "{} entries are intact. Last: entry {}, digest {}",
-            report.entries, report.last, report.digest
-        ));
+        let (entries, last, digest) = (report.entries, report.last, report.digest);
+        out::line(format!("{entries} entries are intact. Last: entry {last}, digest {digest}"));
     }
     Ok(())
 }

@@ -101,10 +101,9 @@ impl InitTarget {
 
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let folder = &arguments.folder;
-    let root =
-        folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
-            CommandError::usage(format!("--folder {}: no such directory", folder.display()))
-        })?;
+    let root = folder.canonicalize().ok().filter(|root| root.is_dir());
+    let missing = || format!("--folder {}: no such directory", folder.display());
+    let root = root.ok_or_else(missing).map_err(CommandError::usage)?;
     let changes = if arguments.undo {
         plan_removal(&arguments, &root)?
     } else {

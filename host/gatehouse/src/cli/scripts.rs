@@ -147,11 +147,10 @@ impl ScriptStore {
     async fn file(&self, name: &str) -> CommandResult<String> {
         let list = self.text("list_scripts", json!({"name": name})).await?;
         let block = list.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
-        block.map(str::to_owned).ok_or_else(|| {
-            CommandError::failed(format!(
-                "a filter of the preset shortens script '{name}'; remove list_scripts from the filter"
-            ))
-        })
+        let shortened = || {
+            format!("a filter of the preset shortens script '{name}'; remove list_scripts from the filter")
+        };
+        block.map(str::to_owned).ok_or_else(shortened).map_err(CommandError::failed)
     }
 }
 

@@ -25,9 +25,8 @@ pub(super) async fn add(
     let root = std::path::absolute(&dir)
         .map_err(|error| CommandError::failed(format!("{}: {error}", dir.display())))?;
     let own = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    let name = name.or_else(own).ok_or_else(|| {
-        CommandError::usage(format!("{} has no name; give one with --name", root.display()))
-    })?;
+    let missing = || format!("{} has no name; give one with --name", root.display());
+    let name = name.or_else(own).ok_or_else(missing).map_err(CommandError::usage)?;
     check_name(&name)?;
     let report =
         run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
@@ -131,9 +130,7 @@ async fn run(
     bar.finish_and_clear();
     let report = report?;
     if report.cancelled {
-        return Err(CommandError::failed(
-            "interrupted; stored documents stay, and the next run continues there",
-        ));
+        bail!("interrupted; stored documents stay, and the next run continues there");
     }
     if !progress::wait_for_vectors(library.wait_for_vectors(MAX_VECTOR_WAIT)).await {
         out::note("Some parts have no vector yet; `gatehouse status` shows how many.");

@@ -176,10 +176,8 @@ fn new_gate(
     let (file, component, in_place) = match source.strip_prefix(installer.base()) {
         Ok(relative) => (source.clone(), relative.to_path_buf(), true),
         Err(_) => {
-            let folder = installer.config.own_gate_folder();
-            let folder = folder.ok_or_else(|| {
-                CommandError::usage("`gates` of presets.toml names no directory to copy the gate into")
-            })?;
+            let missing = "`gates` of presets.toml names no directory to copy the gate into";
+            let folder = installer.config.own_gate_folder().ok_or(missing).map_err(CommandError::usage)?;
             let file = folder.join(format!("{name}.wasm"));
             replaceable(installer, &name, &file, &info.digest)?;
             let relative = file.strip_prefix(installer.base()).map(Path::to_path_buf);

@@ -17,7 +17,8 @@ use crate::{
     built_in,
     compose::Composition,
     config::{Config, Env},
-    out, presence,
+    out,
+    presence::{self, RunningHost},
     progress::ProgressTicker,
     reload::short_digest,
     scaffold::{self, GateProject, ProjectWatcher, changes},
@@ -97,11 +98,8 @@ fn target(config: &Config, project: &GateProject) -> CommandResult<PathBuf> {
         )));
     }
     let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
-    let folder = own.ok_or_else(|| {
-        CommandError::usage(
-            "the configuration names no gate directory; write gates = [\"gates\"] under [host]",
-        )
-    })?;
+    let missing = "the configuration names no gate directory; write gates = [\"gates\"] under [host]";
+    let folder = own.ok_or(missing).map_err(CommandError::usage)?;
     Ok(plain(&folder.join(format!("{name}.wasm"))))
 }
 
@@ -172,7 +170,10 @@ impl HostWatcher {
 
     async fn next_reports(&mut self) -> Vec<String> {
         loop {
-            let now = tokio::task::block_in_place(|| self.current_reports());
+            let hosts = tokio::task::block_in_place(|| presence::running(&self.state)).into_iter();
+            let report =
+                |mut host: RunningHost| Some((host.facts.pid, host.health.gates.remove(&self.gate)?));
+            let now: BTreeMap<u32, String> = hosts.filter_map(report).collect();
             let news = now.iter().filter(|(process, why)| self.known.get(process) != Some(why));
             let lines: Vec<String> = news
                 .map(|(process, why)| format!("host of process {process}: gate '{}': {why}", self.gate))
@@ -183,10 +184,5 @@ impl HostWatcher {
             }
             tokio::time::sleep(HOST_POLL_INTERVAL).await;
         }
-    }
-
-    fn current_reports(&self) -> BTreeMap<u32, String> {
-        let hosts = presence::running(&self.state).into_iter();
-        hosts.filter_map(|mut host| Some((host.facts.pid, host.health.gates.remove(&self.gate)?))).collect()
     }
 }

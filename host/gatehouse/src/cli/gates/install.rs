@@ -225,9 +225,8 @@ pub(super) async fn remove(arguments: &RemoveGateArgs, global: &GlobalArgs, env:
     // The file last: hosts need it while `presets.toml` names it.
     change.write_trusted(&installer.config)?;
     if let Some(file) = &file {
-        fs::remove_file(file).map_err(|error| {
-            CommandError::failed(format!("{} cannot be deleted: {error}", file.display()))
-        })?;
+        let failed = |error| format!("{} cannot be deleted: {error}", file.display());
+        fs::remove_file(file).map_err(failed).map_err(CommandError::failed)?;
     }
     let report = json!({"name": name, "taken_out": taken, "deleted": file});
     OutputFormat { json: arguments.json }.print(&report, || out::line(format!("removed gate '{name}'")));

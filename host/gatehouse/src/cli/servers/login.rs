@@ -150,7 +150,7 @@ pub(super) async fn log_out(arguments: &LogoutArgs, global: &GlobalArgs, env: &E
     let (logins, id) = (logins(&global.config(env)?), login_id(name, principal.as_deref()));
     let (revoked, why) = match logins.log_out(&id).await? {
         LogoutOutcome::NoLogin => {
-            return Err(CommandError::failed(format!("there is no login to '{name}'{}", whose(&id))));
+            bail!("there is no login to '{name}'{}", whose(&id));
         }
         LogoutOutcome::Revoked => (true, None),
         LogoutOutcome::Forgotten(why) => (false, Some(why)),
