@@ -122,10 +122,8 @@ fn tool_summary(listing: &Listing) -> String {
 
 /// Returns a warning if a model provider would refuse the tool.
 fn providers_take(tool: &ToolSpec) -> Option<CheckLine> {
-    let found: Vec<String> = providers::refused_name(&tool.name)
-        .into_iter()
-        .chain(providers::refused_keywords(&tool.input_schema))
-        .collect();
+    let names = providers::refused_name(&tool.name).into_iter();
+    let found: Vec<String> = names.chain(providers::refused_keywords(&tool.input_schema)).collect();
     let what = format!("tool '{}' is accepted by every model provider", tool.name);
     (!found.is_empty()).then(|| CheckLine::warning(what, found.join("; ")))
 }
