@@ -75,6 +75,6 @@ fn main() -> ExitCode {
 }
 
 fn report_failure(failure: &cli::CommandError) -> ExitCode {
-    out::error(failure.message());
-    ExitCode::from(failure.code())
+    out::error(&failure.message);
+    ExitCode::from(failure.exit_code)
 }

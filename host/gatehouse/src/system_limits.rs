@@ -108,7 +108,7 @@ mod tests {
     fn too_little_memory_is_refused_with_the_limit_to_raise() {
         let limited = |memory| check(SystemLimits { memory, address_space: None });
         assert!(limited(None).is_ok() && limited(Some(MIN_MEMORY)).is_ok());
-        let refused = limited(Some(100 << 20)).err().map(|failure| failure.message().to_owned());
+        let refused = limited(Some(100 << 20)).err().map(|failure| failure.message);
         let refused = refused.expect("refused");
         assert!(refused.starts_with("the memory of this process is limited to 100 MiB"), "{refused}");
         assert!(refused.contains("a host needs 128 MiB") && refused.contains("Raise the limit"), "{refused}");

@@ -59,11 +59,8 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     sweep(folder);
     let work = ScratchFolder::new_in(folder).map_err(failed)?;
     let databases = gatehouse_stores::copy(state, work.path()).map_err(|fault| {
-        format!(
-            "{}: the databases cannot be copied: {}; no file was written",
-            target.display(),
-            fault.in_one_line()
-        )
+        let (target, why) = (target.display(), fault.in_one_line());
+        format!("{target}: the databases cannot be copied: {why}; no file was written")
     })?;
     // The file has mode 0600, because it contains private data of gates.
     let archive = tempfile::NamedTempFile::new_in(work.path()).map_err(failed)?;
@@ -71,8 +68,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     let tar = Builder::new(archive.as_file().try_clone().map_err(failed)?);
     let mut writer = ArchiveWriter { tar, files: BTreeMap::new(), left_out: Vec::new(), scratch };
     for (kept, _) in &databases {
-        let path = work.path().join(kept.file());
-        let file = File::open(&path).map_err(failed)?;
+        let file = File::open(work.path().join(kept.file())).map_err(failed)?;
         writer.file(kept.file(), 0o600, file).map_err(failed)?;
     }
     for folder in FOLDERS {
@@ -192,10 +188,8 @@ fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize)
         };
         let path = format!("{name}/{shown}");
         match one(writer, folder, &entry, &path, depth) {
-            Ok(()) => {}
-            // Removed since the directory was read.
-            Err(CopyError::Source(Errno::NOENT)) => {}
-            Err(CopyError::Source(error)) => writer.leave_out(&path, error),
+            Ok(()) | Err(CopyError::Gone) => {}
+            Err(CopyError::Skipped(why)) => writer.leave_out(&path, why),
             Err(CopyError::Target(error)) => return Err(error),
         }
     }
@@ -203,13 +197,21 @@ fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize)
 }
 
 enum CopyError {
-    Source(Errno),
+    /// The entry was removed since the directory was read.
+    Gone,
+    Skipped(String),
     Target(io::Error),
 }
 
 impl From<Errno> for CopyError {
     fn from(error: Errno) -> Self {
-        Self::Source(error)
+        if error == Errno::NOENT { Self::Gone } else { Self::Skipped(error.to_string()) }
+    }
+}
+
+impl From<io::Error> for CopyError {
+    fn from(error: io::Error) -> Self {
+        Self::Target(error)
     }
 }
 
@@ -220,43 +222,34 @@ fn one(
     path: &str,
     depth: usize,
 ) -> Result<(), CopyError> {
+    let skipped = |why: &str| CopyError::Skipped(why.to_owned());
     let about = statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(about.st_mode) {
         FileType::Directory if depth == 0 => {
-            writer.leave_out(path, format!("more than {MAX_DEPTH} nested directories"));
-            Ok(())
+            return Err(skipped(&format!("more than {MAX_DEPTH} nested directories")));
         }
         FileType::Directory => {
             let inner = open(folder, entry, OFlags::DIRECTORY)?;
-            below(writer, &inner, path, depth - 1).map_err(CopyError::Target)
+            below(writer, &inner, path, depth - 1)?;
         }
         FileType::RegularFile => {
             // If it became a pipe since `statat`, opening it must not block.
             let file = open(folder, entry, OFlags::NONBLOCK)?;
             let about = fstat(&file)?;
             if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
-                writer.leave_out(path, "it is not a regular file");
-                return Ok(());
+                return Err(skipped("it is not a regular file"));
             }
             // If a file grows while it is read, copy only its initial size.
             let content = File::from(file).take(u64::try_from(about.st_size).unwrap_or(0));
-            writer.file(path, about.st_mode & 0o777, content).map_err(CopyError::Target)
+            writer.file(path, about.st_mode & 0o777, content)?;
         }
         FileType::Symlink => {
             let target = readlinkat(folder, entry, Vec::new())?;
-            match target.to_str() {
-                Ok(target) => writer.link(path, target).map_err(CopyError::Target),
-                Err(_) => {
-                    writer.leave_out(path, "its target is not UTF-8");
-                    Ok(())
-                }
-            }
+            writer.link(path, target.to_str().map_err(|_| skipped("its target is not UTF-8"))?)?;
         }
-        _ => {
-            writer.leave_out(path, "it is not a regular file");
-            Ok(())
-        }
+        _ => return Err(skipped("it is not a regular file")),
     }
+    Ok(())
 }
 
 fn open(folder: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd, Errno> {

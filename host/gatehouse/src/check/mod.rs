@@ -39,20 +39,24 @@ pub(crate) struct CheckLine {
 }
 
 impl CheckLine {
+    fn new(verdict: CheckStatus, check: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { check: check.into(), verdict, said: said.into() }
+    }
+
     pub(crate) fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Ok, said: said.into() }
+        Self::new(CheckStatus::Ok, check, said)
     }
 
     pub(crate) fn warning(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Warning, said: said.into() }
-    }
-
-    fn skipped(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Skipped, said: said.into() }
+        Self::new(CheckStatus::Warning, check, said)
     }
 
     pub(crate) fn failed(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: CheckStatus::Failed, said: said.into() }
+        Self::new(CheckStatus::Failed, check, said)
+    }
+
+    pub(crate) fn count_failed(lines: &[Self]) -> usize {
+        lines.iter().filter(|line| line.verdict == CheckStatus::Failed).count()
     }
 
     pub(crate) fn from_result(
@@ -118,10 +122,8 @@ fn tool_summary(listing: &Listing) -> String {
 
 /// Returns a warning if a model provider would refuse the tool.
 fn providers_take(tool: &ToolSpec) -> Option<CheckLine> {
-    let found: Vec<String> = providers::refused_name(&tool.name)
-        .into_iter()
-        .chain(providers::refused_keywords(&tool.input_schema))
-        .collect();
+    let names = providers::refused_name(&tool.name).into_iter();
+    let found: Vec<String> = names.chain(providers::refused_keywords(&tool.input_schema)).collect();
     let what = format!("tool '{}' is accepted by every model provider", tool.name);
     (!found.is_empty()).then(|| CheckLine::warning(what, found.join("; ")))
 }
@@ -172,7 +174,8 @@ async fn check_tool(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize
     }
     let tried = instances::generate(&tool.input_schema);
     if tried.is_empty() {
-        return CheckLine::skipped(what, "found no arguments that match its schema; test it manually");
+        let why = "found no arguments that match its schema; test it manually";
+        return CheckLine::new(CheckStatus::Skipped, what, why);
     }
     let (mut replies, mut faults) = (0, 0);
     for instance in &tried {

@@ -1,7 +1,7 @@
 //! `gatehouse agent-template`: a subagent for one server, which keeps its tools and their results out of the caller's
 //! context.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{path::PathBuf, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
@@ -10,7 +10,7 @@ use gatehouse_core::{
 };
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs, presets, request, write_file};
+use super::{CommandError, CommandResult, GlobalArgs, presets, request, write_file};
 use crate::{compose::Composition, config::Env, out, pinned_command::PinnedCommand};
 
 /// Maximum number of tools in the text. The model can find the others.
@@ -45,7 +45,7 @@ enum AgentStrategy {
     Auto,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let catalog = composition.catalog(&compiled).await?;
@@ -59,67 +59,57 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     servers.probe(&arguments.server, &Principal::Local).await?;
     let listed = servers.listing(&arguments.server, &Principal::Local).await?;
     let tools = catalog.server_tools.entries(&listed);
-    let definitions: Vec<_> = tools
-        .iter()
-        .map(|entry| {
-            json!({"name": &*entry.id.name, "description": entry.spec.description, "inputSchema": entry.spec.input_schema})
-        })
-        .collect();
-    let schema_tokens = presets::tokens(&json!(definitions));
-    let program = status.as_ref().is_some_and(|status| status.transport == "stdio");
-    let facts = facts(&composition, &arguments.server, program, schema_tokens).await?;
-    let advice = isolation::advise(&facts);
-    let (apart, why) = match arguments.strategy {
+    let definition = |entry: &Arc<ToolEntry>| {
+        let (name, spec) = (&*entry.id.name, &entry.spec);
+        json!({"name": name, "description": spec.description, "inputSchema": spec.input_schema})
+    };
+    let schema_tokens = presets::tokens(&tools.iter().map(definition).collect());
+    let (is_isolated, mut why) = match arguments.strategy {
         AgentStrategy::Agent => (false, "as requested".into()),
         AgentStrategy::Subprocess => (true, "as requested".into()),
-        AgentStrategy::Auto => (advice.isolated, advice.reason),
-    };
-    let taker =
-        if apart { request_preset(&composition, &compiled.preset, status.as_ref()).await } else { None };
-    let (requests, why) = match (apart, taker) {
-        (false, _) => (None, why),
-        (true, Some(preset)) => (Some((PinnedCommand::new(&composition.config, global, env)?, preset)), why),
-        (true, None) if matches!(arguments.strategy, AgentStrategy::Auto) => {
-            (None, "no preset with access to it has the tool `request`".to_owned())
-        }
-        (true, None) => {
-            return Err(CommandError::usage(format!(
-                "no preset with access to server '{}' has the tool `request`, which --strategy subprocess needs; write \
-                `gates.proxy = {{ request = true }}` under one, or use --strategy agent",
-                arguments.server
-            )));
+        AgentStrategy::Auto => {
+            let mut facts = isolation::ServerUsage {
+                program: status.as_ref().is_some_and(|status| status.transport == "stdio"),
+                schema_tokens: Some(schema_tokens),
+                ..isolation::ServerUsage::default()
+            };
+            let source = Some(SourceId::Server(arguments.server.as_str().into()));
+            let filter = MetricsFilter { source, tool: None, days: Some(LEDGER_DAYS) };
+            for tool in composition.stores.metrics(&filter).await? {
+                facts.calls += tool.calls;
+                facts.waited_ms += tool.connecting_ms;
+            }
+            let advice = isolation::advise(&facts);
+            (advice.isolated, advice.reason)
         }
     };
-    let apart = requests.is_some();
-    let made = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
-    let text = made.text(&format!("{why}; {} tools, {schema_tokens} tokens", tools.len()))?;
-    let Some(file) = &arguments.out else {
-        out::line(text.trim_end());
-        return Ok(());
-    };
-    write_file(file, &text)?;
-    out::line(format!("wrote {} ({}: {why})", file.display(), if apart { "subprocess" } else { "agent" }));
-    Ok(())
-}
-
-async fn facts(
-    composition: &Composition,
-    server: &str,
-    program: bool,
-    schema_tokens: usize,
-) -> Result<isolation::ServerUsage, CommandError> {
-    let mut facts = isolation::ServerUsage {
-        program,
-        schema_tokens: Some(schema_tokens),
-        ..isolation::ServerUsage::default()
-    };
-    let source = Some(SourceId::Server(server.into()));
-    let filter = MetricsFilter { source, tool: None, days: Some(LEDGER_DAYS) };
-    for tool in composition.stores.metrics(&filter).await? {
-        facts.calls += tool.calls;
-        facts.waited_ms += tool.connecting_ms;
+    let mut requests = None;
+    if is_isolated {
+        match request_preset(&composition, &compiled.preset, status.as_ref()).await {
+            Some(preset) => requests = Some((PinnedCommand::new(&composition.config, global, env)?, preset)),
+            None if matches!(arguments.strategy, AgentStrategy::Auto) => {
+                why = "no preset with access to it has the tool `request`".to_owned();
+            }
+            None => {
+                return Err(CommandError::usage(format!(
+                    "no preset with access to server '{}' has the tool `request`, which --strategy subprocess needs; \
+                    write `gates.proxy = {{ request = true }}` under one, or use --strategy agent",
+                    arguments.server
+                )));
+            }
+        }
     }
-    Ok(facts)
+    let strategy = if requests.is_some() { "subprocess" } else { "agent" };
+    let made = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
+    let text = made.text(&format!("{strategy} ({why}; {} tools, {schema_tokens} tokens)", tools.len()))?;
+    match &arguments.out {
+        None => out::line(text.trim_end()),
+        Some(file) => {
+            write_file(file, &text)?;
+            out::line(format!("wrote {} ({strategy}: {why})", file.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns a preset that takes requests for this server: the chosen one, else `gateway`, else the first by name.
@@ -150,20 +140,21 @@ fn plain(name: &str) -> String {
 struct TemplateContext<'a> {
     arguments: &'a Arguments,
     catalog: &'a Catalog,
-    tools: &'a [std::sync::Arc<ToolEntry>],
+    tools: &'a [Arc<ToolEntry>],
     /// Command for requests in a shell, and the preset that takes them. `None` if the subagent has tools instead.
     requests: Option<(PinnedCommand, String)>,
 }
 
 impl TemplateContext<'_> {
-    fn text(&self, why: &str) -> Result<String, CommandError> {
+    /// Returns the subagent. `strategy` has the reason for it.
+    fn text(&self, strategy: &str) -> CommandResult<String> {
         let server = &self.arguments.server;
-        let strategy = if self.requests.is_some() { "subprocess" } else { "agent" };
         // Only names: descriptions from the server could act as instructions to an agent with a shell.
-        let name = |entry: &std::sync::Arc<ToolEntry>| plain(&entry.id.name);
-        let about: Vec<String> = self.tools.iter().take(6).map(name).collect();
-        let about =
-            if about.is_empty() { String::new() } else { format!("Among its tools: {}.", about.join(", ")) };
+        let names: Vec<String> = self.tools.iter().map(|entry| plain(&entry.id.name)).collect();
+        let about = match names.as_slice() {
+            [] => String::new(),
+            names => format!("Among its tools: {}.", names[..names.len().min(6)].join(", ")),
+        };
         let (allowed, way) = match &self.requests {
             Some((pinned, preset)) => self.by_requests(pinned, preset),
             None => self.by_tools()?,
@@ -171,7 +162,7 @@ impl TemplateContext<'_> {
         let mut text = format!(
             "---\nname: {server}-gateway\ndescription: \"Does tasks that need the MCP server {server}, and reports \
             the result. {about}\"\ntools: {allowed}\n\
-            model: inherit\n---\n\n<!-- strategy: {strategy} ({why}). Made by: gatehouse agent-template {server} \
+            model: inherit\n---\n\n<!-- strategy: {strategy}. Made by: gatehouse agent-template {server} \
             -->\n\nYou do work for another agent with the tools of the server `{server}`, so that neither their \
             definitions nor their raw results fill that agent's context.\n\n\
             {way}\n\n1. Activate the context: find out which project, account or directory is meant before the first \
@@ -183,11 +174,9 @@ impl TemplateContext<'_> {
             reason. No raw output; name the artifact if a full result was stored.\n\n\
             Tools of `{server}`:\n"
         );
-        for entry in self.tools.iter().take(MAX_NAMED_TOOLS) {
-            let _ = writeln!(text, "- `{}`", plain(&entry.id.name));
-        }
-        if self.tools.len() > MAX_NAMED_TOOLS {
-            let _ = writeln!(text, "- and {} more", self.tools.len() - MAX_NAMED_TOOLS);
+        text.extend(names.iter().take(MAX_NAMED_TOOLS).map(|name| format!("- `{name}`\n")));
+        if names.len() > MAX_NAMED_TOOLS {
+            text += &format!("- and {} more\n", names.len() - MAX_NAMED_TOOLS);
         }
         Ok(text)
     }
@@ -196,25 +185,17 @@ impl TemplateContext<'_> {
     /// else those of the proxy gate.
     fn by_tools(&self) -> Result<(String, String), CommandError> {
         let (client, server) = (&self.arguments.name, &self.arguments.server);
-        let listed = || self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
-        let named = |entries: Vec<&ToolEntry>| {
-            entries
-                .iter()
-                .map(|entry| format!("mcp__{client}__{}", entry.name))
-                .collect::<Vec<_>>()
-                .join(", ")
+        let named = |is_meant: &dyn Fn(&ToolEntry) -> bool| {
+            let entries = self.catalog.in_gate_order().into_iter();
+            let meant = entries.filter(|entry| entry.listed && is_meant(entry));
+            meant.map(|entry| format!("mcp__{client}__{}", entry.name)).collect::<Vec<_>>().join(", ")
         };
-        let own: Vec<&ToolEntry> = listed()
-            .filter(|entry| matches!(&entry.id.source, SourceId::Server(name) if **name == **server))
-            .map(|entry| &**entry)
-            .collect();
+        let own = named(&|entry| matches!(&entry.id.source, SourceId::Server(name) if **name == **server));
         if !own.is_empty() {
-            return Ok((named(own), format!("Its tools are `mcp__{client}__{server}__…`.")));
+            return Ok((own, format!("Its tools are `mcp__{client}__{server}__…`.")));
         }
-        let proxy: Vec<&ToolEntry> = listed()
-            .filter(|entry| ["search_tools", "get_tool_schema", "call_tool"].contains(&&*entry.id.name))
-            .map(|entry| &**entry)
-            .collect();
+        let proxy =
+            named(&|entry| ["search_tools", "get_tool_schema", "call_tool"].contains(&&*entry.id.name));
         if proxy.is_empty() {
             let preset = &self.catalog.preset;
             return Err(CommandError::usage(format!(
@@ -226,7 +207,7 @@ impl TemplateContext<'_> {
             "`search_tools` with `server: \"{server}\"` finds its tools, `get_tool_schema` has their arguments, \
             `call_tool` calls them."
         );
-        Ok((named(proxy), way))
+        Ok((proxy, way))
     }
 
     /// Returns the tools and instructions for a subagent that sends requests from a shell. Each request starts and ends

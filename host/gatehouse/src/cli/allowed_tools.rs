@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{CommandError, GlobalArgs, compile_preset};
+use super::{CommandResult, GlobalArgs, compile_preset};
 use crate::{config::Env, out};
 
 const BASE: [&str; 3] = ["Read", "Write", "Bash"];
@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     base: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     let catalog = composition.catalog(&compile_preset(&composition, &arguments.preset)?).await?;
     let base = BASE.into_iter().filter(|_| arguments.base).map(str::to_owned);

@@ -5,12 +5,11 @@ use gatehouse_core::{ports::Clock as _, utc_time::rfc3339};
 use gatehouse_stores::{AuditFilter, AuditRecord, BrokenEntry};
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, with_header};
 use crate::{
     compose::{Composition, SystemClock},
     config::Env,
     out,
-    plain_error::PlainError,
 };
 
 #[derive(Subcommand)]
@@ -32,22 +31,20 @@ pub(super) enum Command {
         /// Maximum number of entries
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: u32,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Check that no entry was changed, removed or reordered
     Verify {
         /// A digest that an earlier run printed; fails if that entry is not in the chain
         #[arg(long, value_name = "DIGEST")]
         contains: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     if !composition.stores.audit.path().exists() {
         let hint = match composition.stores.audits {
@@ -57,30 +54,22 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         return Err(CommandError::failed(format!("there is no audit yet. {hint}")));
     }
     match command {
-        Command::Search { principal, tool, since, outcome, limit, json } => {
+        Command::Search { principal, tool, since, outcome, limit, output } => {
             let since = since.map_or(0, |span| SystemClock.now_ms().saturating_sub(span));
             let since = i64::try_from(since).unwrap_or(i64::MAX);
             let filter = AuditFilter { principal, tool, since, outcome, limit: limit as usize };
-            search(&composition, &filter, json).await
+            let found = composition.stores.audit.search(&filter).await?;
+            output.print(&found, || match found.as_slice() {
+                [] => out::line("No entry matches."),
+                found => {
+                    let header = ["#", "TIME", "PRINCIPAL", "WHAT", "OUTCOME", "DETAILS"];
+                    out::table(&with_header(header, found.iter().map(row)));
+                }
+            });
+            Ok(())
         }
-        Command::Verify { contains, json } => verify(&composition, contains.as_deref(), json).await,
+        Command::Verify { contains, output } => verify(&composition, contains.as_deref(), output.json).await,
     }
-}
-
-async fn search(composition: &Composition, filter: &AuditFilter, json: bool) -> Result<(), CommandError> {
-    let found = composition.stores.audit.search(filter).await?;
-    if json {
-        out::json(&found);
-        return Ok(());
-    }
-    if found.is_empty() {
-        out::line("No entry matches.");
-        return Ok(());
-    }
-    let head = ["#", "TIME", "PRINCIPAL", "WHAT", "OUTCOME", "DETAILS"].map(str::to_owned);
-    let rows = std::iter::once(Vec::from(head)).chain(found.iter().map(row));
-    out::table(&rows.collect::<Vec<_>>());
-    Ok(())
 }
 
 fn row(one: &AuditRecord) -> Vec<String> {
@@ -89,19 +78,19 @@ fn row(one: &AuditRecord) -> Vec<String> {
         (Some(tool), Some(preset)) => format!("{tool} ({preset})"),
         _ => one.kind.clone(),
     };
-    let named = |name: &str, value: &str| (!value.is_empty()).then(|| format!("{name}{value}"));
-    let details = [
-        named("rule: ", one.rule.as_deref().unwrap_or_default()),
-        named("approval ", one.approval.as_deref().unwrap_or_default()),
-        named("with ", &one.credential),
-        named("from ", &one.address),
-        one.details.clone(),
+    let named = [
+        ("rule: ", one.rule.as_deref().unwrap_or_default()),
+        ("approval ", one.approval.as_deref().unwrap_or_default()),
+        ("with ", &one.credential),
+        ("from ", &one.address),
     ];
-    let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let named = named.into_iter().filter(|(_, value)| !value.is_empty());
+    let named = named.map(|(name, value)| format!("{name}{value}"));
+    let details = named.chain(one.details.clone()).collect::<Vec<_>>().join(", ");
     vec![one.seq.to_string(), rfc3339(one.at.unsigned_abs()), who, what, one.outcome.clone(), details]
 }
 
-async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -> Result<(), CommandError> {
+async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -> CommandResult {
     let audit = &composition.stores.audit;
     let report = audit.verify().await?;
     let lacks = match contains {
@@ -112,19 +101,14 @@ async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -
         out::json(&json!({"report": report, "contains": contains.map(|_| !lacks)}));
     }
     if let Some(BrokenEntry { seq, why }) = &report.broken {
-        let message = format!(
-            "the audit is broken at entry {seq}: {why}. Restore a backup, and find out who wrote to it."
-        );
-        return Err(CommandError::failed(message));
+        bail!("the audit is broken at entry {seq}: {why}. Restore a backup, and find out who wrote to it.");
     }
     if lacks {
-        return Err(CommandError::failed("the chain is intact, but has no entry with that digest"));
+        bail!("the chain is intact, but has no entry with that digest");
     }
     if !json {
-        out::line(format!(
-            "{} entries are intact. Last: entry {}, digest {}",
-            report.entries, report.last, report.digest
-        ));
+        let (entries, last, digest) = (report.entries, report.last, report.digest);
+        out::line(format!("{entries} entries are intact. Last: entry {last}, digest {digest}"));
     }
     Ok(())
 }

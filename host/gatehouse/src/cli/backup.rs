@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandResult, GlobalArgs, OutputFormat};
 use crate::{
-    archive,
+    archive::{self, ArchiveSummary},
     config::{Config, DocumentsEngine, Env, KnowledgeEngine},
     out,
 };
@@ -19,41 +19,30 @@ pub(super) struct Arguments {
     /// Replace an existing file
     #[arg(long)]
     force: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     let (state, file) = (&config.state, &arguments.file);
     let made = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
-    let made = made?;
-    let elsewhere = external_data(&config);
-    let manifest = &made.manifest;
-    if arguments.json {
-        out::json(&json!({
-            "file": file,
-            "bytes": made.bytes,
-            "state": state,
-            "files": manifest.files.len(),
-            "databases": manifest.databases,
-            "left_out": manifest.left_out,
-            "elsewhere": elsewhere,
-        }));
-        return Ok(());
-    }
-    out::line(format!(
-        "{}: {} files of {} in {} bytes",
-        file.display(),
-        manifest.files.len(),
-        state.display(),
-        made.bytes
-    ));
-    for path in &manifest.left_out {
-        out::note(format!("left out: {path}"));
-    }
-    elsewhere.iter().for_each(out::note);
+    let ArchiveSummary { manifest, bytes } = made?;
+    let (files, elsewhere) = (manifest.files.len(), external_data(&config));
+    let report = json!({
+        "file": file,
+        "bytes": bytes,
+        "state": state,
+        "files": files,
+        "databases": manifest.databases,
+        "left_out": manifest.left_out,
+        "elsewhere": elsewhere,
+    });
+    arguments.output.print(&report, || {
+        out::line(format!("{}: {files} files of {} in {bytes} bytes", file.display(), state.display()));
+        manifest.left_out.iter().for_each(|path| out::note(format!("left out: {path}")));
+        elsewhere.iter().for_each(out::note);
+    });
     Ok(())
 }
 

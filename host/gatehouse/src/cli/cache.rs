@@ -13,7 +13,7 @@ use gatehouse_sandbox::{
 };
 use serde::Serialize;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat};
 use crate::{
     built_in,
     config::{Config, Env},
@@ -23,11 +23,7 @@ use crate::{
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// Show the size of the cache and its limit
-    Size {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Size(OutputFormat),
     /// Remove all compiled gates; they are compiled again when needed
     Clean,
     /// Compile the shipped gates into this directory for a package, for every processor of this kind
@@ -35,21 +31,20 @@ pub(super) enum Command {
     Precompile { folder: PathBuf },
 }
 
-pub(super) fn run(command: &Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(command: &Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     match command {
-        Command::Size { json } => {
+        Command::Size(output) => {
             let size = CacheUsage::measure(&config);
-            if *json { out::json(&size) } else { out::line(size.to_string()) }
+            output.print(&size, || out::line(size.to_string()));
         }
         Command::Clean => {
-            let (folder, before) = (&config.cache, CacheSize::from_folder(&config.cache));
-            let failed = |error| CommandError::failed(format!("{}: {error}", folder.display()));
-            cache::clean(folder).map_err(failed)?;
+            let before = CacheSize::from_folder(&config.cache);
+            cache::clean(&config.cache).map_err(|error| failed(&config.cache, error))?;
             out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components)));
         }
         Command::Precompile { folder } => {
-            let failed = |error: io::Error| CommandError::failed(format!("{}: {error}", folder.display()));
+            let failed = |error| failed(folder, error);
             let components = built_in::all().map_err(failed)?;
             let files = cache::for_package(&components).map_err(CommandError::failed)?;
             fs::create_dir_all(folder).map_err(failed)?;
@@ -61,6 +56,10 @@ pub(super) fn run(command: &Command, global: &GlobalArgs, env: &Env) -> Result<(
         }
     }
     Ok(())
+}
+
+fn failed(folder: &Path, error: io::Error) -> CommandError {
+    CommandError::failed(format!("{}: {error}", folder.display()))
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Outcome, Reply};
 use gatehouse_wire::serve;
 use serde_json::Value;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
     compose::{AnonymousCallers, Composition},
     config::Env,
@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let given = self::arguments(&arguments.arguments)?;
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
@@ -44,7 +44,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
 }
 
 /// Parses arguments from the command line, or from standard input for `-`.
-pub(super) fn arguments(given: &str) -> Result<Value, CommandError> {
+pub(super) fn arguments(given: &str) -> CommandResult<Value> {
     let failed = |why: String| CommandError::usage(format!("the arguments {why}"));
     let text = match given {
         "-" => read_text(io::stdin().lock())
@@ -68,7 +68,7 @@ pub(super) async fn call(
     tool: &str,
     arguments: Value,
     json: bool,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let data = serve::StructuredMode::for_programs(&catalog);
     let outcome = run_tool(composition, catalog, tool, arguments).await;
     if json {
@@ -99,7 +99,7 @@ pub(super) fn text_of(part: &ContentPart) -> Option<&str> {
     }
 }
 
-fn print_outcome(tool: &str, outcome: Outcome) -> Result<(), CommandError> {
+fn print_outcome(tool: &str, outcome: Outcome) -> CommandResult {
     let Reply { content, structured, is_error, meta: _ } = outcome?;
     if let Some(data) = structured.filter(|_| content.is_empty()) {
         out::json(&data);

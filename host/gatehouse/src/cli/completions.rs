@@ -14,7 +14,7 @@ use clap_complete::{
 };
 use gatehouse_core::hidden_chars::is_hidden;
 
-use super::{Cli, CommandError};
+use super::{Cli, CommandError, CommandResult};
 use crate::{
     compose::GateRegistry,
     config::{Config, Env, locate},
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut script = Vec::new();
     let shell = arguments.shell.to_string();
     let failed = |why: &dyn fmt::Display| CommandError::failed(format!("no script for {shell}: {why}"));
@@ -65,21 +65,16 @@ fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidat
 
 /// Adds completions to the arguments `preset`, `gate` and `server`.
 fn with_names(root: Command) -> Command {
-    let named = |arg: Arg| match arg.get_id().as_str() {
-        "preset" => arg.add(ArgValueCandidates::new(presets)),
-        "gate" => arg.add(ArgValueCompleter::new(gates_and_files)),
-        _ => arg,
-    };
-    let servers_too = |arg: Arg| match arg.get_id().as_str() {
-        "server" => arg.add(ArgValueCandidates::new(servers)),
-        _ => named(arg),
-    };
     root.mut_subcommands(|command| {
         // In other commands, `--server` is the name that a client gives this host.
         let about_servers = matches!(command.get_name(), "servers" | "tools");
-        command.mut_args(named).mut_subcommands(|below| {
-            if about_servers { below.mut_args(servers_too) } else { below.mut_args(named) }
-        })
+        let named = |arg: Arg| match arg.get_id().as_str() {
+            "preset" => arg.add(ArgValueCandidates::new(presets)),
+            "gate" => arg.add(ArgValueCompleter::new(gates_and_files)),
+            "server" if about_servers => arg.add(ArgValueCandidates::new(servers)),
+            _ => arg,
+        };
+        command.mut_args(named).mut_subcommands(|below| below.mut_args(named))
     })
 }
 

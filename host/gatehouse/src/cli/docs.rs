@@ -11,7 +11,7 @@ use gatehouse_core::ports::{
 };
 use gatehouse_stores::DocumentLibrary;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{compose, config::Env, out};
 
 #[derive(Subcommand)]
@@ -22,9 +22,8 @@ pub(super) enum Command {
     Refresh {
         /// Names of repositories [default: all]
         repositories: Vec<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// List repositories
     List {
@@ -43,9 +42,8 @@ pub(super) enum Command {
         /// Only these lines, as 10-20 or 10
         #[arg(long, value_parser = lines, value_name = "LINES")]
         lines: Option<LineRange>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Print the navigation guide of a repository
     Guide {
@@ -72,9 +70,8 @@ pub(super) struct AddRepositoryArgs {
     /// URL of the repository [default: the remote of the checkout]
     #[arg(long)]
     url: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 #[derive(Args)]
@@ -89,9 +86,8 @@ pub(super) struct SearchDocsArgs {
     /// Maximum number of documents
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=50))]
     top_k: u16,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -99,15 +95,6 @@ enum SearchModeArg {
     Text,
     #[default]
     Semantic,
-}
-
-impl From<SearchModeArg> for SearchMode {
-    fn from(mode: SearchModeArg) -> Self {
-        match mode {
-            SearchModeArg::Text => Self::Text,
-            SearchModeArg::Semantic => Self::Semantic,
-        }
-    }
 }
 
 /// Maximum wait for vectors. The next process that opens the store computes the rest.
@@ -122,17 +109,19 @@ fn lines(text: &str) -> Result<LineRange, PlainError> {
     }
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     let models = compose::models(&config)?;
     let library = compose::documents(&config, &models.embedder)?;
     let done = match command {
         Command::Add(arguments) => add::add(&library, &models, arguments).await,
-        Command::Refresh { repositories, json } => add::refresh(&library, &models, repositories, json).await,
+        Command::Refresh { repositories, output } => {
+            add::refresh(&library, &models, repositories, output).await
+        }
         Command::List { json } => list(&library, json).await,
         Command::Search(arguments) => search(&library, arguments).await,
-        Command::Get { repository, path, lines, json } => {
-            get(&library, &repository, &path, lines, json).await
+        Command::Get { repository, path, lines, output } => {
+            get(&library, &repository, &path, lines, output).await
         }
         Command::Guide { repository, renew } => add::guide(&library, &models, &repository, renew).await,
         Command::Remove { repository } => remove(&library, &repository).await,
@@ -142,11 +131,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
 }
 
 /// Finds a repository by name. The error lists the existing ones.
-async fn find_repository(
-    library: &DocumentLibrary,
-    name: &str,
-    guides: bool,
-) -> Result<Repository, CommandError> {
+async fn find_repository(library: &DocumentLibrary, name: &str, guides: bool) -> CommandResult<Repository> {
     let mut all = library.repositories(guides).await?;
     if let Some(index) = all.iter().position(|repository| repository.name.eq_ignore_ascii_case(name)) {
         return Ok(all.swap_remove(index));
@@ -159,52 +144,46 @@ async fn find_repository(
     Err(CommandError::usage(format!("there is no repository '{name}'. {known}")))
 }
 
-async fn list(library: &DocumentLibrary, json: bool) -> Result<(), CommandError> {
+async fn list(library: &DocumentLibrary, json: bool) -> CommandResult {
     let repositories = library.repositories(json).await?;
-    if json {
-        out::json(&repositories);
-        return Ok(());
-    }
-    if repositories.is_empty() {
-        out::line("No repositories yet. Add one with `gatehouse docs add <folder>`.");
-    }
-    let row = |repository: &Repository| {
-        let of = |text: &Option<String>| text.clone().unwrap_or_default();
-        vec![
-            repository.name.clone(),
-            format!("{} documents", repository.file_count),
-            of(&repository.kind),
-            of(&repository.updated_at),
-            of(&repository.url),
-        ]
-    };
-    out::table(&repositories.iter().map(row).collect::<Vec<_>>());
+    OutputFormat { json }.print(&repositories, || {
+        if repositories.is_empty() {
+            out::line("No repositories yet. Add one with `gatehouse docs add <folder>`.");
+        }
+        let row = |one: &Repository| {
+            let documents = format!("{} documents", one.file_count);
+            let optional =
+                [&one.kind, &one.updated_at, &one.url].map(|text| text.clone().unwrap_or_default());
+            [one.name.clone(), documents].into_iter().chain(optional).collect()
+        };
+        out::table(&repositories.iter().map(row).collect::<Vec<_>>());
+    });
     Ok(())
 }
 
-async fn search(library: &DocumentLibrary, arguments: SearchDocsArgs) -> Result<(), CommandError> {
-    let SearchDocsArgs { repository, query, mode, top_k, json } = arguments;
-    let result = library.search(&repository, &query, mode.into(), top_k.into()).await?;
-    if json {
-        out::json(&result);
-        return Ok(());
-    }
-    match result.hits.first() {
-        None => out::line(format!("Nothing found for \"{query}\".")),
-        Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; nearest documents:"),
-        Some(_) => {}
-    }
-    for (index, hit) in result.hits.iter().enumerate() {
-        let best = hit.best.map(|lines| format!(", best in lines {}-{}", lines.first, lines.last));
-        out::line(format!("{}. {}  {:.2}", index + 1, hit.path, hit.score));
-        out::line(format!("   {} tokens{}", hit.tokens, best.unwrap_or_default()));
-    }
-    if let Some(note) = &result.note {
-        out::note(note);
-    }
-    if !result.unmatched_terms.is_empty() {
-        out::line(format!("In no document: {}", result.unmatched_terms.join(", ")));
-    }
+async fn search(library: &DocumentLibrary, arguments: SearchDocsArgs) -> CommandResult {
+    let SearchDocsArgs { repository, query, mode, top_k, output } = arguments;
+    let mode = match mode {
+        SearchModeArg::Text => SearchMode::Text,
+        SearchModeArg::Semantic => SearchMode::Semantic,
+    };
+    let result = library.search(&repository, &query, mode, top_k.into()).await?;
+    output.print(&result, || {
+        match result.hits.first() {
+            None => out::line(format!("Nothing found for \"{query}\".")),
+            Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; nearest documents:"),
+            Some(_) => {}
+        }
+        for (index, hit) in result.hits.iter().enumerate() {
+            let best = hit.best.map(|lines| format!(", best in lines {}-{}", lines.first, lines.last));
+            out::line(format!("{}. {}  {:.2}", index + 1, hit.path, hit.score));
+            out::line(format!("   {} tokens{}", hit.tokens, best.unwrap_or_default()));
+        }
+        result.note.iter().for_each(out::note);
+        if !result.unmatched_terms.is_empty() {
+            out::line(format!("In no document: {}", result.unmatched_terms.join(", ")));
+        }
+    });
     Ok(())
 }
 
@@ -213,25 +192,21 @@ async fn get(
     repository: &str,
     path: &str,
     lines: Option<LineRange>,
-    json: bool,
-) -> Result<(), CommandError> {
+    output: OutputFormat,
+) -> CommandResult {
     let document = library.read(repository, path, lines).await?;
-    if json {
-        out::json(&document);
-        return Ok(());
-    }
-    let Document { text, lines, total_lines, made_from, .. } = document;
-    out::line(text.trim_end_matches('\n'));
-    if lines.last < total_lines || lines.first > 1 {
-        out::note(format!("lines {}-{} of {total_lines}", lines.first, lines.last));
-    }
-    if let Some(format) = made_from {
-        out::note(format!("text extracted from {format}"));
-    }
+    output.print(&document, || {
+        let Document { text, lines, total_lines, made_from, .. } = &document;
+        out::line(text.trim_end_matches('\n'));
+        if lines.last < *total_lines || lines.first > 1 {
+            out::note(format!("lines {}-{} of {total_lines}", lines.first, lines.last));
+        }
+        made_from.iter().for_each(|format| out::note(format!("text extracted from {format}")));
+    });
     Ok(())
 }
 
-async fn remove(library: &DocumentLibrary, name: &str) -> Result<(), CommandError> {
+async fn remove(library: &DocumentLibrary, name: &str) -> CommandResult {
     let repository = find_repository(library, name, false).await?;
     library.remove(&repository.name).await?;
     out::line(format!("removed {} ({} documents)", repository.name, repository.file_count));

@@ -1,15 +1,21 @@
 //! `gatehouse explain`: the reason why a preset exposes a tool, or does not, and whether a caller may use it.
 
-mod access;
 mod servers;
 
-use clap::Args;
-use gatehouse_core::{Catalog, CompiledPreset, forwarding, names, workflow};
-use serde_json::json;
+use std::sync::Arc;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use clap::Args;
+use gatehouse_core::{
+    Caller, Catalog, CompiledPreset, Principal,
+    access::{AccessDecision, PresetAccess},
+    catalog::ToolEntry,
+    forwarding, names, workflow,
+};
+use serde_json::{Value, json};
+
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{
-    compose::{COMMAND_WAIT, Composition},
+    compose::{COMMAND_WAIT, Composition, KnownServer},
     config::Env,
     out,
 };
@@ -30,36 +36,32 @@ pub(super) struct Arguments {
     /// Arguments of its call, as a JSON object
     #[arg(long, value_name = "JSON", requires = "caller")]
     args: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let answer = explain(&composition, &compiled, &arguments.tool).await?;
     let Explanation { exposed, through, why } = &answer;
-    let access = access::explain(&composition, &compiled, &arguments).await?;
-    if arguments.json {
-        let mut report = json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
-                                "through": through, "why": why});
-        if let Some(access) = access {
-            report["access"] = json!({"allowed": access.allowed, "why": access.why});
-        }
-        out::json(&report);
-    } else {
+    let access = explain_access(&composition, &compiled, &arguments).await?;
+    let mut report = json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
+                            "through": through, "why": why});
+    if let Some(AccessExplanation { allowed, why }) = &access {
+        report["access"] = json!({"allowed": allowed, "why": why});
+    }
+    arguments.output.print(&report, || {
         let verdict = match (exposed, through) {
             (true, _) => "exposed",
             (false, Some(_)) => "callable",
             (false, None) => "not exposed",
         };
         out::line(format!("{verdict}: {why}"));
-        if let Some(access) = access {
-            let verdict = if access.allowed { "allowed" } else { "not allowed" };
-            out::line(format!("{verdict}: {}", access.why));
+        if let Some(AccessExplanation { allowed, why }) = &access {
+            out::line(format!("{}: {why}", if *allowed { "allowed" } else { "not allowed" }));
         }
-    }
+    });
     Ok(())
 }
 
@@ -71,75 +73,57 @@ struct Explanation {
     why: String,
 }
 
-impl Explanation {
-    fn not_exposed(why: String) -> Self {
-        Self { exposed: false, through: None, why }
-    }
-}
-
 const MAX_PARAMS_CHARS: usize = 600;
 
 fn steps(steps: &[&workflow::WorkflowStep]) -> String {
     let steps = steps.iter().map(|step| {
-        let requires = match step.requires.as_slice() {
-            [] => String::new(),
-            marks => {
-                format!(
-                    " need {}",
-                    marks.iter().map(|mark| step.mark_file(mark)).collect::<Vec<_>>().join(", ")
-                )
-            }
-        };
+        let requires: Vec<String> = step.requires.iter().map(|mark| step.mark_file(mark)).collect();
+        let requires = (!requires.is_empty()).then(|| format!(" need {}", requires.join(", ")));
         let produces = step.produces.as_ref().map(|mark| format!(" leave {}", step.mark_file(mark)));
-        let both = [requires, produces.unwrap_or_default()].into_iter().filter(|part| !part.is_empty());
-        let both = both.collect::<Vec<_>>().join(" and");
+        let both = [requires, produces].into_iter().flatten().collect::<Vec<_>>().join(" and");
         format!("; calls of intent {}{both} in the project", step.intents_in_words())
     });
     steps.collect()
+}
+
+/// Describes a tool that the preset exposes as `tool`.
+fn describe(compiled: &CompiledPreset, entry: &ToolEntry, tool: &str) -> String {
+    let (own, preset, source) = (&entry.spec.name, &compiled.preset, &entry.id.source);
+    let mut why = format!("'{tool}' comes from {source}");
+    if **own != *tool && compiled.aliases.contains_key(tool) {
+        why += &format!(" as an alias of '{own}'");
+    } else if **own != *tool {
+        why += &format!(", which calls it '{own}'");
+    }
+    why += &format!(", with parameters {}", names::quoted(&entry.params, MAX_PARAMS_CHARS));
+    let filters: Vec<String> = entry.filters.iter().map(|filter| filter.source.id().to_string()).collect();
+    if !filters.is_empty() {
+        why += &format!("; its replies are filtered by {}", filters.join(", then "));
+    }
+    if let Some(often) = entry.approval() {
+        // Approval of a destructive tool covers only the same arguments.
+        let same = if entry.declared.is_destructive() { ", only for the same arguments" } else { "" };
+        why += &format!("; a user approves {often}{same}, by [presets.{preset}.approve]");
+    }
+    if workflow::takes_requests(entry) {
+        why += &steps(&compiled.workflow.iter().collect::<Vec<_>>());
+    } else if !forwarding::forwards(entry) {
+        why += &steps(&workflow::steps_for(&compiled.workflow, workflow::intent_of(&entry.declared)));
+    }
+    why
 }
 
 async fn explain(
     composition: &Composition,
     compiled: &CompiledPreset,
     tool: &str,
-) -> Result<Explanation, CommandError> {
+) -> CommandResult<Explanation> {
     let preset = &compiled.preset;
     let catalog = composition.catalog(compiled).await?;
     if let Some(entry) = catalog.get(tool) {
-        let own = &entry.spec.name;
-        let alias = if **own == *tool {
-            String::new()
-        } else if compiled.aliases.contains_key(tool) {
-            format!(" as an alias of '{own}'")
-        } else {
-            format!(", which calls it '{own}'")
-        };
-        let (params, source) = (&entry.params, &entry.id.source);
-        let filters: Vec<String> =
-            entry.filters.iter().map(|filter| filter.source.id().to_string()).collect();
-        let filtered = match filters.as_slice() {
-            [] => String::new(),
-            some => format!("; its replies are filtered by {}", some.join(", then ")),
-        };
-        // Approval of a destructive tool covers only the same arguments.
-        let approved = entry.approval().map(|often| {
-            let same = if entry.declared.is_destructive() { ", only for the same arguments" } else { "" };
-            format!("; a user approves {often}{same}, by [presets.{preset}.approve]")
-        });
-        let approved = approved.unwrap_or_default();
-        let steps = if workflow::takes_requests(entry) {
-            steps(&compiled.workflow.iter().collect::<Vec<_>>())
-        } else if forwarding::forwards(entry) {
-            String::new()
-        } else {
-            steps(&workflow::steps_for(&compiled.workflow, workflow::intent_of(&entry.declared)))
-        };
-        let params = names::quoted(params, MAX_PARAMS_CHARS);
-        let why = format!(
-            "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"
-        );
-        return Ok(Explanation { exposed: true, through: None, why });
+        return Ok(Explanation { exposed: true, through: None, why: describe(compiled, entry, tool) });
     }
+    let not_exposed = |why| Ok(Explanation { exposed: false, through: None, why });
     let offers = composition.offers(compiled, COMMAND_WAIT).await?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
@@ -151,14 +135,10 @@ async fn explain(
     let target = compiled.aliases.get(tool).map_or(tool, String::as_str);
     if let (Some(offer), Some(glob)) = (gate_of(target), compiled.denied_by(tool)) {
         let source = offer.source.id();
-        return Ok(Explanation::not_exposed(format!(
-            "preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\""
-        )));
+        return not_exposed(format!("preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\""));
     }
     if compiled.tools.get(tool).is_some_and(|change| change.hidden) {
-        return Ok(Explanation::not_exposed(format!(
-            "preset '{preset}' hides '{tool}' by [presets.{preset}.tools]"
-        )));
+        return not_exposed(format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]"));
     }
     let servers = composition.known_servers().await?;
     // Skip presets that cannot be served: they expose nothing, and `presets check` reports them.
@@ -172,15 +152,95 @@ async fn explain(
     let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
         let elsewhere = elsewhere.join(", ");
-        return Ok(Explanation::not_exposed(format!(
+        return not_exposed(format!(
             "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {elsewhere}"
-        )));
+        ));
     }
     // The preset's own names come first, because the user asked about this preset.
     let others = presets.iter().filter_map(|(_, catalog)| catalog.as_ref().ok()).flat_map(Catalog::names);
     let near = names::did_you_mean(tool, catalog.names().chain(others));
     let unasked = servers::unlisted_servers_note(&servers);
-    Ok(Explanation::not_exposed(format!(
-        "no gate or server of any preset has a tool '{tool}'.{near}{unasked}"
-    )))
+    not_exposed(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}"))
+}
+
+/// Whether a caller may use a tool, and the rule that decides, for operators.
+struct AccessExplanation {
+    allowed: bool,
+    why: String,
+}
+
+/// Explains the access of the caller that the command names. `None` if it names none.
+async fn explain_access(
+    composition: &Composition,
+    compiled: &CompiledPreset,
+    arguments: &Arguments,
+) -> CommandResult<Option<AccessExplanation>> {
+    let Some(name) = &arguments.caller else { return Ok(None) };
+    let config = &composition.config;
+    if config.auth.is_none() {
+        let why = "--as needs [auth] in presets.toml: without it, callers have no names, and each may use every tool";
+        return Err(CommandError::usage(why));
+    }
+    let sent = arguments.args.as_deref().map(read_arguments).transpose()?;
+    let mut caller = Caller::new(Principal::Named(name.as_str().into()), name);
+    caller.groups = arguments.groups.iter().map(|group| group.as_str().into()).collect();
+    if let Some(key) = composition.api_key(name).await? {
+        caller.groups.extend(key.groups.iter().map(|group| group.as_str().into()));
+        caller.presets =
+            key.presets.map(|presets| presets.iter().map(|preset| preset.as_str().into()).collect());
+    }
+    let access = config.access.rules.access_of(&Arc::new(caller));
+    let preset = &compiled.preset;
+    let not_allowed = |why| Ok(Some(AccessExplanation { allowed: false, why }));
+    if !access.opens_preset(preset) {
+        return not_allowed(format!("no rule allows '{name}' a tool of preset '{preset}'"));
+    }
+    let catalog = composition.catalog(compiled).await?;
+    match find(composition, compiled, &catalog, &arguments.tool).await? {
+        Some(entry) => Ok(Some(decide(&access.in_preset(preset), &entry, sent.as_ref()))),
+        None => {
+            let tool = &arguments.tool;
+            not_allowed(format!("preset '{preset}' has no tool '{tool}' that rules could allow"))
+        }
+    }
+}
+
+fn read_arguments(text: &str) -> CommandResult<Value> {
+    match serde_json::from_str(text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(CommandError::usage("--args is not a JSON object")),
+        Err(error) => Err(CommandError::usage(format!("--args is not JSON: {error}"))),
+    }
+}
+
+fn decide(access: &PresetAccess, entry: &ToolEntry, arguments: Option<&Value>) -> AccessExplanation {
+    let decision = match arguments {
+        Some(arguments) => access.decide_call(entry, arguments).0,
+        None => access.decide(&entry.access_names(), entry.limited_effect(), None),
+    };
+    let allowed = decision.is_allowed();
+    let mut why = decision.for_operators();
+    if let (AccessDecision::Allowed { limits_arguments: true, .. }, None) = (&decision, arguments) {
+        why.push_str("; to check a call, add --args JSON");
+    }
+    AccessExplanation { allowed, why }
+}
+
+/// Returns a tool that the preset exposes, or a server's tool that its gates may call, by any name that rules match.
+async fn find(
+    composition: &Composition,
+    compiled: &CompiledPreset,
+    catalog: &Catalog,
+    tool: &str,
+) -> CommandResult<Option<Arc<ToolEntry>>> {
+    let is_it = |entry: &Arc<ToolEntry>| entry.access_names().iter().any(|name| name == tool);
+    if let Some(entry) = catalog.get(tool).or_else(|| catalog.entries().iter().find(|entry| is_it(entry))) {
+        return Ok(Some(Arc::clone(entry)));
+    }
+    let find_in = |server: KnownServer| {
+        let definition = &server.config.definition;
+        let listed = server.listing.filter(|_| compiled.allows_server(&definition.name, &definition.tags))?;
+        catalog.server_tools.entries(&listed).into_iter().find(is_it)
+    };
+    Ok(composition.known_servers().await?.into_values().find_map(find_in))
 }

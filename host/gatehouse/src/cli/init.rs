@@ -2,21 +2,18 @@
 //!
 //! It shows the change before it writes, and can remove what it wrote.
 
-mod file;
 mod managed_section;
 mod section;
-mod skill;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use self::{
-    file::{FileChange, PlannedContent, ProjectFile},
-    managed_section::FileRemainder,
+    managed_section::{FileChange, PlannedContent, ProjectFile},
     section::SectionContext,
 };
-use super::{CommandError, GlobalArgs, PlainError, confirm_on_terminal};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError, confirm_on_terminal};
 use crate::{config::Env, out};
 
 #[derive(Args)]
@@ -76,7 +73,7 @@ const RULE: &str = "---\n\
 impl Arguments {
     fn files(&self) -> Vec<TargetFile> {
         if self.skill {
-            let (name, head) = (".claude/skills/gatehouse/SKILL.md", skill::HEAD);
+            let (name, head) = (".claude/skills/gatehouse/SKILL.md", section::SKILL_HEAD);
             return vec![TargetFile { name, head, shared: false, body: |facts| facts.skill() }];
         }
         self.target.files()
@@ -102,12 +99,11 @@ impl InitTarget {
     }
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let folder = &arguments.folder;
-    let root =
-        folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
-            CommandError::usage(format!("--folder {}: no such directory", folder.display()))
-        })?;
+    let root = folder.canonicalize().ok().filter(|root| root.is_dir());
+    let missing = || format!("--folder {}: no such directory", folder.display());
+    let root = root.ok_or_else(missing).map_err(CommandError::usage)?;
     let changes = if arguments.undo {
         plan_removal(&arguments, &root)?
     } else {
@@ -145,7 +141,7 @@ async fn plan_sections(
     root: &Path,
     global: &GlobalArgs,
     env: &Env,
-) -> Result<Vec<FileChange>, CommandError> {
+) -> CommandResult<Vec<FileChange>> {
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let catalog = composition.catalog(&compiled).await?;
@@ -172,19 +168,14 @@ async fn plan_sections(
 }
 
 /// In reverse order, so that directories are empty when they are removed.
-fn plan_removal(arguments: &Arguments, root: &Path) -> Result<Vec<FileChange>, CommandError> {
+fn plan_removal(arguments: &Arguments, root: &Path) -> CommandResult<Vec<FileChange>> {
     let mut changes = Vec::new();
     for written in arguments.files().into_iter().rev() {
         let file = ProjectFile::read(root, written.name)?;
         let Some(text) = &file.text else { continue };
-        let left = managed_section::remove_section(text, written.head)
+        let after = managed_section::remove_section(text, written.head)
             .map_err(|why| CommandError::failed(format!("{}: {why}; nothing was written", written.name)))?;
-        let after = match left {
-            None => continue,
-            Some(FileRemainder::Nothing { folders }) => PlannedContent::Removed { folders },
-            Some(FileRemainder::Text(text)) => PlannedContent::Text(text),
-        };
-        changes.push(FileChange { file, after });
+        changes.extend(after.map(|after| FileChange { file, after }));
     }
     Ok(changes)
 }

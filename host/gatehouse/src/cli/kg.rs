@@ -9,12 +9,15 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Subcommand};
 use gatehouse_core::ports::{
     KnowledgeGraph,
-    knowledge::{IndexOptions, KnowledgePage, MatchQuality, PageChanges, PageFilters, PageLookup, PageType},
+    knowledge::{
+        IndexOptions, IndexReport, KnowledgePage, MatchQuality, PageChanges, PageFilters, PageLookup,
+        PageType, UnknownEdge,
+    },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use indicatif::ProgressBar;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat};
 use crate::{compose, config::Env, out, progress};
 
 #[derive(Subcommand)]
@@ -27,9 +30,8 @@ pub(super) enum Command {
     Get {
         /// Id or title
         page: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Change a page and its source file
     Edit(EditPageArgs),
@@ -47,9 +49,8 @@ pub(super) struct IndexWikiArgs {
     /// Remove all stored pages first, from any source
     #[arg(long)]
     clear: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 #[derive(Args)]
@@ -68,9 +69,8 @@ pub(super) struct SearchPagesArgs {
     /// Only hits with at least this score, 0 to 1
     #[arg(long)]
     min_score: Option<f64>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 #[derive(Args)]
@@ -92,9 +92,8 @@ pub(super) struct EditPageArgs {
     /// Wiki directory, if the host does not know it
     #[arg(long, value_name = "DIR")]
     wiki_dir: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 /// Maximum wait for vectors. The next process that opens the graph computes the rest.
@@ -102,7 +101,7 @@ const MAX_VECTOR_WAIT: Duration = Duration::from_secs(120);
 
 const VECTORS_PENDING: &str = "Some pages have no vector yet; `gatehouse status` shows how many.";
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     let embedder = compose::models(&config)?.embedder;
     let open = |named: bool| {
@@ -127,19 +126,19 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
             knowledge.close().await;
             done
         }
-        Command::Search(arguments) => {
-            let work = async |knowledge: &_| search(knowledge, arguments).await;
-            empty::on_pages(open(false)?, &config, &embedder, work).await
-        }
-        Command::Get { page, json } => {
-            let work = async |knowledge: &_| get(knowledge, &page, json).await;
-            empty::on_pages(open(false)?, &config, &embedder, work).await
-        }
-        Command::Edit(arguments) => {
-            let work = async |knowledge: &_| edit(knowledge, arguments).await;
-            empty::on_pages(open(false)?, &config, &embedder, work).await
-        }
         Command::Copy(arguments) => copy::run(arguments, &config, &embedder).await,
+        command => {
+            let knowledge = open(false)?;
+            let done = match command {
+                Command::Search(arguments) => search(&knowledge, arguments).await,
+                Command::Get { page, output } => get(&knowledge, &page, output).await,
+                Command::Edit(arguments) => edit(&knowledge, arguments).await,
+                Command::Index(_) | Command::Copy(_) => Ok(()),
+            };
+            empty::note_if_empty(&knowledge, &config, &embedder).await;
+            knowledge.close().await;
+            done
+        }
     }
 }
 
@@ -152,7 +151,7 @@ async fn wait_for_vectors(knowledge: &WikiKnowledge) -> bool {
     progress::wait_for_vectors(knowledge.wait_for_vectors(MAX_VECTOR_WAIT)).await
 }
 
-async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<(), CommandError> {
+async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> CommandResult {
     let bar = progress_bar("indexing");
     // `--clear` confirms the loss.
     let options =
@@ -167,39 +166,31 @@ async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> Result<()
     if !wait_for_vectors(knowledge).await {
         out::note(VECTORS_PENDING);
     }
-    if arguments.json {
-        out::json(&report);
-        return Ok(());
-    }
+    arguments.output.print(&report, || print_index_report(&report));
+    Ok(())
+}
+
+fn print_index_report(report: &IndexReport) {
+    let IndexReport { added, updated, unchanged, removed, links, unresolved_links, .. } = report;
     out::line(format!(
-        "{} added, {} updated, {} unchanged, {} removed; {} links, {} of them unresolved",
-        report.added,
-        report.updated,
-        report.unchanged,
-        report.removed,
-        report.links,
-        report.unresolved_links.len()
+        "{added} added, {updated} updated, {unchanged} unchanged, {removed} removed; {links} links, {} of them \
+        unresolved",
+        unresolved_links.len()
     ));
-    for link in &report.unresolved_links {
+    for link in unresolved_links {
         out::line(format!("unresolved: {} {} -> {}", link.page, link.edge, link.target));
     }
-    for edge in &report.unknown_edges {
-        out::line(format!(
-            "unknown edge stored as related: {} ({}, first in {})",
-            edge.edge, edge.links, edge.page
-        ));
+    for UnknownEdge { edge, links, page } in &report.unknown_edges {
+        out::line(format!("unknown edge stored as related: {edge} ({links}, first in {page})"));
     }
     for taken in &report.taken_over {
         let from = taken.from.as_deref().unwrap_or("no file");
         out::line(format!("taken over from {from}: {}", taken.pages.join(", ")));
     }
-    for skipped in &report.skipped {
-        out::line(format!("skipped: {skipped}"));
-    }
-    Ok(())
+    report.skipped.iter().for_each(|skipped| out::line(format!("skipped: {skipped}")));
 }
 
-async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result<(), CommandError> {
+async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> CommandResult {
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
     let filters = PageFilters {
         page_types: types.collect::<Result<_, _>>().map_err(|why| CommandError::usage(why.in_one_line()))?,
@@ -207,43 +198,37 @@ async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Result
         min_score: arguments.min_score,
     };
     let result = knowledge.search(&arguments.query, &filters, arguments.top_k.into()).await?;
-    if arguments.json {
-        out::json(&result);
-        return Ok(());
-    }
-    for unknown in &result.unknown_domains {
-        let nearest = unknown.nearest.join(", ");
-        out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
-    }
-    if result.hits.first().is_some_and(|hit| hit.fit == MatchQuality::Nothing) {
-        out::line("Nothing fits; nearest pages:");
-    }
-    if result.hits.is_empty() {
-        out::line(format!("Nothing found for \"{}\".", arguments.query));
-    }
-    for (index, hit) in result.hits.iter().enumerate() {
-        let page = &hit.page;
-        out::line(format!("{}. {}  {:.2}", index + 1, page.id, hit.score));
-        out::line(format!("   {}", page.overview.lines().next().unwrap_or_default()));
-    }
-    if let Some(note) = &result.note {
-        out::note(note);
-    }
-    if !result.unmatched_terms.is_empty() {
-        out::line(format!("In no page: {}", result.unmatched_terms.join(", ")));
-    }
+    arguments.output.print(&result, || {
+        for unknown in &result.unknown_domains {
+            let nearest = unknown.nearest.join(", ");
+            out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
+        }
+        match result.hits.first() {
+            None => out::line(format!("Nothing found for \"{}\".", arguments.query)),
+            Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; nearest pages:"),
+            Some(_) => {}
+        }
+        for (index, hit) in result.hits.iter().enumerate() {
+            let page = &hit.page;
+            out::line(format!("{}. {}  {:.2}", index + 1, page.id, hit.score));
+            out::line(format!("   {}", page.overview.lines().next().unwrap_or_default()));
+        }
+        result.note.iter().for_each(out::note);
+        if !result.unmatched_terms.is_empty() {
+            out::line(format!("In no page: {}", result.unmatched_terms.join(", ")));
+        }
+    });
     Ok(())
 }
 
-async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), CommandError> {
+async fn get(knowledge: &WikiKnowledge, name: &str, output: OutputFormat) -> CommandResult {
     match knowledge.page(name).await? {
-        PageLookup::Found { page, .. } if json => out::json(&page),
-        PageLookup::Found { page, namesakes } => {
+        PageLookup::Found { page, namesakes } => output.print(&page, || {
             print(&page);
             if !namesakes.is_empty() {
                 out::note(format!("Others with this title: {}.", namesakes.join(", ")));
             }
-        }
+        }),
         PageLookup::Missing(near) => {
             let near =
                 if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
@@ -253,7 +238,7 @@ async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Co
     Ok(())
 }
 
-async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> Result<(), CommandError> {
+async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> CommandResult {
     let changes = PageChanges {
         overview: arguments.overview,
         content: arguments.content,
@@ -264,15 +249,13 @@ async fn edit(knowledge: &WikiKnowledge, arguments: EditPageArgs) -> Result<(), 
         return Err(CommandError::usage("nothing to change: give --overview, --content or --domains"));
     }
     let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
-    if arguments.json {
-        out::json(&report);
-        return Ok(());
-    }
-    let file = report.file.map(|file| format!(" and in {file}")).unwrap_or_default();
-    match report.changed.as_slice() {
-        [] => out::line(format!("{} is unchanged", report.id)),
-        changed => out::line(format!("{}: changed {} in the store{file}", report.id, changed.join(", "))),
-    }
+    arguments.output.print(&report, || {
+        let file = report.file.as_ref().map(|file| format!(" and in {file}")).unwrap_or_default();
+        out::line(match report.changed.as_slice() {
+            [] => format!("{} is unchanged", report.id),
+            changed => format!("{}: changed {} in the store{file}", report.id, changed.join(", ")),
+        });
+    });
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use clap::Args;
 use gatehouse_stores::WikiRoots;
 
-use super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
     compose,
     config::{Env, added::FileServerStore},
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     wiki: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     if arguments.html.is_none() && !arguments.dot {
         let what = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
         return Err(CommandError::usage(what));
@@ -40,13 +40,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     }
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     added.problems.iter().for_each(out::error);
-    let servers: Vec<_> = config
-        .servers
-        .declared
-        .iter()
-        .chain(&added.servers)
-        .map(|(name, server)| (name.as_str(), server))
-        .collect();
+    let servers = config.servers.declared.iter().chain(&added.servers);
+    let servers: Vec<_> = servers.map(|(name, server)| (name.as_str(), server)).collect();
     let mut maps = vec![map::access(&composition, &arguments.presets, &servers, env).await];
     if arguments.wiki {
         let embedder = Arc::clone(&composition.models.embedder);

@@ -1,14 +1,10 @@
 //! `gatehouse mcp-config`: prints a client configuration.
 
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs};
-use crate::{
-    config::{Config, Env},
-    out,
-    pinned_command::PinnedCommand,
-};
+use super::{CommandError, CommandResult, GlobalArgs};
+use crate::{config::Env, out, pinned_command::PinnedCommand};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -34,7 +30,7 @@ enum ClientFormat {
     Gemini,
 }
 
-pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     config.select(Some(&arguments.preset), env)?;
     for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
@@ -43,29 +39,23 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
     }
     let entry = match &arguments.http {
         Some(url) => remote(url, arguments, env)?,
-        None => local(arguments, &config, global, env)?,
+        // The client starts the host with another working directory and environment.
+        None => local(arguments, &PinnedCommand::new(&config, global, env)?),
     };
+    let key = match arguments.client {
+        ClientFormat::Claude | ClientFormat::Cursor | ClientFormat::Gemini => "mcpServers",
+        ClientFormat::Vscode => "servers",
+        ClientFormat::Codex => "mcp_servers",
+    };
+    let file = json!({key: {&arguments.server: entry}});
     match arguments.client {
-        ClientFormat::Claude | ClientFormat::Cursor | ClientFormat::Gemini => {
-            out::json(&json!({"mcpServers": {&arguments.server: entry}}))
-        }
-        ClientFormat::Vscode => out::json(&json!({"servers": {&arguments.server: entry}})),
-        ClientFormat::Codex => {
-            let table = json!({"mcp_servers": {&arguments.server: entry}});
-            out::line(toml::to_string(&table).map_err(CommandError::failed)?.trim_end());
-        }
+        ClientFormat::Codex => out::line(toml::to_string(&file).map_err(CommandError::failed)?.trim_end()),
+        _ => out::json(&file),
     }
     Ok(())
 }
 
-fn local(
-    arguments: &Arguments,
-    config: &Config,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<Value, CommandError> {
-    // The client starts the host with another working directory and environment.
-    let pinned = PinnedCommand::new(config, global, env)?;
+fn local(arguments: &Arguments, pinned: &PinnedCommand) -> Value {
     let line = pinned.arguments(&["serve"], &arguments.preset);
     let mut entry = json!({"command": pinned.program, "args": line});
     if let Some(environment) = pinned.environment() {
@@ -74,35 +64,30 @@ fn local(
     if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Vscode) {
         entry["type"] = json!("stdio");
     }
-    Ok(entry)
+    entry
 }
 
-fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, CommandError> {
+fn remote(url: &str, arguments: &Arguments, env: &Env) -> CommandResult<Value> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        return Err(CommandError::usage(format!(
-            "--http '{url}' is not a URL such as http://127.0.0.1:8642"
-        )));
+        let why = format!("--http '{url}' is not a URL such as http://127.0.0.1:8642");
+        return Err(CommandError::usage(why));
     }
     let base = url.trim_end_matches('/').trim_end_matches("/mcp");
-    let mut entry = Map::new();
+    let mut entry = json!({});
     if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Vscode) {
-        entry.insert("type".into(), "http".into());
+        entry["type"] = json!("http");
     }
     // For Gemini, `url` means the old SSE transport.
     let key = if matches!(arguments.client, ClientFormat::Gemini) { "httpUrl" } else { "url" };
-    entry.insert(key.into(), format!("{base}/mcp/p/{}", arguments.preset).into());
-    // Keep the token in the environment; clients expand the variable.
+    entry[key] = json!(format!("{base}/mcp/p/{}", arguments.preset));
     if env.is_set("GATEHOUSE_TOKEN") {
-        if matches!(arguments.client, ClientFormat::Codex) {
-            entry.insert("bearer_token_env_var".into(), "GATEHOUSE_TOKEN".into());
-        } else {
-            let variable = if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Gemini) {
-                "${GATEHOUSE_TOKEN}"
-            } else {
-                "${env:GATEHOUSE_TOKEN}"
-            };
-            entry.insert("headers".into(), json!({"Authorization": format!("Bearer {variable}")}));
+        // Keep the token in the environment; clients expand the variable.
+        let bearer = |variable: &str| json!({"Authorization": format!("Bearer ${{{variable}}}")});
+        match arguments.client {
+            ClientFormat::Codex => entry["bearer_token_env_var"] = json!("GATEHOUSE_TOKEN"),
+            ClientFormat::Claude | ClientFormat::Gemini => entry["headers"] = bearer("GATEHOUSE_TOKEN"),
+            ClientFormat::Cursor | ClientFormat::Vscode => entry["headers"] = bearer("env:GATEHOUSE_TOKEN"),
         }
     }
-    Ok(Value::Object(entry))
+    Ok(entry)
 }

@@ -30,8 +30,9 @@ mod trust;
 
 use std::{fmt, path::Path};
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 use gatehouse_core::{CompiledPreset, Fault};
+use serde::Serialize;
 
 pub(crate) use crate::global_args::GlobalArgs;
 use crate::{
@@ -131,51 +132,53 @@ enum Command {
 }
 
 #[derive(Debug)]
-pub(crate) enum CommandError {
-    /// Exit code 2.
-    Usage(String),
-    /// Exit code 1.
-    Failed(String),
+pub(crate) struct CommandError {
+    pub(crate) exit_code: u8,
+    pub(crate) message: String,
 }
+
+pub(crate) type CommandResult<T = ()> = Result<T, CommandError>;
 
 impl CommandError {
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
-        Self::Usage(message.to_string())
+        Self { exit_code: 2, message: message.to_string() }
     }
 
     pub(crate) fn failed(message: impl fmt::Display) -> Self {
-        Self::Failed(message.to_string())
-    }
-
-    pub(crate) fn message(&self) -> &str {
-        match self {
-            Self::Usage(message) | Self::Failed(message) => message,
-        }
-    }
-
-    pub(crate) fn code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Failed(_) => 1,
-        }
+        Self { exit_code: 1, message: message.to_string() }
     }
 }
 
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
-        Self::Usage(error.to_string())
+        Self::usage(error)
     }
 }
 
 impl From<PlainError> for CommandError {
     fn from(error: PlainError) -> Self {
-        Self::Failed(error.into())
+        Self::failed(error)
     }
 }
 
 impl From<Fault> for CommandError {
     fn from(fault: Fault) -> Self {
-        Self::Failed(fault.in_one_line())
+        Self::failed(fault.in_one_line())
+    }
+}
+
+// No doc comment: clap would show it in the help of each command.
+#[derive(Clone, Copy, Args)]
+struct OutputFormat {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl OutputFormat {
+    /// Prints a value as JSON if the user requests that, else calls `text`, which prints it for people.
+    fn print(self, value: &impl Serialize, text: impl FnOnce()) {
+        if self.json { out::json(value) } else { text() }
     }
 }
 
@@ -183,7 +186,7 @@ impl Cli {
     /// Parses the command line. Prints help or the version and returns `None` if the user requested that.
     ///
     /// Prints completions and exits if a shell requests them.
-    pub(crate) fn read(colors: bool) -> Result<Option<Self>, CommandError> {
+    pub(crate) fn read(colors: bool) -> CommandResult<Option<Self>> {
         completions::answer();
         let read = examples::add_examples(Self::command()).try_get_matches();
         match read.and_then(|matches| Self::from_arg_matches(&matches)) {
@@ -217,7 +220,7 @@ impl Cli {
     }
 }
 
-pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
+pub(crate) async fn run(cli: Cli, env: &Env) -> CommandResult {
     let global = &cli.global;
     let done = match cli.command {
         Command::Serve(arguments) => serve::run(arguments, global, env).await,
@@ -252,13 +255,17 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), CommandError> {
     done
 }
 
+/// Returns the rows of a table below its header.
+fn with_header<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Vec<Vec<String>> {
+    std::iter::once(header.map(str::to_owned).to_vec()).chain(rows).collect()
+}
+
 /// Asks for confirmation on the terminal. With `program`, which means that a program reads the output, the answer is
 /// `yes` without a question.
-pub(crate) async fn confirm(
-    yes: bool,
-    program: bool,
-    question: impl Into<String>,
-) -> Result<bool, CommandError> {
+async fn confirm(yes: bool, program: bool, question: impl Into<String>) -> CommandResult<bool> {
     if yes || program {
         return Ok(yes);
     }
@@ -267,7 +274,7 @@ pub(crate) async fn confirm(
 }
 
 /// Asks for confirmation. Fails with `advice` if there is no terminal.
-async fn confirm_on_terminal(question: String, advice: &str) -> Result<bool, CommandError> {
+async fn confirm_on_terminal(question: String, advice: &str) -> CommandResult<bool> {
     let answer = tokio::task::spawn_blocking(move || out::prompt(&question)).await;
     match answer.map_err(CommandError::failed)? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
@@ -276,16 +283,13 @@ async fn confirm_on_terminal(question: String, advice: &str) -> Result<bool, Com
 }
 
 /// Writes a file, and creates its directory.
-fn write_file(file: &Path, text: &str) -> Result<(), CommandError> {
+fn write_file(file: &Path, text: &str) -> CommandResult {
     let folder = file.parent().unwrap_or(Path::new(""));
     std::fs::create_dir_all(folder)
         .and_then(|()| gatehouse_files::write_atomic(file, text.as_bytes()))
         .map_err(|error| CommandError::failed(format!("{}: cannot be written: {error}", file.display())))
 }
 
-pub(crate) fn compile_preset(
-    composition: &Composition,
-    preset: &str,
-) -> Result<CompiledPreset, CommandError> {
+fn compile_preset(composition: &Composition, preset: &str) -> CommandResult<CompiledPreset> {
     CompiledPreset::compile(&composition.config.presets, preset).map_err(CommandError::usage)
 }

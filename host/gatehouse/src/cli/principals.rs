@@ -4,7 +4,7 @@ use clap::Subcommand;
 use gatehouse_core::{names, ports::Clock as _, utc_time::rfc3339};
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs, confirm, tools::ago};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, confirm, tools::ago, with_header};
 use crate::{
     compose::{Composition, PrincipalData, SystemClock},
     config::Env,
@@ -14,18 +14,13 @@ use crate::{
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// List principals with what they store
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(OutputFormat),
     /// Show one principal: artifacts, values, use of quotas and entries in the audit
     Show {
         /// Name, such as key:ann
         name: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Delete everything that a principal owns, and the key by which the audit names it
     Erase {
@@ -40,42 +35,39 @@ pub(super) enum Command {
     },
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     match command {
-        Command::List { json } => list(&composition, json).await,
-        Command::Show { name, json } => show(&composition, &name, json).await,
+        Command::List(output) => {
+            let all = composition.principals().await?;
+            output.print(&all, || match all.as_slice() {
+                [] => out::line("No principal has stored or changed anything yet."),
+                all => {
+                    let header = ["NAME", "ARTIFACTS", "BYTES", "KV BYTES", "AUDIT", "LAST"];
+                    out::table(&with_header(header, all.iter().map(row)));
+                }
+            });
+            Ok(())
+        }
+        Command::Show { name, output } => {
+            let one = find(&composition, &name).await?;
+            output.print(&one, || print(&one));
+            Ok(())
+        }
         Command::Erase { name, yes, json } => erase(&composition, &name, yes, json).await,
     }
 }
 
-async fn list(composition: &Composition, json: bool) -> Result<(), CommandError> {
-    let all = composition.principals().await?;
-    if json {
-        out::json(&all);
-        return Ok(());
-    }
-    if all.is_empty() {
-        out::line("No principal has stored or changed anything yet.");
-        return Ok(());
-    }
-    let now = SystemClock.now_ms();
-    let head = ["NAME", "ARTIFACTS", "BYTES", "KV BYTES", "AUDIT", "LAST"].map(str::to_owned);
-    let rows = all.iter().map(|one| {
-        let audit = one.audit.as_ref();
-        let last = audit
-            .and_then(|audit| audit.last)
-            .map_or("-".to_owned(), |last| ago(now.saturating_sub(last.unsigned_abs())));
-        let entries = audit.map_or(0, |audit| audit.entries);
-        let numbers =
-            [one.artifacts, one.artifact_bytes, one.kv_bytes, entries].map(|number| number.to_string());
-        [vec![one.name.clone()], numbers.to_vec(), vec![last]].concat()
-    });
-    out::table(&std::iter::once(Vec::from(head)).chain(rows).collect::<Vec<_>>());
-    Ok(())
+fn row(one: &PrincipalData) -> Vec<String> {
+    let audit = one.audit.as_ref();
+    let past = |last: i64| ago(SystemClock.now_ms().saturating_sub(last.unsigned_abs()));
+    let last = audit.and_then(|audit| audit.last).map_or("-".to_owned(), past);
+    let entries = audit.map_or(0, |audit| audit.entries);
+    let numbers = [one.artifacts, one.artifact_bytes, one.kv_bytes, entries].map(|number| number.to_string());
+    [one.name.clone()].into_iter().chain(numbers).chain([last]).collect()
 }
 
-async fn find(composition: &Composition, name: &str) -> Result<PrincipalData, CommandError> {
+async fn find(composition: &Composition, name: &str) -> CommandResult<PrincipalData> {
     let all = composition.principals().await?;
     let near = names::did_you_mean(name, all.iter().map(|one| one.name.as_str()));
     all.into_iter().find(|one| one.name == name).ok_or_else(|| {
@@ -84,12 +76,7 @@ async fn find(composition: &Composition, name: &str) -> Result<PrincipalData, Co
     })
 }
 
-async fn show(composition: &Composition, name: &str, json: bool) -> Result<(), CommandError> {
-    let one = find(composition, name).await?;
-    if json {
-        out::json(&one);
-        return Ok(());
-    }
+fn print(one: &PrincipalData) {
     out::line(&one.name);
     out::line(format!("artifacts: {}, {} bytes", one.artifacts, one.artifact_bytes));
     out::line(format!("kv: {} bytes", one.kv_bytes));
@@ -100,17 +87,12 @@ async fn show(composition: &Composition, name: &str, json: bool) -> Result<(), C
         out::line(format!("quota {}: {} calls, {} tokens", used.quota, used.calls, used.tokens));
     }
     if let Some(audit) = &one.audit {
-        let first = rfc3339(audit.first.unsigned_abs());
-        out::line(format!(
-            "audit: {} entries since {first}, pseudonym {}",
-            audit.entries,
-            &audit.pseudonym[..16]
-        ));
+        let (first, pseudonym) = (rfc3339(audit.first.unsigned_abs()), &audit.pseudonym[..16]);
+        out::line(format!("audit: {} entries since {first}, pseudonym {pseudonym}", audit.entries));
     }
-    Ok(())
 }
 
-async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> Result<(), CommandError> {
+async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> CommandResult {
     let one = find(composition, name).await?;
     if !json {
         out::line(format!(
@@ -127,14 +109,12 @@ async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> 
         return Err(CommandError::usage("nothing was erased; add --yes to erase"));
     }
     let erased = composition.erase_principal(name).await?;
-    if json {
-        out::json(&json!({"name": name, "erased": erased}));
-        return Ok(());
-    }
-    let key = if erased.audit_key { " and its key in the audit" } else { "" };
-    out::line(format!(
-        "erased {} artifacts, {} values of kv, {} logins, its use of quotas{key}",
-        erased.artifacts, erased.kv_entries, erased.logins
-    ));
+    OutputFormat { json }.print(&json!({"name": name, "erased": erased}), || {
+        let key = if erased.audit_key { " and its key in the audit" } else { "" };
+        out::line(format!(
+            "erased {} artifacts, {} values of kv, {} logins, its use of quotas{key}",
+            erased.artifacts, erased.kv_entries, erased.logins
+        ));
+    });
     Ok(())
 }

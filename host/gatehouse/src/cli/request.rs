@@ -12,7 +12,7 @@ use clap::Args;
 use gatehouse_core::{Catalog, Fault, envelope, workflow};
 use serde_json::Value;
 
-use super::{CommandError, GlobalArgs, PlainError, call};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError, call};
 use crate::{
     config::{ConfigError, Env},
     out,
@@ -28,13 +28,10 @@ pub(super) struct Arguments {
     preset: String,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
-    let answer = match run_request(&arguments, global, env).await {
-        Ok(answer) => answer,
-        Err(fault) => {
-            envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
-        }
-    };
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let answer = run_request(&arguments, global, env).await.unwrap_or_else(|fault| {
+        envelope::fault_response(&fault, &envelope::echoed_members(&Value::Null), Duration::ZERO)
+    });
     out::json(&answer);
     // The object has the details; the exit code only signals the failure.
     if answer["ok"] == true { Ok(()) } else { Err(CommandError::failed("the request was not served")) }

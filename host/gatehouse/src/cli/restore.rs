@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::{CommandError, GlobalArgs};
-use crate::{archive, config::Env, out};
+use super::{CommandResult, GlobalArgs, OutputFormat};
+use crate::{
+    archive::{self, ArchiveManifest},
+    config::Env,
+    out,
+};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -15,31 +19,26 @@ pub(super) struct Arguments {
     /// Replace existing data
     #[arg(long)]
     force: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let state = global.config(env)?.state;
     let manifest =
         tokio::task::block_in_place(|| archive::restore_archive(&arguments.file, &state, arguments.force));
-    let manifest = manifest?;
-    if arguments.json {
-        out::json(&json!({
-            "state": state,
-            "files": manifest.files.len(),
-            "databases": manifest.databases,
-            "gatehouse": manifest.gatehouse,
-            "created_at": manifest.created_at,
-        }));
-        return Ok(());
-    }
-    out::line(format!(
-        "{}: restored {} files from a backup of gatehouse {}",
-        state.display(),
-        manifest.files.len(),
-        manifest.gatehouse
-    ));
+    let ArchiveManifest { files, databases, gatehouse, created_at, .. } = manifest?;
+    let files = files.len();
+    let report = json!({
+        "state": state,
+        "files": files,
+        "databases": databases,
+        "gatehouse": gatehouse,
+        "created_at": created_at,
+    });
+    arguments.output.print(&report, || {
+        let state = state.display();
+        out::line(format!("{state}: restored {files} files from a backup of gatehouse {gatehouse}"));
+    });
     Ok(())
 }

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use gatehouse_core::{Call, CallContext, Caller, Catalog, Reply, hidden_chars::is_hidden};
 use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs, call, write_file};
+use super::{CommandError, CommandResult, GlobalArgs, call, write_file};
 use crate::{
     compose::{AnonymousCallers, Composition},
     config::Env,
@@ -78,72 +78,59 @@ pub(super) struct ScriptOwnerArgs {
     caller: Option<String>,
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let open = async |owner: &ScriptOwnerArgs| ScriptStore::open(owner, global, env).await;
     match command {
         Command::List { owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            out::line(store.text("list_scripts", json!({})).await?);
-            Ok(())
+            out::line(open(&owner).await?.text("list_scripts", json!({})).await?);
         }
-        Command::Show { name, owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            out::line(store.file(&name).await?.trim_end());
-            Ok(())
-        }
+        Command::Show { name, owner } => out::line(open(&owner).await?.file(&name).await?.trim_end()),
         Command::Run { name, input, version, owner } => {
-            let input = call::arguments(&input)?;
-            let store = ScriptStore::open(&owner, global, env).await?;
-            let mut arguments = json!({"name": name, "args": input});
+            let mut arguments = json!({"name": name, "args": call::arguments(&input)?});
             if let Some(version) = version {
                 arguments["version"] = version.into();
             }
-            out::line(store.text("run_script", arguments).await?);
-            Ok(())
+            out::line(open(&owner).await?.text("run_script", arguments).await?);
         }
         Command::Remove { name, owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            out::line(store.text("remove_script", json!({"name": name})).await?);
-            Ok(())
+            out::line(open(&owner).await?.text("remove_script", json!({"name": name})).await?);
         }
         Command::Export { name, to, force, owner } => {
-            let store = ScriptStore::open(&owner, global, env).await?;
-            let text = store.file(&name).await?;
+            let text = open(&owner).await?.file(&name).await?;
             check_visible(&name, &text)?;
             let file = to.join(format!("{name}.ts"));
             export(&file, &text, force)?;
-            out::line(format!("wrote {}; to make it a tool of a preset, add:", file.display()));
+            let folder = to.file_name().map_or_else(|| ".".into(), |folder| folder.to_string_lossy());
             out::line(format!(
-                "gates.script = {{ scripts = [{{ \"$file\" = \"{}/{name}.ts\" }}] }}",
-                to.file_name().map_or_else(|| ".".into(), |folder| folder.to_string_lossy())
+                "wrote {}; to make it a tool of a preset, add:\n\
+                gates.script = {{ scripts = [{{ \"$file\" = \"{folder}/{name}.ts\" }}] }}",
+                file.display()
             ));
-            Ok(())
         }
     }
+    Ok(())
 }
 
 struct ScriptStore {
     composition: Composition,
     catalog: Arc<Catalog>,
     caller: Arc<Caller>,
-    preset: String,
 }
 
 impl ScriptStore {
-    async fn open(owner: &ScriptOwnerArgs, global: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
+    async fn open(owner: &ScriptOwnerArgs, global: &GlobalArgs, env: &Env) -> CommandResult<Self> {
         let composition = global.compose(env)?;
         let compiled = composition.config.select(owner.preset.as_deref(), env)?;
-        let preset = compiled.preset.clone();
         let catalog = Arc::new(composition.catalog(&compiled).await?);
-        let caller = owner.caller.as_deref();
-        let caller = caller.map_or_else(Caller::local, Caller::named);
-        Ok(Self { composition, catalog, caller, preset })
+        let caller = owner.caller.as_deref().map_or_else(Caller::local, Caller::named);
+        Ok(Self { composition, catalog, caller })
     }
 
     /// Calls one of the gate's tools by its declared name, and returns the text of the reply.
-    async fn text(&self, tool: &str, arguments: Value) -> Result<String, CommandError> {
+    async fn text(&self, tool: &str, arguments: Value) -> CommandResult<String> {
         let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
         let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
-            let preset = &self.preset;
+            let preset = &self.catalog.preset;
             CommandError::usage(format!(
                 "preset '{preset}' stores no scripts; give it gates.script = {{ store = true }}, and the gate the \
                 grant kv, or name another with --preset"
@@ -157,19 +144,18 @@ impl ScriptStore {
         if is_error { Err(CommandError::failed(text)) } else { Ok(text) }
     }
 
-    async fn file(&self, name: &str) -> Result<String, CommandError> {
+    async fn file(&self, name: &str) -> CommandResult<String> {
         let list = self.text("list_scripts", json!({"name": name})).await?;
         let block = list.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
-        block.map(str::to_owned).ok_or_else(|| {
-            CommandError::failed(format!(
-                "a filter of the preset shortens script '{name}'; remove list_scripts from the filter"
-            ))
-        })
+        let shortened = || {
+            format!("a filter of the preset shortens script '{name}'; remove list_scripts from the filter")
+        };
+        block.map(str::to_owned).ok_or_else(shortened).map_err(CommandError::failed)
     }
 }
 
 /// Checks that the file has no hidden characters: users review it before they turn it into a tool.
-fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
+fn check_visible(name: &str, text: &str) -> CommandResult {
     let hidden = |c: char| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
     for (at, line) in text.lines().enumerate() {
         if let Some(c) = line.chars().find(|c| hidden(*c)) {
@@ -183,7 +169,7 @@ fn check_visible(name: &str, text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn export(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
+fn export(file: &Path, text: &str, force: bool) -> CommandResult {
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
             let why = format!("{} has other content; --force overwrites it", file.display());

@@ -15,7 +15,7 @@ use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, ServedPre
 use tokio::{task::JoinSet, time::timeout};
 
 use self::greeting::{Greeting, over_stdio};
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError};
 use crate::{
     compose::{self, Composition, HostReadiness},
     config::{self, Config, Env},
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     pub(super) log_calls: bool,
 }
 
-pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let limits = system_limits::read();
     system_limits::check(limits)?;
     let composition = global.compose(env)?;
@@ -148,7 +148,7 @@ async fn open(
     address: Option<SocketAddr>,
     background: &mut BackgroundTasks,
     presets: Arc<ServedPresets>,
-) -> Result<Greeting, CommandError> {
+) -> CommandResult<Greeting> {
     let views = composition.views(chosen, origin.all).await.map_err(CommandError::usage)?;
     let greeting = Greeting::from_views(&views);
     let failing = views.failing();

@@ -1,55 +1,54 @@
 //! `gatehouse status`: shows the configuration, the stores and the running hosts.
 
 mod parts;
-mod watch;
 
 use std::{
     collections::BTreeMap,
     fmt,
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use clap::Args;
-use gatehouse_core::ports::Clock;
-use gatehouse_stores::EmbeddingHealth;
+use gatehouse_core::ports::{
+    Clock,
+    ledger::{MetricsFilter, ToolMetrics},
+};
 use serde::Serialize;
 use serde_json::json;
 
-use self::parts::{FilterSavings, LedgerStatus, OmittedByServer, StatusPart};
-use super::{CommandError, GlobalArgs, PlainError, cache};
+use self::parts::{FilterSavings, StatusPart};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, cache, servers, tools};
 use crate::{
     compose::{Composition, GateCounts, SystemClock},
     config::{ConfigError, Env, locate},
     out,
     presence::{self, RunningHost},
+    signals,
 };
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
     /// Refresh hosts, servers and calls on the terminal at this interval
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "json",
           value_parser = clap::value_parser!(u16).range(1..=3600))]
     watch: Option<u16>,
 }
 
-pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = match global.compose(env) {
         Ok(composition) => composition,
         // Without a valid file, the hosts that still run the last valid version matter most.
         Err(error) => return print_without_config(arguments, global, env, error),
     };
     if let Some(seconds) = arguments.watch {
-        return watch::watch(&composition, seconds).await;
+        return watch(&composition, seconds).await;
     }
     let status = StatusReport::collect(&composition).await;
-    if arguments.json {
-        out::json(&status)
-    } else {
-        out::line(status.to_string())
-    }
+    arguments.output.print(&status, || out::line(status.to_string()));
     Ok(())
 }
 
@@ -58,13 +57,10 @@ fn print_without_config(
     global: &GlobalArgs,
     env: &Env,
     error: ConfigError,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let hosts = presence::running(&locate::data_folder(global.config.as_deref(), env));
-    if arguments.json {
-        out::json(&json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts}));
-    } else {
-        hosts.iter().for_each(|host| out::line(host.to_string()));
-    }
+    let report = json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts});
+    arguments.output.print(&report, || hosts.iter().for_each(|host| out::line(host.to_string())));
     Err(error.into())
 }
 
@@ -79,66 +75,17 @@ struct StatusReport<'a> {
     gate_folders: &'a [PathBuf],
     gates: Vec<String>,
     default_preset: &'a str,
-    presets: BTreeMap<&'a str, StatusPart<PresetStatus>>,
-    knowledge: StatusPart<KnowledgeStatus>,
-    documents: StatusPart<DocumentsStatus>,
-    artifacts: StatusPart<ArtifactsStatus>,
-    ledger: StatusPart<LedgerStatus>,
+    presets: BTreeMap<&'a str, StatusPart>,
+    knowledge: StatusPart,
+    documents: StatusPart,
+    artifacts: StatusPart,
+    ledger: StatusPart,
     savings: BTreeMap<String, FilterSavings>,
     counts: BTreeMap<String, GateCounts>,
     models: ModelsStatus<'a>,
     lacks: Vec<String>,
-    left_out: StatusPart<OmittedByServer>,
+    left_out: StatusPart,
     hosts: Vec<RunningHost>,
-}
-
-#[derive(Serialize)]
-struct PresetStatus {
-    tools: usize,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct KnowledgeStatus {
-    engine: &'static str,
-    address: String,
-    pages: u32,
-    waiting: u32,
-    meaning: Option<VectorStatus>,
-}
-
-#[derive(Serialize)]
-struct DocumentsStatus {
-    engine: &'static str,
-    address: String,
-    repositories: u32,
-    files: u32,
-    meaning: Option<VectorStatus>,
-    notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ArtifactsStatus {
-    engine: &'static str,
-    address: String,
-    artifacts: u32,
-    bytes: u64,
-    max_bytes: u64,
-    meaning: Option<VectorStatus>,
-}
-
-#[derive(Serialize)]
-struct VectorStatus {
-    model: String,
-    waiting: u32,
-    failing: Option<String>,
-}
-
-impl From<EmbeddingHealth> for VectorStatus {
-    fn from(EmbeddingHealth { model, waiting, failing }: EmbeddingHealth) -> Self {
-        Self { model, waiting, failing }
-    }
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -150,38 +97,14 @@ struct ModelsStatus<'a> {
 
 impl<'a> StatusReport<'a> {
     async fn collect(composition: &'a Composition) -> Self {
-        let (config, models) = (&composition.config, &composition.models);
+        let (config, models, stores) = (&composition.config, &composition.models, &composition.stores);
         let catalogs = composition.catalogs().await;
         let mut warnings = composition.preset_warnings(&catalogs).await;
-        let tools = catalogs.into_iter().map(|(name, catalog)| {
-            let warnings = warnings.remove(name).unwrap_or_default();
-            let tools = catalog.map(|catalog| PresetStatus { tools: catalog.entries().len(), warnings });
-            (name, tools.into())
+        let presets = catalogs.into_iter().map(|(name, catalog)| {
+            let tools = catalog.map(|catalog| catalog.entries().len());
+            (name, StatusPart::preset(tools, warnings.remove(name).unwrap_or_default()))
         });
-        let health = composition.stores.knowledge.health().await.map(|health| KnowledgeStatus {
-            engine: health.engine,
-            address: health.address,
-            pages: health.items,
-            waiting: health.unsearchable,
-            meaning: health.embedding.map(Into::into),
-        });
-        let documents = composition.stores.documents.health().await.map(|health| DocumentsStatus {
-            engine: health.engine,
-            address: health.address,
-            repositories: health.repositories,
-            files: health.items,
-            meaning: health.embedding.map(Into::into),
-            notes: health.notes,
-        });
-        let artifacts = composition.stores.artifacts.health().await.map(|health| ArtifactsStatus {
-            engine: health.engine,
-            address: health.address,
-            artifacts: health.items,
-            bytes: health.bytes,
-            max_bytes: config.artifacts.cap,
-            meaning: health.embedding.map(Into::into),
-        });
-        let left_out = composition.omitted_items().await.map(|servers| OmittedByServer { servers });
+        let presets = presets.collect();
         let mut counts = composition.counts().await;
         let now = SystemClock.now_ms();
         let savings = counts
@@ -197,11 +120,11 @@ impl<'a> StatusReport<'a> {
             gate_folders: &config.gate_folders,
             gates: composition.gates.names(),
             default_preset: &config.default_preset,
-            presets: tools.collect(),
-            knowledge: health.into(),
-            documents: documents.into(),
-            artifacts: artifacts.into(),
-            ledger: LedgerStatus::read(composition).await.into(),
+            presets,
+            knowledge: StatusPart::knowledge(stores.knowledge.health().await),
+            documents: StatusPart::documents(stores.documents.health().await),
+            artifacts: StatusPart::artifacts(stores.artifacts.health().await, config.artifacts.cap),
+            ledger: StatusPart::ledger(composition).await,
             savings,
             counts,
             models: ModelsStatus {
@@ -210,7 +133,7 @@ impl<'a> StatusReport<'a> {
                 embedding: models.embedder.model(),
             },
             lacks: composition.unmet_grants().await,
-            left_out: left_out.map_err(|fault| fault.in_one_line()).into(),
+            left_out: StatusPart::omitted(composition.omitted_items().await),
             hosts: presence::running(&config.state),
         }
     }
@@ -225,74 +148,85 @@ impl fmt::Display for StatusReport<'_> {
         writeln!(f, "state      {}", self.state.display())?;
         writeln!(f, "cache      {}", self.cache)?;
         writeln!(f, "gates      {} (in {})", self.gates.join(", "), folders.join(", "))?;
-        self.knowledge.write_line(f, "knowledge")?;
-        self.documents.write_line(f, "\ndocuments")?;
-        self.artifacts.write_line(f, "\nartifacts")?;
-        self.ledger.write_line(f, "\nledger   ")?;
-        self.savings.iter().try_for_each(|(gate, savings)| write!(f, "\nsaved      {gate}: {savings}"))?;
+        writeln!(f, "knowledge  {}", self.knowledge.text)?;
+        writeln!(f, "documents  {}", self.documents.text)?;
+        writeln!(f, "artifacts  {}", self.artifacts.text)?;
+        writeln!(f, "ledger     {}", self.ledger.text)?;
+        self.savings.iter().try_for_each(|(gate, savings)| writeln!(f, "saved      {gate}: {savings}"))?;
         for (gate, counts) in self.counts.iter().filter(|(_, counts)| !counts.is_empty()) {
             let counts: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
-            write!(f, "\ncounts     {gate}: {}", counts.join(", "))?;
+            writeln!(f, "counts     {gate}: {}", counts.join(", "))?;
         }
         let ModelsStatus { llm, web_search, embedding } = self.models;
         let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("none"));
-        write!(f, "\nmodels     language: {llm}; web search: {web}; embeddings: {embedding}")?;
-        self.lacks.iter().try_for_each(|lack| write!(f, "\n           {lack}"))?;
-        if self.left_out.works().is_none_or(|left_out| !left_out.servers.is_empty()) {
-            self.left_out.write_line(f, "\nservers  ")?;
+        write!(f, "models     language: {llm}; web search: {web}; embeddings: {embedding}")?;
+        f.write_str(&parts::lines(&self.lacks))?;
+        if !self.left_out.text.is_empty() {
+            write!(f, "\nservers    {}", self.left_out.text)?;
         }
         for (name, preset) in &self.presets {
             let mark = if self.default_preset == *name { " (default)" } else { "" };
-            write!(f, "\npreset     {name}{mark}: {preset}")?;
+            write!(f, "\npreset     {name}{mark}: {}", preset.text)?;
         }
         self.hosts.iter().try_for_each(|host| write!(f, "\n{host}"))
     }
 }
 
-impl fmt::Display for PresetStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tools", self.tools)?;
-        self.warnings.iter().try_for_each(|why| write!(f, "\n           {why}"))
-    }
-}
+/// Maximum number of tools, by calls. More rows would not fit on most terminals.
+const MAX_TOOLS: usize = 15;
 
-impl fmt::Display for DocumentsStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, address, repositories, files, meaning, notes } = self;
-        write!(f, "{engine}: {files} documents of {repositories} repositories in {address}")?;
-        meaning.iter().try_for_each(|vectors| vectors.write_details(f, "part"))?;
-        notes.iter().try_for_each(|note| write!(f, "\n           {note}"))
+async fn watch(composition: &Composition, seconds: u16) -> CommandResult {
+    if !io::stdout().is_terminal() {
+        let why = "--watch requires a terminal; `gatehouse status --json` prints the state once";
+        return Err(CommandError::usage(why));
     }
-}
-
-impl fmt::Display for ArtifactsStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, address, artifacts, bytes, max_bytes, meaning } = self;
-        let [bytes, most] = [*bytes, *max_bytes].map(cache::megabytes);
-        write!(f, "{engine}: {artifacts} artifacts, {bytes} of at most {most}, in {address}")?;
-        meaning.iter().try_for_each(|vectors| vectors.write_details(f, "summary"))
-    }
-}
-
-impl VectorStatus {
-    /// Writes the progress. `what` names an item with a vector.
-    fn write_details(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
-        write!(f, "\n           by meaning with {}; ", self.model)?;
-        match self.waiting {
-            0 => write!(f, "every {what} has a vector")?,
-            waiting => write!(f, "{waiting} vectors pending")?,
+    let stop = signals::shutdown_token(None);
+    let mut ticks = tokio::time::interval(Duration::from_secs(seconds.into()));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            _ = ticks.tick() => out::screen(&screen(composition, seconds).await),
         }
-        self.failing.iter().try_for_each(|why| write!(f, ": {why}"))
     }
 }
 
-impl fmt::Display for KnowledgeStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, address, pages, waiting, meaning } = self;
-        write!(f, "{engine}: {pages} pages in {address}")?;
-        if *waiting > 0 {
-            write!(f, "\n           {waiting} of them are not searchable yet")?;
-        }
-        meaning.iter().try_for_each(|vectors| vectors.write_details(f, "page"))
+async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
+    let state = &composition.config.state;
+    let hosts = presence::running(state);
+    let mut lines = vec![format!("{}, every {seconds} s; Ctrl-C ends", state.display())];
+    if hosts.is_empty() {
+        lines.push("No host uses this data directory.".into());
     }
+    // One line per element, because each is cut at the end of the line.
+    for host in &hosts {
+        lines.extend(host.to_string().lines().map(str::to_owned));
+    }
+    if hosts.iter().any(|host| !host.servers.is_empty()) {
+        lines.push(String::new());
+        lines.extend(servers::states(&hosts, &[]));
+    }
+    lines.push(String::new());
+    match today(composition).await {
+        Ok(metrics) if metrics.is_empty() => lines.push("No calls today.".into()),
+        Ok(metrics) => {
+            let calls: u64 = metrics.iter().map(|one| one.calls).sum();
+            let most: Vec<&ToolMetrics> = metrics.iter().take(MAX_TOOLS).collect();
+            lines.push(format!("{calls} calls of {} tools today", metrics.len()));
+            lines.extend(tools::busiest(&most));
+        }
+        Err(why) => lines.push(why.into()),
+    }
+    lines
+}
+
+/// Returns today's metrics, busiest tool first, or the reason why they are unavailable.
+async fn today(composition: &Composition) -> Result<Vec<ToolMetrics>, PlainError> {
+    if composition.stores.ledger.is_none() {
+        return Err("Calls are not recorded: enabled = false under [ledger] in presets.toml.".into());
+    }
+    let filter = MetricsFilter { days: Some(1), ..MetricsFilter::default() };
+    let mut metrics = composition.stores.metrics(&filter).await?;
+    metrics.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
+    Ok(metrics)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +11,7 @@ use gatehouse_core::hash::sha256_hex;
 use gatehouse_models::config::ProviderName;
 use serde_json::{Value, json};
 
-use super::{CommandError, servers};
+use super::{CommandError, CommandResult, OutputFormat, servers};
 use crate::{
     config::{
         Config, ConfigText, Env, locate,
@@ -30,45 +31,40 @@ pub(super) struct Arguments {
     /// Stop trusting the file; a running host keeps its configuration
     #[arg(long)]
     remove: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments, env: &Env) -> CommandResult {
     if arguments.list {
-        return list(arguments.json);
+        return list(arguments.output);
     }
     if arguments.remove {
         return remove(arguments);
     }
-    let cannot = |error: std::io::Error| {
-        CommandError::failed(format!("{}: cannot be read: {error}", arguments.file.display()))
+    let cannot = |file: &Path, why: &dyn fmt::Display| {
+        CommandError::failed(format!("{}: cannot be read: {why}", file.display()))
     };
-    let file = arguments.file.canonicalize().map_err(cannot)?;
-    let bytes = locate::read_bounded(&file).map_err(cannot)?;
-    let content = String::from_utf8(bytes).map_err(|_| {
-        CommandError::failed(format!("{}: cannot be read: it is not UTF-8 text", file.display()))
-    })?;
-    let text = ConfigText { file: Some(file), content };
+    let file = arguments.file.canonicalize().map_err(|error| cannot(&arguments.file, &error))?;
+    let bytes = locate::read_bounded(&file).map_err(|error| cannot(&arguments.file, &error))?;
+    let content = String::from_utf8(bytes).map_err(|_| cannot(&file, &"it is not UTF-8 text"))?;
+    let text = ConfigText { file: Some(file.clone()), content };
     let config = Config::parse(&text, env)?;
-    let file = text.file.as_deref().unwrap_or(Path::new(""));
-    trust::add(file, text.content.as_bytes())?;
-    let report = summary(file, &text.content, &config);
-    if arguments.json {
-        out::json(&report);
-        return Ok(());
-    }
-    out::line(format!("trusted {}", file.display()));
-    for (key, values) in report["allows"].as_object().into_iter().flatten() {
-        let values: Vec<&str> = values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        if !values.is_empty() {
-            out::line(format!("{key:<11}{}", values.join("; ")));
+    trust::add(&file, text.content.as_bytes())?;
+    let report = summary(&file, &text.content, &config);
+    arguments.output.print(&report, || {
+        out::line(format!("trusted {}", file.display()));
+        for (key, values) in report["allows"].as_object().into_iter().flatten() {
+            let values: Vec<&str> =
+                values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            if !values.is_empty() {
+                out::line(format!("{key:<11}{}", values.join("; ")));
+            }
         }
-    }
-    out::line(
-        "After a change, trust the file again. Gates in its directories may change unless sha256 pins them.",
-    );
+        out::line(
+            "After a change, trust the file again. Gates in its directories may change unless sha256 pins them.",
+        );
+    });
     Ok(())
 }
 
@@ -126,42 +122,35 @@ fn variables(content: &str) -> BTreeSet<String> {
     names
 }
 
-fn list(json: bool) -> Result<(), CommandError> {
+fn list(output: OutputFormat) -> CommandResult {
     let trusted = TrustedFiles::read()?;
     let state = |file: &str| match locate::read_bounded(Path::new(file)) {
         Ok(content) if trusted.trusts(Path::new(file), &content) == Some(true) => "trusted",
         Ok(_) => "changed since",
         Err(_) => "not there",
     };
-    if json {
-        let files: Vec<Value> = trusted
-            .files
-            .iter()
-            .map(|(file, sha256)| json!({"file": file, "sha256": sha256, "state": state(file)}))
-            .collect();
-        out::json(&files);
-        return Ok(());
-    }
-    for file in trusted.files.keys() {
-        out::line(format!("{:<14} {file}", state(file)));
-    }
-    if trusted.files.is_empty() {
-        out::line("no trusted files");
-    }
+    let files = trusted.files.iter();
+    let files: Vec<(&String, &String, &str)> =
+        files.map(|(file, sha256)| (file, sha256, state(file))).collect();
+    let report = |(file, sha256, state): &(&String, &String, &str)| json!({"file": file, "sha256": sha256, "state": state});
+    output.print(&files.iter().map(report).collect::<Vec<_>>(), || {
+        files.iter().for_each(|(file, _, state)| out::line(format!("{state:<14} {file}")));
+        if files.is_empty() {
+            out::line("no trusted files");
+        }
+    });
     Ok(())
 }
 
 /// Removes a file, which may no longer exist.
-fn remove(arguments: &Arguments) -> Result<(), CommandError> {
+fn remove(arguments: &Arguments) -> CommandResult {
     let absolute = || std::path::absolute(&arguments.file).unwrap_or_else(|_| arguments.file.clone());
     let file = arguments.file.canonicalize().unwrap_or_else(|_| absolute());
     if !trust::remove(&file)? {
         bail!("{} was not trusted", file.display());
     }
-    if arguments.json {
-        out::json(&json!({"file": file, "state": "removed"}));
-    } else {
+    arguments.output.print(&json!({"file": file, "state": "removed"}), || {
         out::line(format!("{} is no longer trusted", file.display()));
-    }
+    });
     Ok(())
 }

@@ -86,10 +86,9 @@ impl ImportClient {
 
     /// Guesses the client by file name and directory. Falls back to Claude Code, because most others share its format.
     pub(crate) fn from_file(file: &Path) -> Self {
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let folder = file.parent().and_then(Path::file_name);
-        let folder = folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        match (folder.as_str(), name.as_str()) {
+        let [folder, name] = [file.parent(), Some(file)]
+            .map(|path| path.and_then(Path::file_name).unwrap_or_default().to_string_lossy());
+        match (&*folder, &*name) {
             (_, "claude_desktop_config.json") => Self::ClaudeDesktop,
             (".cursor", _) => Self::Cursor,
             (".vscode", _) | ("User", "mcp.json") => Self::Vscode,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ImportClient, ImportContext, PlainError, variables};
+use super::{ImportClient, ImportContext, PlainError, set_keys, variables};
 
 /// Keys that are converted or deliberately ignored.
 const HANDLED_KEYS: [&str; 24] = [
@@ -40,19 +40,20 @@ pub(super) fn definition(
     notes: &mut Vec<String>,
 ) -> Result<Map<String, Value>, PlainError> {
     let entry = entry.as_object().ok_or("it is not a table")?;
-    let mut made = Map::new();
-    let reader = &mut EntryReader { client, context, entry, notes };
-    let kind = reader.kind()?;
-    match kind {
-        EntryTransport::Program => reader.program(&mut made)?,
-        EntryTransport::Http | EntryTransport::Sse => reader.address(&mut made, kind)?,
+    let mut reader = EntryReader { client, context, entry, notes, made: Map::new() };
+    match reader.transport()? {
+        EntryTransport::Program => reader.program()?,
+        EntryTransport::Http => reader.address()?,
+        EntryTransport::Sse => {
+            reader.address()?;
+            reader.made.insert("transport".into(), "sse".into());
+        }
     }
-    let off = entry.get("enabled") == Some(&Value::Bool(false))
-        || entry.get("disabled") == Some(&Value::Bool(true));
-    if off {
-        made.insert("enabled".into(), false.into());
+    if entry.get("enabled") == Some(&false.into()) || entry.get("disabled") == Some(&true.into()) {
+        reader.made.insert("enabled".into(), false.into());
     }
-    reader.timeouts(&mut made);
+    reader.timeouts();
+    let EntryReader { made, .. } = reader;
     let unknown: Vec<&str> =
         entry.keys().map(String::as_str).filter(|key| !HANDLED_KEYS.contains(key)).collect();
     if !unknown.is_empty() {
@@ -65,7 +66,6 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum EntryTransport {
     Program,
     Http,
@@ -77,6 +77,7 @@ struct EntryReader<'a> {
     context: &'a ImportContext<'a>,
     entry: &'a Map<String, Value>,
     notes: &'a mut Vec<String>,
+    made: Map<String, Value>,
 }
 
 impl EntryReader<'_> {
@@ -92,7 +93,7 @@ impl EntryReader<'_> {
         variables::convert(self.client, self.context, text, self.notes).map(Value::String)
     }
 
-    fn kind(&self) -> Result<EntryTransport, PlainError> {
+    fn transport(&self) -> Result<EntryTransport, PlainError> {
         let declared = self.text("type")?.or(self.text("transport")?);
         let (program, address) = (self.entry.contains_key("command"), self.address_key());
         Ok(match (declared, program, address) {
@@ -118,9 +119,9 @@ impl EntryReader<'_> {
         ["httpUrl", "url", "serverUrl"].into_iter().find(|key| self.entry.contains_key(*key))
     }
 
-    fn program(&mut self, made: &mut Map<String, Value>) -> Result<(), PlainError> {
+    fn program(&mut self) -> Result<(), PlainError> {
         let command = self.text("command")?.ok_or("it has no command")?.to_owned();
-        made.insert("command".into(), self.convert_variables(&command)?);
+        let command = self.convert_variables(&command)?;
         let args = match self.entry.get("args") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(args)) => args.clone(),
@@ -139,25 +140,24 @@ impl EntryReader<'_> {
             }
             converted.push(arg);
         }
-        if !converted.is_empty() {
-            made.insert("args".into(), converted.into());
-        }
-        if !env.is_empty() {
-            made.insert("env".into(), env.into());
-        }
-        if let Some(cwd) = self.text("cwd")?.map(str::to_owned) {
-            made.insert("cwd".into(), self.convert_variables(&cwd)?);
-        }
+        let cwd = self.text("cwd")?.map(str::to_owned);
+        let cwd = cwd.map(|cwd| self.convert_variables(&cwd)).transpose()?;
+        self.made.extend(set_keys([
+            ("command", command),
+            ("args", converted.into()),
+            ("env", env.into()),
+            ("cwd", cwd.into()),
+        ]));
         if self.entry.contains_key("envFile") {
             self.notes.push("its envFile is not read; list its variables under env".into());
         }
         Ok(())
     }
 
-    fn address(&mut self, made: &mut Map<String, Value>, kind: EntryTransport) -> Result<(), PlainError> {
+    fn address(&mut self) -> Result<(), PlainError> {
         let key = self.address_key().ok_or("it has no url")?;
         let url = self.text(key)?.ok_or("it has no url")?.to_owned();
-        made.insert("url".into(), self.convert_variables(&url)?);
+        let url = self.convert_variables(&url)?;
         let mut headers = self.pairs("headers")?;
         headers.append(&mut self.pairs("http_headers")?);
         for (header, variable) in self.pairs("env_http_headers")? {
@@ -166,12 +166,7 @@ impl EntryReader<'_> {
         if let Some(variable) = self.text("bearer_token_env_var")? {
             headers.insert("Authorization".into(), format!("Bearer ${{{variable}}}").into());
         }
-        if !headers.is_empty() {
-            made.insert("headers".into(), headers.into());
-        }
-        if kind == EntryTransport::Sse {
-            made.insert("transport".into(), "sse".into());
-        }
+        self.made.extend(set_keys([("url", url), ("headers", headers.into())]));
         Ok(())
     }
 
@@ -200,32 +195,26 @@ impl EntryReader<'_> {
         strings.ok_or_else(|| format!("its {key} are not all strings").into())
     }
 
-    fn timeouts(&mut self, made: &mut Map<String, Value>) {
+    fn timeouts(&mut self) {
         let number = |key: &str| self.entry.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
-        let call = number("tool_timeout_sec").or_else(|| {
-            let timeout = number("timeout")?;
-            Some(match self.client {
-                ImportClient::Cline | ImportClient::Roo => timeout,
-                ImportClient::Gemini => timeout / 1_000.0,
-                // Some clients count in milliseconds and some in seconds. A limit below one second is useless, so a
-                // small number means seconds.
-                _ if timeout < 1_000.0 => timeout,
-                _ => timeout / 1_000.0,
-            })
-        });
-        let start = number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
-        let ambiguous = number("timeout").filter(|_| {
-            !matches!(self.client, ImportClient::Cline | ImportClient::Roo | ImportClient::Gemini)
-        });
-        if let Some(timeout) = ambiguous.filter(|timeout| *timeout < 1_000.0) {
-            self.notes.push(format!("its timeout of {timeout} is read as seconds"));
+        let mut timeout = number("timeout");
+        match (self.client, timeout) {
+            (_, None) | (ImportClient::Cline | ImportClient::Roo, _) => {}
+            // Other clients count in milliseconds or in seconds. A limit below one second is useless, so a small number
+            // means seconds.
+            (client, Some(small)) if client != ImportClient::Gemini && small < 1_000.0 => {
+                self.notes.push(format!("its timeout of {small} is read as seconds"));
+            }
+            (_, Some(ms)) => timeout = Some(ms / 1_000.0),
         }
+        let call = number("tool_timeout_sec").or(timeout);
+        let start = number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
         for (key, seconds, most) in [("timeout", call, 3_600.0), ("connection_timeout", start, 600.0)] {
             let Some(seconds) = seconds.map(f64::ceil) else { continue };
             if seconds > most {
                 self.notes.push(format!("its {key} of {seconds} s is reduced to {most} s, the maximum"));
             }
-            made.insert(key.into(), format!("{} s", seconds.min(most)).into());
+            self.made.insert(key.into(), format!("{} s", seconds.min(most)).into());
         }
     }
 }

@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use client::ImportClient;
@@ -37,7 +38,7 @@ pub(crate) struct ImportOutcome {
     pub(crate) elsewhere: Vec<(PathBuf, PathBuf, usize)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ImportedServer {
     pub(crate) name: String,
     /// Keys of `[servers.NAME]`, in output order.
@@ -149,6 +150,18 @@ impl<'a> ServerImporter<'a> {
         self.imported.servers.push(ImportedServer { name: valid_name, definition, file, notes });
         Ok(())
     }
+}
+
+/// Returns the keys of `[servers.NAME]` that have a value.
+pub(crate) fn set_keys<const N: usize>(keys: [(&str, Value); N]) -> Map<String, Value> {
+    let is_set = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(pairs) => !pairs.is_empty(),
+        _ => true,
+    };
+    let set = keys.into_iter().filter(|(_, value)| is_set(value));
+    set.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Returns whether an entry starts this program, which must not connect to itself.

@@ -11,9 +11,9 @@ use gatehouse_core::names::quoted;
 use gatehouse_wire::mcp_registry::{
     RegistryArgument, RegistryEntry, RegistryInput, RegistryPackage, RegistryRemote,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::PlainError;
+use super::{PlainError, set_keys};
 use crate::config::credentials::is_variable;
 use checks::{
     check_identifier, check_literal, check_variable, check_version, fill, is_harmless, option_text,
@@ -117,43 +117,30 @@ impl EntryDefinition {
             );
         }
         let (identifier, version) = (package.identifier.as_str(), package.version.as_str());
-        let (command, mut args) = match kind {
-            "npm" => {
-                check_identifier(identifier, "@/._~-")?;
-                check_version(version)?;
-                ("npx", vec!["-y".to_owned(), format!("{identifier}@{version}")])
-            }
-            "pypi" => {
-                check_identifier(identifier, "._-")?;
-                check_version(version)?;
-                ("uvx", vec![format!("{identifier}@{version}")])
-            }
+        let pinned_package = || check_version(version).map(|()| format!("{identifier}@{version}"));
+        let (command, letters, pinned, mut args) = match kind {
+            "npm" => ("npx", "@/._~-", pinned_package(), vec!["-y".to_owned()]),
+            "pypi" => ("uvx", "._-", pinned_package(), Vec::new()),
             _ => {
-                check_identifier(identifier, "/._:@-")?;
-                let image = pinned_image(identifier, version)?;
-                let mut args = vec!["run".to_owned(), "-i".to_owned(), "--rm".to_owned()];
+                let mut args = ["run", "-i", "--rm"].map(str::to_owned).to_vec();
                 for variable in &package.environment_variables {
                     args.extend(["-e".to_owned(), variable.name.clone()]);
                 }
-                args.push(image);
-                ("docker", args)
+                ("docker", "/._:@-", pinned_image(identifier, version), args)
             }
         };
+        check_identifier(identifier, letters)?;
+        args.push(pinned?);
         for argument in &package.package_arguments {
             args.extend(self.argument(argument, values)?);
         }
         let mut env = Map::new();
         for variable in &package.environment_variables {
             check_variable(&variable.name)?;
-            if let Some(value) = self.value(&variable.name, variable, values)? {
-                env.insert(variable.name.clone(), value.into());
-            }
+            let value = self.value(&variable.name, variable, values)?;
+            env.extend(value.map(|value| (variable.name.clone(), value.into())));
         }
-        self.definition.insert("command".into(), command.into());
-        self.definition.insert("args".into(), json!(args));
-        if !env.is_empty() {
-            self.definition.insert("env".into(), env.into());
-        }
+        self.definition = set_keys([("command", command.into()), ("args", args.into()), ("env", env.into())]);
         Ok(())
     }
 
@@ -163,17 +150,12 @@ impl EntryDefinition {
         let mut headers = Map::new();
         for header in &remote.headers {
             let variable = header.name.to_ascii_uppercase().replace('-', "_");
-            if let Some(value) = self.value(&variable, header, values)? {
-                headers.insert(header.name.clone(), value.into());
-            }
+            let value = self.value(&variable, header, values)?;
+            headers.extend(value.map(|value| (header.name.clone(), value.into())));
         }
-        self.definition.insert("url".into(), url.into());
-        if remote.kind == "sse" {
-            self.definition.insert("transport".into(), "sse".into());
-        }
-        if !headers.is_empty() {
-            self.definition.insert("headers".into(), headers.into());
-        }
+        let transport = (remote.kind == "sse").then_some("sse");
+        self.definition =
+            set_keys([("url", url.into()), ("transport", transport.into()), ("headers", headers.into())]);
         Ok(())
     }
 

@@ -53,28 +53,23 @@ pub(crate) async fn access(
     for (column, titles) in
         [(1, &[GATES, SERVERS][..]), (2, &[HOSTS, PROGRAMS, FOLDERS, STORES, MODELS, PEOPLE, SECRETS])]
     {
-        map.columns.resize_with(column + 1, Vec::new);
-        map.columns[column] = titles
-            .iter()
-            .map(|title| super::NodeGroup { title: (*title).into(), nodes: Vec::new() })
-            .collect();
+        titles.iter().for_each(|title| _ = map.group(column, title));
     }
     for (name, catalog) in composition.catalogs().await {
         if !presets.is_empty() && !presets.iter().any(|wanted| wanted == name) {
             continue;
         }
         let default = if name == config.default_preset { " (default)" } else { "" };
+        let tools = catalog.as_ref().map(|catalog| format!("{} tools", catalog.entries().len()));
+        let tools = tools.unwrap_or_else(|_| "does not work".into());
+        let node = map.node(0, "Presets", &format!("{name}{default}: {tools}"));
         let catalog = match &catalog {
             Ok(catalog) => catalog,
             Err(why) => {
-                let node = map.node(0, "Presets", &format!("{name}{default}: does not work"));
-                map.nodes[node].detail = why.to_string();
-                map.nodes[node].tone = Tone::Broken;
+                map.mark_broken(node, why);
                 continue;
             }
         };
-        let count = catalog.entries().len();
-        let node = map.node(0, "Presets", &format!("{name}{default}: {count} tools"));
         if let Ok(compiled) = CompiledPreset::compile(&config.presets, name) {
             map.nodes[node].detail = compiled.description.clone().unwrap_or_default();
             add_proxied_servers(&mut map, node, composition, &compiled, servers);
@@ -121,13 +116,8 @@ fn source(map: &mut Diagram, id: &SourceId) -> usize {
 fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
     for entry in catalog.entries() {
         let node = source(map, &entry.id.source);
-        map.line(
-            preset,
-            node,
-            tone(entry.spec.effect),
-            false,
-            format!("{} ({})", entry.name, entry.spec.effect.as_str()),
-        );
+        let effect = entry.spec.effect;
+        map.line(preset, node, tone(effect), false, format!("{} ({})", entry.name, effect.as_str()));
         for filter in &entry.filters {
             let node = source(map, filter.source.id());
             map.line(preset, node, Tone::Plain, false, "filters replies");
@@ -135,8 +125,7 @@ fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
     }
     for (id, why) in &catalog.problems {
         let node = source(map, id);
-        map.nodes[node].tone = Tone::Broken;
-        map.nodes[node].detail.clone_from(why);
+        map.mark_broken(node, why);
         map.line(preset, node, Tone::Broken, false, why.clone());
     }
 }
@@ -188,9 +177,8 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
             Capability::Elicitation => (PEOPLE, vec!["the user".into()], Tone::External),
             Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::External),
             Capability::Models => {
-                let asked =
-                    [models.llm.model(), models.llm.web_model()].into_iter().flatten().map(str::to_owned);
-                let mut names: Vec<String> = asked.collect();
+                let asked = [models.llm.model(), models.llm.web_model()].into_iter().flatten();
+                let mut names: Vec<String> = asked.map(str::to_owned).collect();
                 names.dedup();
                 names.push(format!("{} (vectors)", models.embedder.model()));
                 (MODELS, names, Tone::External)
@@ -248,8 +236,7 @@ fn served(map: &mut Diagram, node: usize, server: &ServerConfig, env: &Env) {
 fn secret(map: &mut Diagram, whose: usize, variable: &str, how: &str, env: &Env) {
     let node = map.node(2, SECRETS, variable);
     if env.secret(variable).is_none() {
-        map.nodes[node].tone = Tone::Broken;
-        map.nodes[node].detail = "This variable is not set.".into();
+        map.mark_broken(node, "This variable is not set.");
     }
     map.line(whose, node, Tone::Plain, false, how);
 }

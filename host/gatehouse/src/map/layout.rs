@@ -9,9 +9,10 @@ pub(super) const MAX_CELLS: usize = 40;
 /// Width of a cell in pixels for a 12-pixel monospace font: 0.602 em in the widest common font, rounded up.
 const CELL: f64 = 7.3;
 const ROW: f64 = 26.0;
-const BOX: f64 = 20.0;
+/// Height of a box.
+pub(super) const BOX: f64 = 20.0;
 const HEADING: f64 = 30.0;
-const PAD: f64 = 9.0;
+pub(super) const PAD: f64 = 9.0;
 const MARGIN: f64 = 16.0;
 const GAP: f64 = 110.0;
 /// Number of ordering passes. More passes change little.
@@ -28,9 +29,6 @@ pub(super) struct PlacedNode {
 }
 
 impl PlacedNode {
-    pub(super) const HEIGHT: f64 = BOX;
-    pub(super) const PAD: f64 = PAD;
-
     pub(super) fn middle(&self) -> f64 {
         self.y + BOX / 2.0
     }
@@ -75,7 +73,7 @@ pub(super) fn layout(map: &Diagram) -> DiagramLayout {
         x += width + GAP;
     }
     // Lines within the last column bend to the right of it.
-    let bends = map.lines.iter().any(|line| boxes[line.from].column == boxes[line.to].column);
+    let bends = map.lines.keys().any(|(from, to)| boxes[*from].column == boxes[*to].column);
     let width = x - GAP + MARGIN + if bends { GAP / 2.0 } else { 0.0 };
     DiagramLayout { width: width.max(200.0), height: height + MARGIN, boxes, headings }
 }
@@ -85,9 +83,9 @@ fn ordered(map: &Diagram) -> Vec<Vec<Vec<usize>>> {
     let mut orders: Vec<Vec<Vec<usize>>> =
         map.columns.iter().map(|groups| groups.iter().map(|group| group.nodes.clone()).collect()).collect();
     let mut neighbours = vec![Vec::new(); map.nodes.len()];
-    for line in &map.lines {
-        neighbours[line.from].push(line.to);
-        neighbours[line.to].push(line.from);
+    for &(from, to) in map.lines.keys() {
+        neighbours[from].push(to);
+        neighbours[to].push(from);
     }
     let mut heights = vec![0.0; map.nodes.len()];
     let measure = |orders: &[Vec<Vec<usize>>], heights: &mut Vec<f64>| {

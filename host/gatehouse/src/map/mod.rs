@@ -1,21 +1,17 @@
 //! Diagrams of the access of presets and of the links between wiki pages: columns of boxes with lines between them,
 //! rendered as HTML or Graphviz DOT.
 
-use std::collections::HashMap;
-
 mod access;
-mod dot;
 mod html;
 mod layout;
-
-mod svg;
 #[cfg(test)]
 mod tests;
 mod wiki;
 
+use indexmap::{IndexMap, map::Entry};
+
 pub(crate) use access::access;
-pub(crate) use dot::dot;
-pub(crate) use html::html;
+pub(crate) use html::{dot, html};
 pub(crate) use wiki::wiki;
 
 /// Meaning of a box or line, shown as its color.
@@ -54,11 +50,8 @@ pub(crate) struct DiagramNode {
     pub(crate) tone: Tone,
 }
 
-/// A line between two boxes, given by their indexes in [`Diagram::nodes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiagramEdge {
-    pub(crate) from: usize,
-    pub(crate) to: usize,
     pub(crate) tone: Tone,
     /// True for a dashed line: indirect, or to something that does not exist.
     pub(crate) dashed: bool,
@@ -77,8 +70,10 @@ pub(crate) struct Diagram {
     pub(crate) about: String,
     /// Groups, from left to right.
     pub(crate) columns: Vec<Vec<NodeGroup>>,
-    pub(crate) nodes: Vec<DiagramNode>,
-    pub(crate) lines: Vec<DiagramEdge>,
+    /// Boxes by column, group and name.
+    pub(crate) nodes: IndexMap<(usize, String, String), DiagramNode>,
+    /// Lines by the indexes of the two boxes.
+    pub(crate) lines: IndexMap<(usize, usize), DiagramEdge>,
     /// Meaning of each tone in this diagram. Other tones do not occur.
     pub(crate) legend: Vec<(Tone, &'static str)>,
     /// Remarks about the diagram as a whole.
@@ -86,8 +81,6 @@ pub(crate) struct Diagram {
     pub(crate) tables: Vec<DiagramTable>,
     /// True if hovering over a box highlights everything upstream and downstream.
     pub(crate) highlights_paths: bool,
-    places: HashMap<(usize, String, String), usize>,
-    between: HashMap<(usize, usize), usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -98,40 +91,47 @@ pub(crate) struct DiagramTable {
 }
 
 impl Diagram {
+    /// Returns the index of a group. Creates the group if necessary.
+    fn group(&mut self, column: usize, title: &str) -> usize {
+        self.columns.resize_with(self.columns.len().max(column + 1), Vec::new);
+        let groups = &mut self.columns[column];
+        groups.iter().position(|group| group.title == title).unwrap_or_else(|| {
+            groups.push(NodeGroup { title: title.to_owned(), nodes: Vec::new() });
+            groups.len() - 1
+        })
+    }
+
     /// Returns the index of a box. Creates the box and its group if necessary.
     fn node(&mut self, column: usize, group: &str, name: &str) -> usize {
         let key = (column, group.to_owned(), name.to_owned());
-        if let Some(known) = self.places.get(&key) {
-            return *known;
+        if let Some(known) = self.nodes.get_index_of(&key) {
+            return known;
         }
-        while self.columns.len() <= column {
-            self.columns.push(Vec::new());
-        }
-        let found = self.columns[column].iter().position(|one| one.title == group);
-        let place = found.unwrap_or_else(|| {
-            self.columns[column].push(NodeGroup { title: group.to_owned(), nodes: Vec::new() });
-            self.columns[column].len() - 1
-        });
-        self.places.insert(key, self.nodes.len());
+        let place = self.group(column, group);
         self.columns[column][place].nodes.push(self.nodes.len());
-        self.nodes.push(DiagramNode { name: name.to_owned(), detail: String::new(), tone: Tone::Plain });
-        self.nodes.len() - 1
+        let node = DiagramNode { name: name.to_owned(), detail: String::new(), tone: Tone::Plain };
+        self.nodes.insert_full(key, node).0
+    }
+
+    fn mark_broken(&mut self, node: usize, why: &str) {
+        self.nodes[node].tone = Tone::Broken;
+        self.nodes[node].detail = why.to_owned();
     }
 
     /// Adds a line, or merges it with the existing one: the stronger tone, and the details of both.
     fn line(&mut self, from: usize, to: usize, tone: Tone, dashed: bool, detail: impl Into<String>) {
         let detail = detail.into();
-        let known = self.between.get(&(from, to)).and_then(|place| self.lines.get_mut(*place));
-        let Some(known) = known else {
-            self.between.insert((from, to), self.lines.len());
-            self.lines.push(DiagramEdge { from, to, tone, dashed, detail });
-            return;
-        };
-        known.tone = known.tone.max(tone);
-        known.dashed &= dashed;
-        if !known.detail.split('\n').any(|one| one == detail) {
-            known.detail.push('\n');
-            known.detail.push_str(&detail);
+        match self.lines.entry((from, to)) {
+            Entry::Vacant(entry) => _ = entry.insert(DiagramEdge { tone, dashed, detail }),
+            Entry::Occupied(mut entry) => {
+                let known = entry.get_mut();
+                known.tone = known.tone.max(tone);
+                known.dashed &= dashed;
+                if !known.detail.split('\n').any(|one| one == detail) {
+                    known.detail.push('\n');
+                    known.detail.push_str(&detail);
+                }
+            }
         }
     }
 }

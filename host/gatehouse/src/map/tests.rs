@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{
     Diagram, Tone, dot, html,
-    layout::{MAX_CELLS, PlacedNode, cut, layout},
+    layout::{BOX, MAX_CELLS, cut, layout},
     wiki,
 };
 
@@ -39,10 +39,10 @@ fn orphans_and_links_to_nowhere_are_marked() {
         page("Workflow/C", &["Principle/A"], &[]),
     ];
     let map = wiki(&pages);
-    let tone = |name: &str| map.nodes.iter().find(|node| node.name == name).expect("a box").tone;
+    let tone = |name: &str| map.nodes.values().find(|node| node.name == name).expect("a box").tone;
     assert_eq!((tone("Alone"), tone("A"), tone("B")), (Tone::Mutating, Tone::Plain, Tone::Plain));
     assert_eq!((tone("Principle/Gone"), tone("odd")), (Tone::Broken, Tone::Broken));
-    assert_eq!(map.lines.iter().filter(|line| line.tone == Tone::Broken && line.dashed).count(), 2);
+    assert_eq!(map.lines.values().filter(|line| line.tone == Tone::Broken && line.dashed).count(), 2);
     let titles: Vec<&str> = map.tables.iter().map(|table| table.title.as_str()).collect();
     assert_eq!(titles, ["Orphans (1)", "Links to pages that do not exist (2)"]);
     assert_eq!(map.tables[0].rows, [["Heuristic/Alone"]]);
@@ -56,7 +56,7 @@ fn broken_links_are_drawn_in_large_diagrams() {
         (0..600).map(|n| page(&format!("Principle/P{n:03}"), &["Principle/P000"], &[])).collect();
     pages.push(page("Principle/Z", &[], &["Principle/Gone"]));
     let map = wiki(&pages);
-    assert!(map.nodes.iter().any(|node| node.name == "Z"));
+    assert!(map.nodes.values().any(|node| node.name == "Z"));
     assert_eq!(
         map.notes,
         ["400 of 601 pages are drawn: those with something wrong, then those with the most links."]
@@ -119,10 +119,10 @@ proptest! {
         let map = named(&names);
         let placed = layout(&map);
         for (place, one) in placed.boxes.iter().enumerate() {
-            prop_assert!(one.right() <= placed.width && one.y + PlacedNode::HEIGHT <= placed.height);
+            prop_assert!(one.right() <= placed.width && one.y + BOX <= placed.height);
             for other in &placed.boxes[place + 1..] {
                 let apart = one.right() <= other.x || other.right() <= one.x
-                    || one.y + PlacedNode::HEIGHT <= other.y || other.y + PlacedNode::HEIGHT <= one.y;
+                    || one.y + BOX <= other.y || other.y + BOX <= one.y;
                 prop_assert!(apart, "{} and {}", one.label, other.label);
             }
         }

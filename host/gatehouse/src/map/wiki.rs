@@ -38,14 +38,13 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
     let shown: BTreeSet<&str> = drawn.iter().map(|page| page.id.as_str()).collect();
     let types: Vec<PageType> =
         PageType::ALL.into_iter().filter(|kind| drawn.iter().any(|page| page.page_type == *kind)).collect();
-    let place = |id: &str| {
+    let node = |map: &mut Diagram, id: &str| {
         let (kind, name) = id.split_once('/').unwrap_or(("", id));
         let column = types.iter().position(|one| one.as_str() == kind).unwrap_or(types.len());
-        (column, kind.to_owned(), name.replace('_', " "))
+        map.node(column, kind, &name.replace('_', " "))
     };
     for page in &drawn {
-        let (column, kind, name) = place(&page.id);
-        let node = map.node(column, &kind, &name);
+        let node = node(&mut map, &page.id);
         map.nodes[node].detail.clone_from(&page.id);
         if orphan(page) {
             map.nodes[node].tone = Tone::Mutating;
@@ -53,13 +52,11 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
     }
     let mut missing = BTreeSet::new();
     for page in &drawn {
-        let (column, kind, name) = place(&page.id);
-        let from = map.node(column, &kind, &name);
+        let from = node(&mut map, &page.id);
         for link in
             page.links.iter().filter(|link| shown.contains(link.target.as_str()) && link.target != page.id)
         {
-            let (column, kind, name) = place(&link.target);
-            let to = map.node(column, &kind, &name);
+            let to = node(&mut map, &link.target);
             map.line(from, to, Tone::ReadOnly, false, link.edge.clone());
         }
         for link in &page.unresolved {

@@ -3,22 +3,23 @@
 //!
 //! No code of the project runs in this process.
 
-mod c;
 mod changes;
-mod component;
-mod interpreted;
+mod languages;
 mod program;
 mod project;
-mod rust;
-mod sdk;
 mod watch;
 
+use std::{fs, path::Path};
+
+use gatehouse_core::capability::Capability;
+use gatehouse_files::write_atomic;
+use gatehouse_sandbox::ComponentInfo;
+
 pub(crate) use changes::changes;
-pub(crate) use component::{BuiltComponent, write_if_changed};
 pub(crate) use project::{GateProject, create};
 pub(crate) use watch::ProjectWatcher;
 
-use crate::plain_error::PlainError;
+use crate::{config::keys, plain_error::PlainError};
 
 // Lists of files with their text, from build.rs: CONTRACT, SDK, COMMON, and one for each language.
 include!(concat!(env!("OUT_DIR"), "/projects.rs"));
@@ -56,10 +57,10 @@ impl Language {
 
     pub(crate) fn tools(self) -> &'static LanguageToolchain {
         match self {
-            Self::Rust => &rust::TOOLCHAIN,
-            Self::Python => &interpreted::PYTHON,
-            Self::Js => &interpreted::JS,
-            Self::C => &c::TOOLCHAIN,
+            Self::Rust => &languages::RUST,
+            Self::Python => &languages::PYTHON,
+            Self::Js => &languages::JS,
+            Self::C => &languages::C,
         }
     }
 }
@@ -70,10 +71,88 @@ pub(crate) async fn build(project: &GateProject) -> Result<BuiltComponent, Plain
         tempfile::tempdir().map_err(|error| format!("cannot create a temporary directory: {error}"))?;
     let output = scratch.path().join("component.wasm");
     let bytes = match project.language {
-        Language::Rust => rust::build(project).await?,
-        Language::Python => interpreted::build_python(project, &output).await?,
-        Language::Js => interpreted::build_js(project, &output).await?,
-        Language::C => c::build(project, &output).await?,
+        Language::Rust => languages::build_rust(project).await?,
+        Language::Python => languages::build_python(project, &output).await?,
+        Language::Js => languages::build_js(project, &output).await?,
+        Language::C => languages::build_c(project, &output).await?,
     };
     BuiltComponent::read(bytes)
+}
+
+pub(crate) struct BuiltComponent {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) info: ComponentInfo,
+}
+
+impl BuiltComponent {
+    /// Reads the output of a toolchain. The error is the reason that it is not a gate.
+    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, PlainError> {
+        let info = ComponentInfo::read(&bytes).map_err(|why| format!("the build output {why}"))?;
+        Ok(Self { bytes, info })
+    }
+
+    /// Formats the lines for `presets.toml` that serve this gate.
+    pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let name = keys::toml_key(name);
+        let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
+        let asked = self.info.ask.capabilities.iter().copied();
+        let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
+            asked.filter(|capability| !capability.always_granted()).partition(|c| c.granted_by_block());
+        if !entries.is_empty() {
+            let grants: Vec<String> = entries.iter().map(|entry| quoted(entry.as_str())).collect();
+            block += &format!("grants = [{}]\n", grants.join(", "));
+        }
+        for capability in blocks {
+            block += &format!(
+                "\n[gates.{name}.{capability}]       # hosts it may access\n\"api.example.com\" = {{}}\n"
+            );
+        }
+        block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")
+    }
+}
+
+/// Writes a file atomically, so that a host never reads half of it. Returns `false` if it already has this content.
+pub(crate) fn write_if_changed(bytes: &[u8], file: &Path) -> Result<bool, PlainError> {
+    if fs::read(file).is_ok_and(|there| there == bytes) {
+        return Ok(false);
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let written = fs::create_dir_all(folder).and_then(|()| write_atomic(file, bytes));
+    written.map(|()| true).map_err(|error| format!("{}: {error}", file.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::capability::RequestedCapabilities;
+
+    use super::*;
+
+    #[test]
+    fn the_block_grants_only_requested_capabilities() {
+        let capabilities = vec![Capability::Context, Capability::Knowledge, Capability::Http];
+        let ask = RequestedCapabilities { capabilities, others: vec![] };
+        let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
+        let component = BuiltComponent { bytes: vec![], info };
+        let block = component.presets("weather", Path::new("/a \"b\"/weather.wasm"));
+        let table: toml::Table = block.parse().expect("TOML");
+        assert_eq!(table["gates"]["weather"]["grants"].as_array().map(Vec::len), Some(1), "{block}");
+        assert_eq!(table["gates"]["weather"]["component"].as_str(), Some("/a \"b\"/weather.wasm"));
+        assert!(table["gates"]["weather"]["http"].is_table() && table["presets"]["weather"].is_table());
+    }
+
+    #[test]
+    fn a_name_beyond_plain_letters_is_quoted_wherever_it_is_a_key() {
+        let ask = RequestedCapabilities { capabilities: vec![Capability::Http], others: vec![] };
+        let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
+        let block = BuiltComponent { bytes: vec![], info }.presets("wetterü", Path::new("/w.wasm"));
+        let table: toml::Table = block.parse().expect("TOML");
+        assert!(table["gates"]["wetterü"]["http"].is_table(), "{block}");
+        assert!(table["presets"]["wetterü"]["gates"]["wetterü"].is_table(), "{block}");
+    }
+
+    #[test]
+    fn files_that_are_not_components_are_refused() {
+        assert!(BuiltComponent::read(b"garbage".to_vec()).is_err());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, ErrorKind},
-    path::{Path, PathBuf},
+    path::Path,
     process::Stdio,
 };
 
@@ -11,12 +11,6 @@ use tokio::process::{Child, Command};
 
 use super::PlainError;
 use crate::out;
-
-/// Returns the path of a local program if it exists, else its name for the search path.
-pub(super) fn find(folder: &Path, local: &str, name: &str) -> PathBuf {
-    let local = folder.join(local);
-    if local.exists() { local } else { PathBuf::from(name) }
-}
 
 /// Creates a command in the project directory, without input and with output on standard error.
 pub(super) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
@@ -40,63 +34,42 @@ impl From<ProgramError> for PlainError {
     }
 }
 
-/// Runs a command. `install` is the instruction to show if the program is missing.
-pub(super) async fn run(command: &mut Command, install: &str) -> Result<(), ProgramError> {
-    start(command, install)?.wait().await.map(drop)
-}
-
-/// Runs a command and returns its standard output.
-pub(super) async fn output(command: &mut Command, install: &str) -> Result<Vec<u8>, ProgramError> {
-    start(command.stdout(Stdio::piped()), install)?.wait().await
-}
-
 /// Runs a command silently and returns its output. `None` if it fails.
 pub(super) async fn query(command: &mut Command) -> Option<String> {
     let answer = command.stdout(Stdio::piped()).stderr(Stdio::null()).output().await.ok()?;
     answer.status.success().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned())
 }
 
-/// A running program that leads its process group.
-struct RunningProgram {
-    name: String,
-    child: Child,
-}
-
-fn start(command: &mut Command, install: &str) -> Result<RunningProgram, ProgramError> {
+/// Runs a command and returns its standard output if that is piped. `install` is the instruction to show if the program
+/// is missing.
+pub(super) async fn run(command: &mut Command, install: &str) -> Result<Vec<u8>, ProgramError> {
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     let words: Vec<_> = command.as_std().get_args().map(|word| word.to_string_lossy()).collect();
     out::note(format!("$ {name} {}", words.join(" ")));
-    match command.spawn() {
-        Ok(child) => Ok(RunningProgram { name, child }),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(ProgramError::NotInstalled(format!("'{name}' is not installed.\n{install}")))
-        }
-        Err(error) => Err(ProgramError::Failed(format!("'{name}' cannot be started: {error}"))),
+    let failed = |what: &str, error| ProgramError::Failed(format!("cannot {what} '{name}': {error}"));
+    let mut leader = GroupLeader(command.spawn().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ProgramError::NotInstalled(format!("'{name}' is not installed.\n{install}")),
+        _ => ProgramError::Failed(format!("'{name}' cannot be started: {error}")),
+    })?);
+    let mut printed = Vec::new();
+    if let Some(mut stdout) = leader.0.stdout.take() {
+        let read = tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut printed).await;
+        read.map_err(|error: io::Error| failed("read the output of", error))?;
     }
+    let status = leader.0.wait().await.map_err(|error| failed("wait for", error))?;
+    if status.success() {
+        return Ok(printed);
+    }
+    Err(ProgramError::Failed(format!("'{name}' failed ({status}).")))
 }
 
-impl RunningProgram {
-    async fn wait(mut self) -> Result<Vec<u8>, ProgramError> {
-        let failed =
-            |what: &str, error| ProgramError::Failed(format!("cannot {what} '{}': {error}", self.name));
-        let mut printed = Vec::new();
-        if let Some(mut stdout) = self.child.stdout.take() {
-            let read = tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut printed).await;
-            read.map_err(|error: io::Error| failed("read the output of", error))?;
-        }
-        let status = self.child.wait().await.map_err(|error| failed("wait for", error))?;
-        if status.success() {
-            return Ok(printed);
-        }
-        Err(ProgramError::Failed(format!("'{}' failed ({status}).", self.name)))
-    }
-}
+/// A running program that leads its process group.
+struct GroupLeader(Child);
 
-impl Drop for RunningProgram {
+impl Drop for GroupLeader {
     fn drop(&mut self) {
         // A process that was waited for has no id.
-        let group = self.child.id().and_then(|id| Pid::from_raw(id as i32));
-        if let Some(group) = group {
+        if let Some(group) = self.0.id().and_then(|id| Pid::from_raw(id as i32)) {
             // The group may have ended already, which is fine.
             let _gone = kill_process_group(group, Signal::TERM);
         }

@@ -1,13 +1,14 @@
-//! A gate project: directory, language and name.
+//! A gate project: directory, language and name. A new Rust project has a copy of the SDK, which is not on crates.io.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
+use toml::{Table, Value};
 use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup};
 
-use super::{COMMON, CONTRACT, CONTRACT_FOLDER, Language, PlainError, sdk};
+use super::{COMMON, CONTRACT, CONTRACT_FOLDER, Language, PlainError, SDK};
 use crate::built_in;
 
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl GateProject {
             );
         };
         let name = match language {
-            Language::Rust => super::rust::name(&folder)?,
+            Language::Rust => super::languages::crate_name(&folder)?,
             _ => package_name(&folder)?,
         };
         Ok(Self { folder, language, name })
@@ -74,7 +75,7 @@ pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Ve
         add(format!("{CONTRACT_FOLDER}/{file}"), text);
     }
     if language == Language::Rust {
-        written.extend(sdk::files()?);
+        written.extend(sdk_files()?);
     }
     for (path, text) in &written {
         let path = folder.join(path);
@@ -105,6 +106,58 @@ fn check_name(name: &str) -> Result<(), PlainError> {
         Ok(_) => Ok(()),
         Err(_) => refused("it is a keyword in WIT"),
     }
+}
+
+/// Manifest of the SDK, and the workspace manifest that it inherits versions from.
+const MANIFEST: &str = include_str!("../../../../gates/sdk/Cargo.toml");
+const WORKSPACE: &str = include_str!("../../../../Cargo.toml");
+
+const CONTRACT_OF_SOURCES: &str = "path: \"../../wit/0.1.0\"";
+
+/// Returns the files of the directory `sdk/`, by path in the project.
+fn sdk_files() -> Result<Vec<(String, String)>, PlainError> {
+    let moved = format!("path: \"../{CONTRACT_FOLDER}\"");
+    let source =
+        |(name, text): &(&str, &str)| (format!("sdk/src/{name}"), text.replace(CONTRACT_OF_SOURCES, &moved));
+    let mut files: Vec<(String, String)> = SDK.iter().map(source).collect();
+    files.push(("sdk/Cargo.toml".into(), sdk_manifest()?));
+    Ok(files)
+}
+
+/// Returns the manifest without workspace inheritance, development dependencies and lints.
+fn sdk_manifest() -> Result<String, PlainError> {
+    let broken = |error: toml::de::Error| format!("the SDK in this binary is invalid: {error}");
+    let mut manifest: Table = MANIFEST.parse().map_err(broken)?;
+    let workspace: Table = WORKSPACE.parse().map_err(broken)?;
+    manifest.remove("lints");
+    manifest.remove("dev-dependencies");
+    for part in ["package", "dependencies"] {
+        let Some(table) = manifest.get_mut(part).and_then(Value::as_table_mut) else { continue };
+        for (key, value) in table.iter_mut() {
+            let shared = || workspace.get("workspace")?.get(part)?.get(key).cloned();
+            if value.get("workspace").and_then(Value::as_bool) == Some(true)
+                && let Some(inherited) = shared()
+            {
+                *value = merged(inherited, value);
+            }
+        }
+    }
+    toml::to_string(&manifest).map_err(|error| format!("the SDK in this binary is invalid: {error}").into())
+}
+
+/// Merges an inherited entry with the member's own keys.
+fn merged(inherited: Value, own: &Value) -> Value {
+    let mut own = own.as_table().cloned().unwrap_or_default();
+    own.remove("workspace");
+    if own.is_empty() {
+        return inherited;
+    }
+    let mut table = match inherited {
+        Value::Table(table) => table,
+        version => Table::from_iter([("version".to_owned(), version)]),
+    };
+    table.extend(own);
+    Value::Table(table)
 }
 
 #[cfg(test)]
@@ -138,5 +191,18 @@ mod tests {
             assert_eq!((project.language, project.name.as_str()), (language, "weather"));
             assert!(create("weather", language, folder.path()).is_err(), "nothing is overwritten");
         }
+    }
+
+    #[test]
+    fn the_sdk_of_a_project_needs_no_workspace() {
+        let files = sdk_files().expect("files");
+        let text = |name: &str| &files.iter().find(|(path, _)| path == name).expect("a file").1;
+        assert!(text("sdk/src/bindings.rs").contains("path: \"../wit/deps/gatehouse-gate\""));
+        let manifest: Table = text("sdk/Cargo.toml").parse().expect("TOML");
+        assert!(!text("sdk/Cargo.toml").contains("workspace"), "{manifest}");
+        let dependencies = manifest["dependencies"].as_table().expect("dependencies");
+        assert_eq!(dependencies["jsonschema"]["optional"], Value::Boolean(true));
+        assert!(dependencies["jsonschema"]["version"].is_str() && dependencies["schemars"].is_str());
+        assert_eq!(manifest["package"]["edition"].as_str(), Some("2024"));
     }
 }

@@ -11,7 +11,7 @@ use gatehouse_stores::DocumentLibrary;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{AddRepositoryArgs, CommandError, MAX_VECTOR_WAIT, find_repository};
+use super::{AddRepositoryArgs, CommandError, CommandResult, MAX_VECTOR_WAIT, OutputFormat, find_repository};
 use crate::{out, progress};
 
 const MAX_NAMED_FILES: usize = 10;
@@ -20,22 +20,17 @@ pub(super) async fn add(
     library: &DocumentLibrary,
     models: &ConfiguredModels,
     arguments: AddRepositoryArgs,
-) -> Result<(), CommandError> {
-    let AddRepositoryArgs { dir, name, url, json } = arguments;
+) -> CommandResult {
+    let AddRepositoryArgs { dir, name, url, output } = arguments;
     let root = std::path::absolute(&dir)
         .map_err(|error| CommandError::failed(format!("{}: {error}", dir.display())))?;
     let own = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    let name = name.or_else(own).ok_or_else(|| {
-        CommandError::usage(format!("{} has no name; give one with --name", root.display()))
-    })?;
+    let missing = || format!("{} has no name; give one with --name", root.display());
+    let name = name.or_else(own).ok_or_else(missing).map_err(CommandError::usage)?;
     check_name(&name)?;
     let report =
         run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
-    if json {
-        out::json(&json_of(&name, &report));
-    } else {
-        print_report(&name, &report);
-    }
+    output.print(&json_of(&name, &report), || print_report(&name, &report));
     Ok(())
 }
 
@@ -43,8 +38,8 @@ pub(super) async fn refresh(
     library: &DocumentLibrary,
     models: &ConfiguredModels,
     names: Vec<String>,
-    json: bool,
-) -> Result<(), CommandError> {
+    output: OutputFormat,
+) -> CommandResult {
     let mut wanted = Vec::new();
     for name in &names {
         wanted.push(find_repository(library, name, false).await?.name);
@@ -57,13 +52,11 @@ pub(super) async fn refresh(
         let source = source_of(library, &name).await?;
         let report = run(library, models, source, GuidePolicy::WhenDue).await?;
         reports.push(json_of(&name, &report));
-        if !json {
+        if !output.json {
             print_report(&name, &report);
         }
     }
-    if json {
-        out::json(&reports);
-    }
+    output.print(&reports, || {});
     Ok(())
 }
 
@@ -72,7 +65,7 @@ pub(super) async fn guide(
     models: &ConfiguredModels,
     name: &str,
     renew: bool,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let mut repository = find_repository(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
@@ -86,7 +79,7 @@ pub(super) async fn guide(
     Ok(())
 }
 
-async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource, CommandError> {
+async fn source_of(library: &DocumentLibrary, name: &str) -> CommandResult<IndexSource> {
     let state = library.state(name).await?;
     let read = state.and_then(|state| Some((state.root?, state.repository.url)));
     let (root, url) =
@@ -95,7 +88,7 @@ async fn source_of(library: &DocumentLibrary, name: &str) -> Result<IndexSource,
 }
 
 /// Checks a name, which is used as a tool argument and in `repository/path`.
-fn check_name(name: &str) -> Result<(), CommandError> {
+fn check_name(name: &str) -> CommandResult {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
@@ -116,7 +109,7 @@ async fn run(
     models: &ConfiguredModels,
     source: IndexSource,
     guide: GuidePolicy,
-) -> Result<IndexRunReport, CommandError> {
+) -> CommandResult<IndexRunReport> {
     let name = source.name.replace(['{', '}'], "");
     let bar = progress::bar(0, &format!("indexing {name} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}"));
     let on_progress = |IndexProgress { done, total }| {
@@ -137,9 +130,7 @@ async fn run(
     bar.finish_and_clear();
     let report = report?;
     if report.cancelled {
-        return Err(CommandError::failed(
-            "interrupted; stored documents stay, and the next run continues there",
-        ));
+        bail!("interrupted; stored documents stay, and the next run continues there");
     }
     if !progress::wait_for_vectors(library.wait_for_vectors(MAX_VECTOR_WAIT)).await {
         out::note("Some parts have no vector yet; `gatehouse status` shows how many.");

@@ -1,6 +1,6 @@
 //! Explanations for tools of MCP servers that a preset does not list, but whose gates may call them. Starts no server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
     Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::ServerRegistry as _,
@@ -11,11 +11,12 @@ use crate::compose::{Composition, KnownServer};
 
 const MAX_NAMED: usize = 5;
 
-struct ToolCandidate {
-    server: String,
+struct ToolCandidate<'a> {
+    server: &'a str,
+    known: &'a KnownServer,
     /// The server's own name for it. `None` if the server does not list the tool, or was never listed.
-    tool: Option<String>,
-    asked: String,
+    tool: Option<&'a str>,
+    asked: &'a str,
 }
 
 /// A preset with its catalog, or the reason why it cannot be served.
@@ -30,39 +31,33 @@ pub(super) async fn explain(
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
 ) -> Option<Explanation> {
-    let shown = catalog
-        .entries()
-        .iter()
-        .filter(|entry| matches!(entry.id.source, SourceId::Server(_)) && *entry.id.name == *tool);
-    let shown: Vec<String> = shown
-        .map(|entry| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name))
-        .collect();
+    let is_shown =
+        |entry: &&Arc<ToolEntry>| matches!(entry.id.source, SourceId::Server(_)) && *entry.id.name == *tool;
+    let describe =
+        |entry: &Arc<ToolEntry>| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name);
+    let shown: Vec<String> = catalog.entries().iter().filter(is_shown).map(describe).collect();
     if !shown.is_empty() {
         return Some(Explanation { exposed: true, through: None, why: shown.join("; ") });
     }
-    let mut meant: Vec<ToolCandidate> =
+    let mut meant: Vec<ToolCandidate<'_>> =
         servers.iter().flat_map(|(name, server)| tool_candidates(compiled, name, server, tool)).collect();
     // If a server lists the tool, drop servers whose name only precedes it.
     if meant.iter().any(|one| one.tool.is_some()) {
         meant.retain(|one| one.tool.is_some());
     }
     let first = meant.first()?;
-    let mut through = composition.server_tool_caller(catalog).await;
-    let mut verdicts = Vec::new();
-    for one in meant.iter().take(MAX_NAMED) {
-        let verdict = verdict(composition, compiled, catalog, &servers[&one.server], one, through.as_deref());
-        verdicts.push(verdict);
-    }
-    if verdicts.iter().all(Result::is_err) {
-        through = None;
-    }
+    let caller = composition.server_tool_caller(catalog).await;
+    let named = meant.iter().take(MAX_NAMED);
+    let verdicts: Vec<Result<String, PlainError>> =
+        named.map(|one| verdict(composition, compiled, catalog, one, caller.as_deref())).collect();
+    let through = if verdicts.iter().any(Result::is_ok) { caller } else { None };
     let mut why: Vec<String> =
         verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(String::from)).collect();
     if meant.len() > MAX_NAMED {
         why.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
     }
     if through.is_none() && first.tool.is_some() {
-        let elsewhere = callable_in(composition, presets, servers, &meant).await;
+        let elsewhere = callable_in(composition, presets, &meant).await;
         if !elsewhere.is_empty() {
             why.push(format!("presets that can call it: {}", elsewhere.join(", ")));
         }
@@ -73,26 +68,23 @@ pub(super) async fn explain(
 /// Names the servers that were never listed, after a space. Empty if there are none.
 pub(super) fn unlisted_servers_note(servers: &BTreeMap<String, KnownServer>) -> String {
     let unasked = servers.iter().filter(|(_, server)| server.config.enabled && server.listing.is_none());
-    let named: Vec<String> = unasked
-        .map(|(name, server)| match server.config.definition.missing.as_slice() {
-            [] => name.clone(),
-            missing => format!("{name} (needs {})", missing.join(", ")),
-        })
-        .collect();
-    match named.is_empty() {
-        true => String::new(),
-        false => {
-            format!(" Servers that were never listed: {}. Run `gatehouse servers refresh`.", named.join(", "))
-        }
+    let named = unasked.map(|(name, server)| match server.config.definition.missing.as_slice() {
+        [] => name.clone(),
+        missing => format!("{name} (needs {})", missing.join(", ")),
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    if named.is_empty() {
+        return named;
     }
+    format!(" Servers that were never listed: {named}. Run `gatehouse servers refresh`.")
 }
 
-fn tool_candidates(
+fn tool_candidates<'a>(
     compiled: &CompiledPreset,
-    name: &str,
-    server: &KnownServer,
-    tool: &str,
-) -> Vec<ToolCandidate> {
+    name: &'a str,
+    known: &'a KnownServer,
+    tool: &'a str,
+) -> Vec<ToolCandidate<'a>> {
     let source = SourceId::Server(name.into());
     let is = |own: &str| {
         let exposed = source.exposed_name(own).ok();
@@ -101,15 +93,12 @@ fn tool_candidates(
         let qualified = tool.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
         own == tool || exposed == Some(tool) || renamed == Some(tool) || qualified == Some(own)
     };
-    let meant = |own| ToolCandidate { server: name.to_owned(), tool: own, asked: tool.to_owned() };
-    let listed = server.listing.iter().flat_map(|listed| &listed.listing.tools);
-    let found: Vec<ToolCandidate> =
-        listed.filter(|spec| is(&spec.name)).map(|spec| meant(Some(spec.name.to_string()))).collect();
+    let meant = |own| ToolCandidate { server: name, known, tool: own, asked: tool };
+    let listed = known.listing.iter().flat_map(|listed| &listed.listing.tools);
+    let found: Vec<ToolCandidate<'_>> =
+        listed.filter(|spec| is(&spec.name)).map(|spec| meant(Some(&*spec.name))).collect();
     let begins = tool.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
-    match found.is_empty() && begins {
-        true => vec![meant(None)],
-        false => found,
-    }
+    if found.is_empty() && begins { vec![meant(None)] } else { found }
 }
 
 /// Returns how to call the tool. The error is the first obstacle.
@@ -117,36 +106,31 @@ fn verdict(
     composition: &Composition,
     compiled: &CompiledPreset,
     catalog: &Catalog,
-    server: &KnownServer,
-    meant: &ToolCandidate,
+    meant: &ToolCandidate<'_>,
     through: Option<&str>,
 ) -> Result<String, PlainError> {
-    let (preset, name) = (&compiled.preset, meant.server.as_str());
+    let (preset, name, server) = (&compiled.preset, meant.server, meant.known);
     if !server.config.enabled {
         bail!("server '{name}' is disabled; set enabled = true under [servers.{name}]");
     }
     let source = SourceId::Server(name.into());
     if let Some((_, why)) = catalog.problems.iter().find(|(failed, _)| *failed == source) {
-        return Err(
-            format!("preset '{preset}' shows server '{name}', which does not list its tools: {why}").into()
-        );
+        bail!("preset '{preset}' shows server '{name}', which does not list its tools: {why}");
     }
-    let definition = &server.config.definition;
-    let needs = match definition.missing.as_slice() {
-        [] => None,
-        missing => Some(format!("it needs {}, which is not set in the environment", missing.join(", "))),
-    };
-    let Some(tool) = &meant.tool else {
+    let missing = server.config.definition.missing.join(", ");
+    let needs =
+        (!missing.is_empty()).then(|| format!("it needs {missing}, which is not set in the environment"));
+    let Some(tool) = meant.tool else {
         let Some(listed) = &server.listing else {
             let why = needs.unwrap_or_else(|| format!("run `gatehouse servers refresh {name}`"));
             bail!("server '{name}' was never listed: {why}");
         };
         let exposed = server.exposed_names();
-        let near = names::did_you_mean(&meant.asked, exposed.iter().map(String::as_str));
+        let near = names::did_you_mean(meant.asked, exposed.iter().map(String::as_str));
         let tools = listed.listing.tools.len();
         bail!("server '{name}' lists {tools} tools, but not this one.{near}");
     };
-    let id = ToolId { source, name: tool.as_str().into() };
+    let id = ToolId { source, name: tool.into() };
     let exposed = id.source.exposed_name(tool).map(|name| name.to_string()).unwrap_or_default();
     let change = compiled.tools.get(&exposed);
     if change.is_some_and(|change| change.hidden) {
@@ -181,8 +165,7 @@ fn verdict(
 async fn callable_in<'a>(
     composition: &Composition,
     presets: &'a [PresetCatalog<'_>],
-    servers: &BTreeMap<String, KnownServer>,
-    meant: &[ToolCandidate],
+    meant: &[ToolCandidate<'_>],
 ) -> Vec<&'a str> {
     let mut callable = Vec::new();
     for (name, catalog) in presets {
@@ -192,14 +175,13 @@ async fn callable_in<'a>(
             continue;
         };
         let through = composition.server_tool_caller(catalog).await;
-        let can = |one: &ToolCandidate| {
-            let shows = |entry: &ToolEntry| {
-                *entry.id.name == *one.tool.as_deref().unwrap_or_default()
-                    && matches!(&entry.id.source, SourceId::Server(name) if **name == *one.server)
+        let can = |one: &ToolCandidate<'_>| {
+            let shows = |id: &ToolId| {
+                *id.name == *one.tool.unwrap_or_default()
+                    && matches!(&id.source, SourceId::Server(name) if **name == *one.server)
             };
-            let server = &servers[&one.server];
-            verdict(composition, &compiled, catalog, server, one, through.as_deref()).is_ok()
-                || catalog.entries().iter().any(|entry| shows(entry))
+            verdict(composition, &compiled, catalog, one, through.as_deref()).is_ok()
+                || catalog.entries().iter().any(|entry| shows(&entry.id))
         };
         if meant.iter().any(can) {
             callable.push(*name);

@@ -11,7 +11,7 @@ use gatehouse_wire::registry::{
 use serde_json::json;
 
 use super::{
-    super::{CommandError, GlobalArgs, PlainError},
+    CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError,
     install::{Installer, NewGate, installed, read_component},
 };
 use crate::{
@@ -33,19 +33,16 @@ pub(in crate::cli) struct AddGateArgs {
     /// Use plain HTTP for a registry on another machine
     #[arg(long)]
     insecure: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 fn digest(text: &str) -> Result<String, PlainError> {
-    match gates::is_digest(text) {
-        true => Ok(text.to_ascii_lowercase()),
-        false => Err("not a SHA-256 in hexadecimal (64 digits)".into()),
-    }
+    let digest = gates::is_digest(text).then(|| text.to_ascii_lowercase());
+    digest.ok_or_else(|| "not a SHA-256 in hexadecimal (64 digits)".into())
 }
 
-pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let installer = Installer::open(global, env)?;
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
@@ -56,18 +53,14 @@ pub(super) async fn run(arguments: AddGateArgs, global: &GlobalArgs, env: &Env) 
                 gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
             };
             let name = installer.name(name, reference.short_name(), same)?;
-            let fetched = fetch(&installer, &reference, true, pin, arguments.insecure).await?;
-            let gate = NewGate {
-                name,
-                component: reference.with_digest(&fetched.digest).to_string(),
-                file: gates::installed(&installer.config.state, &fetched.info.digest),
-                info: fetched.info,
-                wasm: fetched.wasm,
-                in_place: false,
-            };
-            installer.install(gate, arguments.json)
+            let FetchedComponent { digest, info, wasm } =
+                fetch(&installer, &reference, true, pin, arguments.insecure).await?;
+            let component = reference.with_digest(&digest).to_string();
+            let file = gates::installed(&installer.config.state, &info.digest);
+            let gate = NewGate { name, component, file, info, wasm, in_place: false };
+            installer.install(gate, arguments.output)
         }
-        Some(file) => installer.install(new_gate(&installer, file.as_ref(), name, pin)?, arguments.json),
+        Some(file) => installer.install(new_gate(&installer, file.as_ref(), name, pin)?, arguments.output),
     }
 }
 
@@ -85,7 +78,7 @@ async fn fetch(
     named: bool,
     pin: Option<&str>,
     insecure: bool,
-) -> Result<FetchedComponent, CommandError> {
+) -> CommandResult<FetchedComponent> {
     let mut registry = registry(reference, RegistryAccess::Pull, named, insecure, installer.env)?;
     let published = registry.resolve(MAX_FILE).await.map_err(registry_failure)?;
     fetch_component(installer, &mut registry, reference, published, pin).await
@@ -97,28 +90,30 @@ pub(super) async fn fetch_component(
     reference: &OciReference,
     published: PublishedArtifact,
     pin: Option<&str>,
-) -> Result<FetchedComponent, CommandError> {
+) -> CommandResult<FetchedComponent> {
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;
         bail!("{reference}: its SHA-256 is {sha256}, expected {pin}");
     }
-    if let Some((wasm, info)) =
-        installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256)
-    {
-        return Ok(FetchedComponent { digest: published.digest, info, wasm });
-    }
-    let bar = progress::bar(layer.size, "fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}");
-    let fetched = registry.download(layer, &|bytes| bar.set_position(bytes)).await;
-    bar.finish_and_clear();
-    let wasm = fetched.map_err(registry_failure)?;
-    let info =
-        ComponentInfo::read(&wasm).map_err(|why| CommandError::failed(format!("{reference} {why}")))?;
+    let known = installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256);
+    let (wasm, info) = match known {
+        Some(known) => known,
+        None => {
+            let bar = progress::bar(layer.size, "fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}");
+            let fetched = registry.download(layer, &|bytes| bar.set_position(bytes)).await;
+            bar.finish_and_clear();
+            let wasm = fetched.map_err(registry_failure)?;
+            let info = ComponentInfo::read(&wasm);
+            let info = info.map_err(|why| CommandError::failed(format!("{reference} {why}")))?;
+            (wasm, info)
+        }
+    };
     Ok(FetchedComponent { digest: published.digest, info, wasm })
 }
 
 /// Installs the gates that `presets.toml` names and that are missing, for users who share that file.
-async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> Result<(), CommandError> {
+async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> CommandResult {
     let (mut lines, mut failed) = (Vec::new(), 0);
     for (name, gate) in &installer.config.gates {
         let (Some(origin), Some(file), Some(pin)) = (&gate.origin, &gate.component, &gate.settings.sha256)
@@ -135,11 +130,11 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
                 Ok(()) => line["changed"] = json!(true),
                 Err(why) => {
                     failed += 1;
-                    line["error"] = json!(why.message());
+                    line["error"] = json!(why.message);
                 }
             }
         }
-        if !arguments.json {
+        if !arguments.output.json {
             out::line(match (line["error"].as_str(), line["changed"].as_bool()) {
                 (Some(why), _) => format!("gate '{name}' cannot be installed: {why}"),
                 (None, Some(true)) => format!("installed gate '{name}' from {origin}"),
@@ -148,11 +143,11 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
         }
         lines.push(line);
     }
-    if arguments.json {
-        out::json(&lines);
-    } else if lines.is_empty() {
-        out::line(format!("{} names no gate from a registry", installer.text.name()));
-    }
+    arguments.output.print(&lines, || {
+        if lines.is_empty() {
+            out::line(format!("{} names no gate from a registry", installer.text.name()));
+        }
+    });
     match failed {
         0 => Ok(()),
         _ => Err(CommandError::failed(format!("{failed} of {} gates cannot be installed", lines.len()))),
@@ -166,7 +161,7 @@ fn new_gate(
     named: &Path,
     name: Option<&str>,
     pin: Option<&str>,
-) -> Result<NewGate, CommandError> {
+) -> CommandResult<NewGate> {
     let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", named.display()));
     let source = named
         .canonicalize()
@@ -181,10 +176,8 @@ fn new_gate(
     let (file, component, in_place) = match source.strip_prefix(installer.base()) {
         Ok(relative) => (source.clone(), relative.to_path_buf(), true),
         Err(_) => {
-            let folder = installer.config.own_gate_folder();
-            let folder = folder.ok_or_else(|| {
-                CommandError::usage("`gates` of presets.toml names no directory to copy the gate into")
-            })?;
+            let missing = "`gates` of presets.toml names no directory to copy the gate into";
+            let folder = installer.config.own_gate_folder().ok_or(missing).map_err(CommandError::usage)?;
             let file = folder.join(format!("{name}.wasm"));
             replaceable(installer, &name, &file, &info.digest)?;
             let relative = file.strip_prefix(installer.base()).map(Path::to_path_buf);
@@ -200,8 +193,8 @@ fn new_gate(
 
 /// Returns whether a gate is this file, or the copy that an earlier run made of it.
 fn is_same(installer: &Installer<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
-    let mut files = installer.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
-    let file = gate.component.clone().or_else(|| files.find(|file| file.exists()));
+    let dropped = || installer.files_in_folders(stem).find(|file| file.exists());
+    let file = gate.component.clone().or_else(dropped);
     file.is_some_and(|file| {
         file.canonicalize().is_ok_and(|file| file == source) || is_our_copy(installer, gate, stem, &file)
     })
@@ -217,15 +210,12 @@ fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &
 }
 
 /// Refuses to overwrite a file that this command did not write.
-fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), CommandError> {
+fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> CommandResult {
     let ours = installer.config.gates.get(name).is_some_and(|gate| is_our_copy(installer, gate, name, file));
     if !file.exists() || ours || installed(file, digest).is_some() {
         return Ok(());
     }
-    let shown = file.display();
-    Err(CommandError::failed(format!(
-        "{shown} already exists with other content; remove it, or use another --name"
-    )))
+    bail!("{} already exists with other content; remove it, or use another --name", file.display());
 }
 
 /// Returns a client for the registry of a reference.
@@ -238,7 +228,7 @@ pub(super) fn registry(
     named: bool,
     insecure: bool,
     env: &Env,
-) -> Result<RegistryClient, CommandError> {
+) -> CommandResult<RegistryClient> {
     let credentials = match env.registry()?.filter(|_| named) {
         Some((user, password)) => Some(Credentials { user: user.into(), password: password.into() }),
         None => docker::credentials(&reference.registry)?,

@@ -12,12 +12,13 @@ use clap::Args;
 use gatehouse_core::{Source, source::Listing};
 use serde_json::Map;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, PlainError};
 use crate::{
     built_in,
     compose::Composition,
     config::{Config, Env},
-    out, presence,
+    out,
+    presence::{self, RunningHost},
     progress::ProgressTicker,
     reload::short_digest,
     scaffold::{self, GateProject, ProjectWatcher, changes},
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 /// Runs until Ctrl-C, which also ends a running build.
-pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let stop = signals::shutdown_token(None);
     tokio::select! {
         done = watch(arguments, global, env) => done,
@@ -43,7 +44,7 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
     }
 }
 
-async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let project = GateProject::find(&arguments.dir).map_err(CommandError::usage)?;
     let composition = global.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
@@ -74,7 +75,7 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<
             let mut changed = pin!(watch.next_change());
             loop {
                 tokio::select! {
-                    saved = &mut changed => break saved?,
+                    saved = &mut changed => break saved,
                     news = hosts.next_reports() => news.into_iter().for_each(out::line),
                 }
             }
@@ -84,7 +85,7 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<
 }
 
 /// Returns the file from which hosts with this configuration serve the gate. Refuses to replace a shipped gate.
-fn target(config: &Config, project: &GateProject) -> Result<PathBuf, CommandError> {
+fn target(config: &Config, project: &GateProject) -> CommandResult<PathBuf> {
     let name = &project.name;
     let named = config.gates.get(name).and_then(|gate| gate.component.clone());
     if let Some(named) = named.filter(|named| !named.starts_with(&config.cache)) {
@@ -97,11 +98,8 @@ fn target(config: &Config, project: &GateProject) -> Result<PathBuf, CommandErro
         )));
     }
     let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
-    let folder = own.ok_or_else(|| {
-        CommandError::usage(
-            "the configuration names no gate directory; write gates = [\"gates\"] under [host]",
-        )
-    })?;
+    let missing = "the configuration names no gate directory; write gates = [\"gates\"] under [host]";
+    let folder = own.ok_or(missing).map_err(CommandError::usage)?;
     Ok(plain(&folder.join(format!("{name}.wasm"))))
 }
 
@@ -172,7 +170,10 @@ impl HostWatcher {
 
     async fn next_reports(&mut self) -> Vec<String> {
         loop {
-            let now = tokio::task::block_in_place(|| self.current_reports());
+            let hosts = tokio::task::block_in_place(|| presence::running(&self.state)).into_iter();
+            let report =
+                |mut host: RunningHost| Some((host.facts.pid, host.health.gates.remove(&self.gate)?));
+            let now: BTreeMap<u32, String> = hosts.filter_map(report).collect();
             let news = now.iter().filter(|(process, why)| self.known.get(process) != Some(why));
             let lines: Vec<String> = news
                 .map(|(process, why)| format!("host of process {process}: gate '{}': {why}", self.gate))
@@ -183,10 +184,5 @@ impl HostWatcher {
             }
             tokio::time::sleep(HOST_POLL_INTERVAL).await;
         }
-    }
-
-    fn current_reports(&self) -> BTreeMap<u32, String> {
-        let hosts = presence::running(&self.state).into_iter();
-        hosts.filter_map(|mut host| Some((host.facts.pid, host.health.gates.remove(&self.gate)?))).collect()
     }
 }

@@ -10,67 +10,52 @@ use gatehouse_core::{
 use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
 
-use super::{CommandError, install::listed};
+use super::{CommandError, CommandResult, OutputFormat, install::listed, with_header};
 use crate::{built_in, compose::Composition, out};
 
-pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), CommandError> {
+pub(super) async fn run(gate: &Path, output: OutputFormat, composition: &Composition) -> CommandResult {
     let report = if built_in::is_built_in(gate) || gate.exists() {
         inspect(&composition.gates.load_granted(gate).await?).await
     } else {
         let name = gate.to_string_lossy();
         inspect(&*composition.gates.get(&name).await?).await
     };
-    if json {
-        out::json(&report)
-    } else {
-        print(&report)
-    }
+    output.print(&report, || print(&report));
     match report["error"].as_str() {
         Some(why) => Err(CommandError::failed(why)),
         None => Ok(()),
     }
 }
 
-pub(super) async fn list(json: bool, composition: &Composition) -> Result<(), CommandError> {
-    let mut rows =
-        vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
-    let mut reports = Vec::new();
-    let mut broken = false;
+pub(super) async fn list(output: OutputFormat, composition: &Composition) -> CommandResult {
+    let (mut rows, mut reports) = (Vec::new(), Vec::new());
     for name in composition.gates.names() {
         match composition.gates.get(&name).await {
             Ok(gate) => {
-                let report = inspect(&gate).await;
-                broken |= report.get("error").is_some();
-                rows.push(row(&report));
-                reports.push(report);
+                reports.push(inspect(&gate).await);
+                rows.extend(reports.last().map(row));
             }
             Err(why) => {
-                broken = true;
-                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.to_string()]);
                 reports.push(json!({"name": name, "error": why}));
+                rows.push(vec![name, "broken".into(), String::new(), String::new(), why.to_string()]);
             }
         }
     }
-    if json {
-        out::json(&reports)
-    } else {
-        out::table(&rows)
-    }
+    output.print(&reports, || {
+        out::table(&with_header(["GATE", "VERSION", "TOOLS", "GRANTS", "FILE"], rows));
+    });
     composition.gates.misnamed().iter().for_each(out::note);
-    if broken { Err(CommandError::failed("a gate cannot be loaded")) } else { Ok(()) }
+    let is_broken = reports.iter().any(|report| report.get("error").is_some());
+    if is_broken { Err(CommandError::failed("a gate cannot be loaded")) } else { Ok(()) }
 }
 
 async fn inspect(gate: &Gate) -> Value {
     let info = gate.info();
-    let missing: Vec<&str> = info
-        .ask
-        .capabilities
-        .iter()
-        .filter(|asked| info.grants.require(&info.name, **asked, AccessLevel::Read).is_err())
-        .map(|asked| asked.as_str())
-        .collect();
-    let asked: Vec<&str> =
-        info.ask.capabilities.iter().map(|capability: &Capability| capability.as_str()).collect();
+    let asked = info.ask.capabilities.iter();
+    let is_missing =
+        |asked: &&Capability| info.grants.require(&info.name, **asked, AccessLevel::Read).is_err();
+    let missing: Vec<&str> = asked.clone().filter(is_missing).map(|asked| asked.as_str()).collect();
+    let asked: Vec<&str> = asked.map(|asked| asked.as_str()).collect();
     let mut report = json!({
         "name": info.name,
         "file": info.file,
@@ -92,9 +77,8 @@ async fn inspect(gate: &Gate) -> Value {
             report["removed_characters"] = json!(listing.removed);
             report["exports"] = json!(exports(&listing));
             report["params"] = Value::Object((*listing.params_schema).clone());
-            report["tools"] = listing
-                .tools
-                .iter()
+            let tools = listing.tools.iter();
+            report["tools"] = tools
                 .map(
                     |tool| json!({"name": tool.name, "effect": tool.effect, "description": tool.description}),
                 )
@@ -115,44 +99,41 @@ fn exports(listing: &Listing) -> Vec<&'static str> {
 }
 
 fn print(report: &Value) {
-    let text = |key: &str| report[key].as_str().unwrap_or("-").to_owned();
+    let text = |key: &str| report[key].as_str().unwrap_or("-");
     out::line(format!("{} {}: {}", text("name"), text("version"), text("summary")));
     out::line(format!("file         {} ({} bytes)", component_location(report), report["bytes"]));
     out::line(format!("sha256       {}", text("sha256")));
     out::line(format!("asks for     {}", strings(&report["asks"])));
     out::line(format!("granted      {}", strings(&report["granted"])));
-    if report["http"].as_array().is_some_and(|hosts| !hosts.is_empty()) {
-        out::line(format!("http         {}", strings(&report["http"])));
-    }
-    let missing = report["not_granted"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let print_unless_empty = |key: &str| {
+        if items(&report[key]).next().is_some() {
+            out::line(format!("{key:<12} {}", strings(&report[key])));
+        }
+    };
+    print_unless_empty("http");
+    let missing = items(&report["not_granted"]).filter_map(Value::as_str);
     let block = |name: &&str| Capability::ALL.iter().any(|c| c.as_str() == *name && c.granted_by_block());
     let (blocks, entries): (Vec<&str>, Vec<&str>) = missing.partition(block);
+    let name = text("name");
     if !entries.is_empty() {
         let entries = entries.join(", ");
-        out::line(format!(
-            "not granted  {entries} (add it to grants under [gates.{}] in presets.toml)",
-            text("name")
-        ));
+        out::line(format!("not granted  {entries} (add it to grants under [gates.{name}] in presets.toml)"));
     }
     for block in blocks {
-        let name = text("name");
         out::line(format!("not granted  {block} (write a block [gates.{name}.{block}] in presets.toml)"));
     }
     out::line(format!("imports      {}", strings(&report["imports"])));
-    if report["exports"].as_array().is_some_and(|exports| !exports.is_empty()) {
-        out::line(format!("exports      {}", strings(&report["exports"])));
-    }
+    print_unless_empty("exports");
     out::line(format!("instance     {}", text("instance")));
-    for folder in report["folders"].as_array().into_iter().flatten() {
+    for folder in items(&report["folders"]) {
         let text = |key: &str| folder[key].as_str().unwrap_or_default();
         let access = if folder["private"] == true { "private, read and write" } else { "read-only" };
         out::line(format!("folder       {} is {} ({access})", text("guest"), text("host")));
     }
     for (tool, count) in report["removed_characters"].as_object().into_iter().flatten() {
         let whose = if tool.is_empty() { "the gate".into() } else { format!("tool '{tool}'") };
-        out::line(format!(
-            "WARNING      {count} invisible characters were removed from the texts of {whose}"
-        ));
+        let removed = "invisible characters were removed from the texts of";
+        out::line(format!("WARNING      {count} {removed} {whose}"));
     }
     out::line("parameters");
     for (name, member) in report["params"]["properties"].as_object().into_iter().flatten() {
@@ -160,14 +141,15 @@ fn print(report: &Value) {
         out::line(format!("  {name} = {}  {describe}", member["default"]));
     }
     out::line("tools");
-    for tool in report["tools"].as_array().into_iter().flatten() {
-        let first = tool["description"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
-        out::line(format!(
-            "  {} ({})  {first}",
-            tool["name"].as_str().unwrap_or_default(),
-            tool["effect"].as_str().unwrap_or_default()
-        ));
+    for tool in items(&report["tools"]) {
+        let text = |key: &str| tool[key].as_str().unwrap_or_default();
+        let first = text("description").lines().next().unwrap_or_default();
+        out::line(format!("  {} ({})  {first}", text("name"), text("effect")));
     }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
 }
 
 fn component_location(report: &Value) -> String {
@@ -176,7 +158,7 @@ fn component_location(report: &Value) -> String {
 }
 
 fn strings(list: &Value) -> String {
-    let names = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let names = items(list).filter_map(Value::as_str);
     listed(&names.map(str::to_owned).collect::<Vec<_>>())
 }
 
@@ -184,24 +166,16 @@ fn row(report: &Value) -> Vec<String> {
     let text = |key: &str| report[key].as_str().unwrap_or("-").to_owned();
     let tools = match report["error"].as_str() {
         Some(why) => format!("broken: {why}"),
-        None => names(&report["tools"]),
+        None => {
+            let names = items(&report["tools"]).filter_map(|tool| tool["name"].as_str());
+            names.collect::<Vec<_>>().join(", ")
+        }
     };
-    vec![
-        text("name"),
-        text("version"),
-        tools,
-        strings(&report["granted"]),
-        relative_to_cwd(component_location(report)),
-    ]
-}
-
-fn relative_to_cwd(path: String) -> String {
-    let here = std::env::current_dir().ok();
-    let below = here.and_then(|here| Some(Path::new(&path).strip_prefix(here).ok()?.display().to_string()));
-    below.unwrap_or(path)
-}
-
-fn names(tools: &Value) -> String {
-    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
-    names.collect::<Vec<_>>().join(", ")
+    let location = component_location(report);
+    let here = std::env::current_dir().unwrap_or_default();
+    let location = match Path::new(&location).strip_prefix(&here) {
+        Ok(below) if !here.as_os_str().is_empty() => below.display().to_string(),
+        _ => location,
+    };
+    vec![text("name"), text("version"), tools, strings(&report["granted"]), location]
 }

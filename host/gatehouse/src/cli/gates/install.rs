@@ -1,4 +1,7 @@
 //! Installation of a gate: its file, its block in `presets.toml`, and the next steps for the user.
+//!
+//! `gatehouse gates remove` removes a gate from `presets.toml` and deletes its file, if `gates add` made that file or it
+//! is in a gate directory. Other files stay.
 
 use std::{
     fs::{self, File},
@@ -6,17 +9,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::Args;
 use gatehouse_core::{
     capability::{Capability, Grants},
-    names::quoted,
+    names::{did_you_mean, quoted},
 };
 use gatehouse_files::{make_private, sweep, write_atomic};
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use serde_json::json;
 
-use super::super::{CommandError, GlobalArgs};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, confirm};
 use crate::{
     built_in,
+    compose::GateRegistry,
     config::{Config, Env, GateConfig, check_gate_name, edit, error::ConfigText, locate::LocatedConfig},
     out,
 };
@@ -39,12 +44,11 @@ pub(super) struct NewGate {
 
 impl<'a> Installer<'a> {
     /// Reads the `presets.toml` of a command. Fails if there is no file to write.
-    pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> Result<Self, CommandError> {
+    pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> CommandResult<Self> {
         let LocatedConfig { text, choice } = global.locate_config(env)?;
         if text.file.is_none() {
-            return Err(CommandError::usage(
-                "there is no presets.toml to write into; name one with --config FILE",
-            ));
+            let why = "there is no presets.toml to write into; name one with --config FILE";
+            return Err(CommandError::usage(why));
         }
         let mut config = Config::parse(&text, env)?;
         if let Some(folder) = &global.gates {
@@ -53,9 +57,12 @@ impl<'a> Installer<'a> {
         config.choice = choice;
         Ok(Self { text, config, env })
     }
-}
 
-impl Installer<'_> {
+    /// Returns the paths that a gate would have in the gate directories.
+    pub(super) fn files_in_folders(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.config.gate_folders.iter().map(move |folder| folder.join(format!("{name}.wasm")))
+    }
+
     pub(super) fn base(&self) -> &Path {
         self.text.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/"))
     }
@@ -67,12 +74,11 @@ impl Installer<'_> {
         given: Option<&str>,
         derived: &str,
         same: impl Fn(&GateConfig) -> bool,
-    ) -> Result<String, CommandError> {
+    ) -> CommandResult<String> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
         check_gate_name(name).map_err(|why| CommandError::usage(format!("{why}; give one with --name")))?;
-        let mut files = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
-        let in_folder = files.any(|file| built_in::is_built_in(&file) || file.exists());
+        let in_folder = self.files_in_folders(name).any(|file| built_in::is_built_in(&file) || file.exists());
         let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {
@@ -86,7 +92,7 @@ impl Installer<'_> {
     }
 
     /// Writes the file, then the block, and prints the result.
-    pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), CommandError> {
+    pub(super) fn install(&self, gate: NewGate, output: OutputFormat) -> CommandResult {
         let NewGate { name, component, file, info, wasm, in_place } = gate;
         let change = edit::set_component(&self.text, &name, &component, &info.digest, self.env)?;
         let changed = change.has_changes();
@@ -98,38 +104,37 @@ impl Installer<'_> {
         let settings = block.map(|gate| gate.settings.clone()).unwrap_or_default();
         let old_digest = settings.sha256.filter(|old| !old.eq_ignore_ascii_case(&info.digest));
         let granted = settings.grants.entries();
-        if json {
-            out::json(&json!({
-                "name": name,
-                "component": component,
-                "sha256": info.digest,
-                "replaced_sha256": old_digest,
-                "file": file,
-                "bytes": wasm.len(),
-                "asks": info.ask.capabilities,
-                "imports": info.ask.others,
-                "granted": granted,
-                "changed": changed,
-            }));
-            return Ok(());
-        }
-        out::line(match &old_digest {
-            Some(old) => format!("updated gate '{name}': SHA-256 {old} -> {}", info.digest),
-            None if changed => format!("installed gate '{name}'"),
-            None => format!("gate '{name}' is already installed"),
+        let report = json!({
+            "name": name,
+            "component": component,
+            "sha256": info.digest,
+            "replaced_sha256": old_digest,
+            "file": file,
+            "bytes": wasm.len(),
+            "asks": info.ask.capabilities,
+            "imports": info.ask.others,
+            "granted": granted,
+            "changed": changed,
         });
-        out::line(format!("component    {component}"));
-        out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
-        out::line(format!("sha256       {}", info.digest));
-        let asks: Vec<String> = info.ask.capabilities.iter().map(Capability::to_string).collect();
-        out::line(format!("asks for     {}", listed(&asks)));
-        out::line(format!("imports      {}", listed(&info.ask.others)));
-        out::line(format!("granted      {}", listed(&granted)));
-        next_steps(&name, &info.ask.capabilities, &settings.grants);
+        output.print(&report, || {
+            out::line(match &old_digest {
+                Some(old) => format!("updated gate '{name}': SHA-256 {old} -> {}", info.digest),
+                None if changed => format!("installed gate '{name}'"),
+                None => format!("gate '{name}' is already installed"),
+            });
+            out::line(format!("component    {component}"));
+            out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
+            out::line(format!("sha256       {}", info.digest));
+            let asks: Vec<String> = info.ask.capabilities.iter().map(Capability::to_string).collect();
+            out::line(format!("asks for     {}", listed(&asks)));
+            out::line(format!("imports      {}", listed(&info.ask.others)));
+            out::line(format!("granted      {}", listed(&granted)));
+            next_steps(&name, &info.ask.capabilities, &settings.grants);
+        });
         Ok(())
     }
 
-    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), CommandError> {
+    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> CommandResult {
         let failed = |error: std::io::Error| {
             CommandError::failed(format!("{} cannot be written: {error}", file.display()))
         };
@@ -183,4 +188,81 @@ fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
 
 pub(super) fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct RemoveGateArgs {
+    /// Name of the gate
+    gate: String,
+    /// Remove without asking
+    #[arg(long)]
+    yes: bool,
+    /// Print JSON; asks no question
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn remove(arguments: &RemoveGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let installer = Installer::open(global, env)?;
+    let name = &arguments.gate;
+    let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
+    let file = file_of(&installer, name);
+    if taken.is_empty() && file.is_none() {
+        return Err(CommandError::usage(not_found_message(&installer, name)));
+    }
+    let presets = installer.text.name();
+    if !arguments.json {
+        taken.iter().for_each(|taken| out::line(format!("removes      {taken} from {presets}")));
+        if let Some(file) = &file {
+            out::line(format!("deletes      {}", file.display()));
+        } else if let Some(stays) = remaining_file(&installer, name) {
+            out::line(format!("leaves       {}", stays.display()));
+        }
+    }
+    if !confirm(arguments.yes, arguments.json, "Remove it? [y/N] ").await? {
+        bail!("gate '{name}' was not removed; add --yes to remove it");
+    }
+    // The file last: hosts need it while `presets.toml` names it.
+    change.write_trusted(&installer.config)?;
+    if let Some(file) = &file {
+        let failed = |error| format!("{} cannot be deleted: {error}", file.display());
+        fs::remove_file(file).map_err(failed).map_err(CommandError::failed)?;
+    }
+    let report = json!({"name": name, "taken_out": taken, "deleted": file});
+    OutputFormat { json: arguments.json }.print(&report, || out::line(format!("removed gate '{name}'")));
+    Ok(())
+}
+
+/// Returns the file to delete: a component from a registry that no other gate uses, or a file in a gate directory.
+fn file_of(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
+    let gates = &installer.config.gates;
+    let named = gates.get(name).and_then(|gate| gate.component.clone());
+    let shared =
+        gates.iter().any(|(other, gate)| other != name && named.is_some() && gate.component == named);
+    let from_registry = gates.get(name).is_some_and(|gate| gate.origin.is_some());
+    let dropped = installer.files_in_folders(name).find(|file| file.exists());
+    let ours = match (named, dropped) {
+        (Some(named), _) if from_registry => Some(named),
+        (Some(named), Some(dropped)) => Some(named).filter(|named| is_same_file(named, &dropped)),
+        (Some(_), None) => None,
+        (None, dropped) => dropped,
+    };
+    ours.filter(|file| !shared && !built_in::is_built_in(file) && file.exists())
+}
+
+fn remaining_file(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
+    installer.config.gates.get(name)?.component.clone().filter(|file| file.exists())
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+fn not_found_message(installer: &Installer<'_>, name: &str) -> String {
+    let known = GateRegistry::names_in(&installer.config);
+    if known.iter().any(|known| known == name) {
+        return format!("gate '{name}' is built in, and no preset of {} has it", installer.text.name());
+    }
+    let near = did_you_mean(name, known.iter().map(String::as_str));
+    format!("there is no gate '{name}'.{near} There are: {}.", known.join(", "))
 }

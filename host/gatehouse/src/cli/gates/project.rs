@@ -1,13 +1,16 @@
-//! `gatehouse gates new` and `build`: create a project for a gate, and build its component.
+//! `gatehouse gates new`, `build` and `check`: create a project for a gate, build its component, and test a component
+//! against the contract.
 
 use std::{fs, path::PathBuf, time::Instant};
 
 use clap::Args;
 use serde_json::json;
 
-use super::{CommandError, install::listed};
+use super::{CommandError, CommandResult, OutputFormat, install::listed};
 use crate::{
-    config::{keys, trust},
+    check::{self, CheckLine, CheckStatus},
+    compose::Composition,
+    config::{Config, ConfigText, Env, keys, trust},
     out,
     progress::ProgressTicker,
     scaffold::{self, BuiltComponent, GateProject, Language},
@@ -26,25 +29,21 @@ pub(crate) struct NewGateArgs {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn create(arguments: &NewGateArgs) -> Result<(), CommandError> {
+pub(super) fn create(arguments: &NewGateArgs) -> CommandResult {
     let NewGateArgs { name, lang, dir } = arguments;
     let folder = dir.clone().unwrap_or_else(|| PathBuf::from(name));
     let files = scaffold::create(name, *lang, &folder).map_err(CommandError::usage)?;
     // Trust the new file: the user requested it. Its later changes need `gatehouse trust`.
     let presets = folder.join("presets.toml").canonicalize();
-    let presets = presets.and_then(|file| Ok((fs::read(&file)?, file)));
-    if let Ok((content, file)) = presets {
+    if let Ok((content, file)) = presets.and_then(|file| Ok((fs::read(&file)?, file))) {
         trust::add(&file, &content)?;
     }
     out::line(format!("created {} with {} files; see README.md", folder.display(), files.len()));
-    out::line("\nnext:");
-    out::line(format!("  cd {}", folder.display()));
-    for line in lang.tools().prepare {
+    out::line(format!("\nnext:\n  cd {}", folder.display()));
+    for line in lang.tools().prepare.iter().chain([&lang.tools().test]) {
         out::line(format!("  {line}"));
     }
-    out::line(format!("  {}", lang.tools().test));
-    out::line("  gatehouse gates build");
-    out::line(format!("  gatehouse gates check {name}.wasm"));
+    out::line(format!("  gatehouse gates build\n  gatehouse gates check {name}.wasm"));
     Ok(())
 }
 
@@ -53,12 +52,11 @@ pub(crate) struct BuildGateArgs {
     /// Directory of the project
     #[arg(default_value = ".")]
     dir: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn build(arguments: &BuildGateArgs) -> Result<(), CommandError> {
+pub(super) async fn build(arguments: &BuildGateArgs) -> CommandResult {
     let stop = signals::shutdown_token(None);
     tokio::select! {
         done = build_project(arguments) => done,
@@ -66,7 +64,7 @@ pub(super) async fn build(arguments: &BuildGateArgs) -> Result<(), CommandError>
     }
 }
 
-async fn build_project(arguments: &BuildGateArgs) -> Result<(), CommandError> {
+async fn build_project(arguments: &BuildGateArgs) -> CommandResult {
     let project = GateProject::find(&arguments.dir).map_err(CommandError::usage)?;
     let start = Instant::now();
     let building = ProgressTicker::start(format!("building {}", project.name));
@@ -78,26 +76,61 @@ async fn build_project(arguments: &BuildGateArgs) -> Result<(), CommandError> {
     let (digest, presets) = (&info.digest, component.presets(&project.name, &file));
     let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
     asks.sort();
-    if arguments.json {
-        out::json(&json!({"name": project.name, "file": file, "bytes": bytes.len(), "sha256": digest,
-                          "asks": asks, "imports": info.ask.others, "presets": presets}));
-        return Ok(());
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    // The output is TOML, so that users can paste it or append it with `>>`.
-    out::line(format!("# built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
-    out::line(format!("# asks for     {}", listed(&asks)));
-    out::line(format!("# imports      {}", listed(&info.ask.others)));
-    out::line(format!("# sha256       {digest}"));
-    out::line("#");
-    if project.is_configured() {
-        out::line("# The project's presets.toml has it: run `gatehouse serve` in its directory to serve it.");
-        return Ok(());
-    }
-    let preset = keys::toml_key(&project.name);
-    out::line(format!(
-        "# To serve it, add this to a presets.toml and run `gatehouse serve --preset {preset}`:\n"
-    ));
-    out::line(presets.trim_end());
+    let report = json!({"name": project.name, "file": file, "bytes": bytes.len(), "sha256": digest,
+                        "asks": asks, "imports": info.ask.others, "presets": presets});
+    arguments.output.print(&report, || {
+        let seconds = start.elapsed().as_secs_f64();
+        // The output is TOML, so that users can paste it or append it with `>>`.
+        out::line(format!("# built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
+        out::line(format!("# asks for     {}", listed(&asks)));
+        out::line(format!("# imports      {}", listed(&info.ask.others)));
+        out::line(format!("# sha256       {digest}\n#"));
+        if project.is_configured() {
+            let hint =
+                "# The project's presets.toml has it: run `gatehouse serve` in its directory to serve it.";
+            return out::line(hint);
+        }
+        let preset = keys::toml_key(&project.name);
+        out::line(format!(
+            "# To serve it, add this to a presets.toml and run `gatehouse serve --preset {preset}`:\n\n{}",
+            presets.trim_end()
+        ));
+    });
     Ok(())
+}
+
+#[derive(Args)]
+pub(crate) struct CheckGateArgs {
+    /// Component file
+    file: PathBuf,
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+/// Checks the gate without `presets.toml` and grants, and with default limits.
+pub(super) async fn check(arguments: &CheckGateArgs, env: &Env) -> CommandResult {
+    let empty = Config::parse(&ConfigText { file: None, content: String::new() }, env)?;
+    let composition = Composition::new(empty, env)?;
+    let lines = match composition.gates.load_granted(&arguments.file).await {
+        Ok(gate) => check::run(&gate).await,
+        Err(why) => vec![CheckLine::failed(check::IS_A_GATE, why)],
+    };
+    let failed = CheckLine::count_failed(&lines);
+    let report = json!({"file": arguments.file, "passed": failed == 0, "checks": lines});
+    arguments.output.print(&report, || lines.iter().for_each(print_check));
+    if failed > 0 {
+        bail!("{}: {failed} of {} checks failed", arguments.file.display(), lines.len());
+    }
+    Ok(())
+}
+
+fn print_check(line: &CheckLine) {
+    let verdict = match line.verdict {
+        CheckStatus::Ok => "ok     ",
+        CheckStatus::Failed => "FAILED ",
+        CheckStatus::Warning => "warning",
+        CheckStatus::Skipped => "skipped",
+    };
+    let said = if line.said.is_empty() { String::new() } else { format!(": {}", line.said) };
+    out::line(format!("{verdict}  {}{said}", line.check));
 }

@@ -1,22 +1,26 @@
 //! `gatehouse gates update`: resolves the tags of installed gates again, and installs the new components.
 //!
 //! Grants nothing. Asks for confirmation if a new version requests more capabilities.
+//!
+//! `gatehouse gates push`: publishes a gate to a registry. The same file always gives the same artifact.
 
-use std::collections::BTreeSet;
+use std::{fmt, path::PathBuf};
 
 use clap::Args;
 use gatehouse_core::{
+    Source as _,
     capability::{AccessLevel, Capability},
     names::did_you_mean,
 };
-use gatehouse_sandbox::MAX_FILE;
-use gatehouse_wire::registry::{OciReference, PublishedArtifact, RegistryAccess};
-use serde_json::{Value, json};
+use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
+use gatehouse_wire::registry::{GatePackage, OciReference, PublishedArtifact, RegistryAccess};
+use serde_json::{Map, Value, json};
 
 use super::{
-    super::{CommandError, GlobalArgs, confirm},
+    CommandError, CommandResult, GlobalArgs, OutputFormat,
     add::{fetch_component, registry, registry_failure},
-    install::{Installer, installed, listed},
+    confirm,
+    install::{Installer, installed, read_component},
 };
 use crate::{
     config::{Env, edit, gates},
@@ -47,11 +51,7 @@ struct TaggedGate {
     tagged: OciReference,
 }
 
-pub(super) async fn run(
-    arguments: &UpdateGateArgs,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: &UpdateGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let origins = origins(&Installer::open(global, env)?, arguments)?;
     let (mut lines, mut failed) = (Vec::new(), 0);
     for origin in origins {
@@ -63,9 +63,9 @@ pub(super) async fn run(
             Err(why) => {
                 failed += 1;
                 if !arguments.json {
-                    out::line(format!("gate '{}' is unchanged: {}", origin.name, why.message()));
+                    out::line(format!("gate '{}' is unchanged: {}", origin.name, why.message));
                 }
-                json!({"name": origin.name, "changed": false, "error": why.message()})
+                json!({"name": origin.name, "changed": false, "error": why.message})
             }
         };
         lines.push(line);
@@ -81,7 +81,7 @@ pub(super) async fn run(
     }
 }
 
-fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> Result<Vec<TaggedGate>, CommandError> {
+fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> CommandResult<Vec<TaggedGate>> {
     let gates = &installer.config.gates;
     let from = |name: &str, tag: Option<&str>| {
         let pinned = gates.get(name)?.origin.clone()?;
@@ -113,7 +113,7 @@ async fn update(
     installer: &Installer<'_>,
     origin: &TaggedGate,
     arguments: &UpdateGateArgs,
-) -> Result<Value, CommandError> {
+) -> CommandResult<Value> {
     let TaggedGate { name, pinned, tagged } = origin;
     // Another user may have chosen the registry in `presets.toml`, so it gets no password from the environment.
     let mut registry = registry(tagged, RegistryAccess::Pull, false, arguments.insecure, installer.env)?;
@@ -133,51 +133,42 @@ async fn update(
     let fetched = fetch_component(installer, &mut registry, tagged, published, None).await?;
     let settings = installer.config.gates.get(name).map(|gate| gate.settings.clone()).unwrap_or_default();
     let old_digest = settings.sha256.clone().unwrap_or_default().to_ascii_lowercase();
-    let old =
-        installed(&gates::installed(&installer.config.state, &old_digest), &old_digest).map(|(_, info)| info);
-    let asked: BTreeSet<Capability> =
-        old.iter().flat_map(|info| info.ask.capabilities.iter().copied()).collect();
+    let old = installed(&gates::installed(&installer.config.state, &old_digest), &old_digest);
+    let asked = old.map(|(_, info)| info.ask.capabilities).unwrap_or_default();
     let added: Vec<Capability> =
         fetched.info.ask.capabilities.iter().copied().filter(|new| !asked.contains(new)).collect();
     let granted = |capability: &Capability| {
         capability.always_granted() || settings.grants.require(name, *capability, AccessLevel::Read).is_ok()
     };
-    let (granted_now, denied): (Vec<&Capability>, Vec<&Capability>) =
-        added.iter().partition(|new| granted(new));
-    let names = |all: &[&Capability]| all.iter().map(ToString::to_string).collect::<Vec<String>>();
-    let (granted_now, denied) = (names(&granted_now), names(&denied));
+    let (granted, denied): (Vec<Capability>, Vec<Capability>) = added.iter().partition(|new| granted(new));
+    let [added, granted, denied] =
+        [added, granted, denied].map(|all| all.iter().map(Capability::to_string).collect::<Vec<_>>());
     line["was"] = json!({"version": before, "sha256": old_digest});
     line["sha256"] = json!(fetched.info.digest);
-    line["asks_more"] = json!({"granted": granted_now, "not_granted": denied});
+    line["asks_more"] = json!({"granted": granted, "not_granted": denied});
+    let all_added = added.join(", ");
     if !arguments.json {
-        let known = |version: &Option<String>| version.clone().unwrap_or_else(|| "?".into());
-        out::line(format!("gate '{name}': {} -> {}", known(&before), known(&version)));
+        let known = |version: Option<String>| version.unwrap_or_else(|| "?".into());
+        out::line(format!("gate '{name}': {} -> {}", known(before), known(version)));
         out::line(format!("sha256       {old_digest} -> {}", fetched.info.digest));
-        out::line(format!(
-            "asks for     {}",
-            if added.is_empty() {
-                "no more than before".into()
-            } else {
-                format!("more: {}", listed(&names(&added.iter().collect::<Vec<_>>())))
-            }
-        ));
-        if !granted_now.is_empty() {
-            out::line(format!(
-                "granted      {} already, so it can use that immediately",
-                listed(&granted_now)
-            ));
+        out::line(match added.as_slice() {
+            [] => "asks for     no more than before".into(),
+            _ => format!("asks for     more: {all_added}"),
+        });
+        if !granted.is_empty() {
+            let granted = granted.join(", ");
+            out::line(format!("granted      {granted} already, so it can use that immediately"));
         }
         if !denied.is_empty() {
+            let denied = denied.join(", ");
             out::line(format!(
-                "not granted  {}; `gatehouse gates inspect {name}` shows the lines to add",
-                listed(&denied)
+                "not granted  {denied}; `gatehouse gates inspect {name}` shows the lines to add"
             ));
         }
     }
     if !added.is_empty() && !confirm(arguments.yes, arguments.json, "Install it? [y/N] ").await? {
-        let added = listed(&names(&added.iter().collect::<Vec<_>>()));
         bail!(
-            "gate '{name}' asks for more than before ({added}) and was not updated; add --yes to install it"
+            "gate '{name}' asks for more than before ({all_added}) and was not updated; add --yes to install it"
         );
     }
     let change = edit::set_component(&installer.text, name, &component, &fetched.info.digest, installer.env)?;
@@ -195,4 +186,56 @@ async fn current_version(installer: &Installer<'_>, pinned: &OciReference, insec
     let mut registry = registry(pinned, RegistryAccess::Pull, false, insecure, installer.env).ok()?;
     let PublishedArtifact { version, .. } = registry.resolve(MAX_FILE).await.ok()?;
     version
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct PushGateArgs {
+    /// Component file
+    file: PathBuf,
+    /// Destination: oci://registry[:port]/name[:tag] [default tag: latest]
+    reference: String,
+    /// Use plain HTTP for a registry on another machine
+    #[arg(long)]
+    insecure: bool,
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+pub(super) async fn push(arguments: PushGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let reference: OciReference = arguments.reference.parse().map_err(CommandError::usage)?;
+    if reference.digest.is_some() {
+        let message = "the registry computes the digest; remove @sha256:… from the reference";
+        return Err(CommandError::usage(message));
+    }
+    let composition = global.compose(env)?;
+    // List it in the sandbox without grants. A gate that fails here would fail for every user.
+    let file = &arguments.file;
+    let gate = composition.gates.load_without_grants(reference.short_name(), file).await?;
+    let listing = gate.list(&Map::new()).await?;
+    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", file.display()));
+    let wasm = read_component(file).map_err(|error| failed(&error))?;
+    let info = ComponentInfo::read(&wasm).map_err(|why| failed(&why))?;
+    if info.digest != gate.info().digest {
+        return Err(failed(&"changed during the command; run it again"));
+    }
+    let sha256 = info.digest;
+    let package = GatePackage {
+        wasm: wasm.into(),
+        imports: info.imports,
+        exports: info.exports,
+        title: listing.name.clone(),
+        version: listing.version.clone(),
+        description: listing.summary.clone(),
+    };
+    let mut registry = registry(&reference, RegistryAccess::Push, true, arguments.insecure, env)?;
+    let digest = registry.publish(&package).await.map_err(registry_failure)?;
+    let pinned = reference.pinned(&digest);
+    let tag = reference.tag.as_deref().unwrap_or("latest");
+    let report = json!({"reference": pinned.to_string(), "digest": digest, "tag": tag, "sha256": sha256});
+    arguments.output.print(&report, || {
+        out::line(pinned.to_string());
+        out::note(format!("published {} {} with the tag {tag}", package.title, package.version));
+        out::note(format!("to install it: gatehouse gates add {pinned} --sha256 {sha256}"));
+    });
+    Ok(())
 }

@@ -1,10 +1,20 @@
 //! A section between two markers in a file that users also edit. Inserting, replacing and removing it preserves all
 //! other bytes. The first marker stores the facts needed to restore the file.
+//!
+//! Files of a project: their real paths, contents and planned changes. Links cannot lead outside the project.
 
-use std::ops::Range;
+use std::{
+    fs,
+    io::ErrorKind,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_files::{write_atomic, write_new};
+use similar::TextDiff;
 
 use super::PlainError;
-use crate::config::edit::line_end;
+use crate::config::{edit::line_end, locate};
 
 const BEGIN: &str = "<!-- gatehouse:begin ";
 const END: &str = "<!-- gatehouse:end -->";
@@ -43,13 +53,21 @@ struct ManagedSection {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum FileRemainder {
-    /// No other text is left. The file and some of its directories were created for the section.
-    Nothing {
-        /// Number of created directories, innermost first.
+pub(super) enum PlannedContent {
+    Text(String),
+    /// Delete the file, and this many parent directories if they are empty: they were created for the section.
+    Removed {
         folders: usize,
     },
-    Text(String),
+}
+
+impl PlannedContent {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Removed { .. } => None,
+        }
+    }
 }
 
 pub(super) fn new_file(head: &str, body: &str, folders: usize) -> String {
@@ -76,7 +94,7 @@ pub(super) fn put_section(text: &str, body: &str) -> Result<String, PlainError> 
 
 /// Returns the text as it was without the section. `None` if it has no section. `head` is the text that [`new_file`]
 /// put before the section.
-pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemainder>, PlainError> {
+pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<PlannedContent>, PlainError> {
     let Some(ManagedSection { place, origin }) = find(text)? else { return Ok(None) };
     let (mut before, after) = (&text[..place.start], &text[place.end..]);
     let after = without_line_end(after, str::strip_prefix);
@@ -85,8 +103,8 @@ pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemain
             let eol = line_end(text);
             before = before.strip_prefix(head.replace('\n', eol).as_str()).unwrap_or(before);
             match format!("{before}{after}") {
-                left if left.is_empty() => FileRemainder::Nothing { folders },
-                left => FileRemainder::Text(left),
+                left if left.is_empty() => PlannedContent::Removed { folders },
+                left => PlannedContent::Text(left),
             }
         }
         SectionOrigin::Appended { line_ends } => {
@@ -96,7 +114,7 @@ pub(super) fn remove_section(text: &str, head: &str) -> Result<Option<FileRemain
                     before = without_line_end(before, str::strip_suffix);
                 }
             }
-            FileRemainder::Text(format!("{before}{after}"))
+            PlannedContent::Text(format!("{before}{after}"))
         }
     }))
 }
@@ -152,6 +170,109 @@ fn find(text: &str) -> Result<Option<ManagedSection>, PlainError> {
 }
 
 const FIX_HINT: &str = "remove the section and its markers, and run the command again";
+
+pub(super) struct ProjectFile {
+    path: PathBuf,
+    pub(super) name: &'static str,
+    pub(super) text: Option<String>,
+    /// Number of its parent directories that do not exist.
+    pub(super) missing_folders: usize,
+}
+
+pub(super) struct FileChange {
+    pub(super) file: ProjectFile,
+    pub(super) after: PlannedContent,
+}
+
+impl ProjectFile {
+    /// Reads the file `name`, a relative path without dots, in the canonical directory `root`.
+    pub(super) fn read(root: &Path, name: &'static str) -> Result<Self, PlainError> {
+        let failed = |why: String| PlainError::from(format!("{name}: {why}; nothing was written"));
+        let mut path = root.to_path_buf();
+        let mut parts = Path::new(name).iter().peekable();
+        while let Some(part) = parts.next() {
+            path.push(part);
+            match path.symlink_metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let missing: Vec<_> = parts.collect();
+                    path.extend(&missing);
+                    return Ok(Self { path, name, text: None, missing_folders: missing.len() });
+                }
+                Err(error) => return Err(failed(format!("cannot be inspected: {error}"))),
+                Ok(_) => {}
+            }
+            path = path.canonicalize().map_err(|_| failed("is a broken link".into()))?;
+            if !path.starts_with(root) {
+                return Err(failed(format!("leads outside the project, to {}", path.display())));
+            }
+            if parts.peek().is_some() && !path.is_dir() {
+                return Err(failed(format!("{} is not a directory", path.display())));
+            }
+        }
+        let bytes =
+            locate::read_bounded(&path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let text = String::from_utf8(bytes).map_err(|_| failed("is not UTF-8 text".into()))?;
+        Ok(Self { path, name, text: Some(text), missing_folders: 0 })
+    }
+
+    fn is_unchanged(&self) -> bool {
+        match &self.text {
+            Some(text) => locate::read_bounded(&self.path).is_ok_and(|bytes| bytes == text.as_bytes()),
+            None => self.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound),
+        }
+    }
+}
+
+impl FileChange {
+    pub(super) fn has_effect(&self) -> bool {
+        self.file.text.as_deref() != self.after.text()
+    }
+
+    /// Returns a unified diff for users, without differences in line ends.
+    pub(super) fn diff(&self) -> String {
+        let name = self.file.name;
+        let [before, after] =
+            [("a", self.file.text.as_deref()), ("b", self.after.text())].map(|(side, text)| {
+                let header = text.map_or("/dev/null".to_owned(), |_| format!("{side}/{name}"));
+                (header, text.unwrap_or_default().replace("\r\n", "\n"))
+            });
+        TextDiff::from_lines(&before.1, &after.1).unified_diff().header(&before.0, &after.0).to_string()
+    }
+
+    /// Fails if the file is read-only: replacing it would ignore that.
+    pub(super) fn check(&self) -> Result<(), PlainError> {
+        let about = self.file.path.metadata();
+        if about.is_ok_and(|about| about.permissions().readonly()) {
+            bail!("{}: is read-only; nothing was written", self.file.name);
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply(&self) -> Result<(), PlainError> {
+        let ProjectFile { path, name, text, .. } = &self.file;
+        if !self.file.is_unchanged() {
+            return Err(
+                format!("{name}: changed during the command and was not written; run it again").into()
+            );
+        }
+        let failed = |error: std::io::Error| PlainError::from(format!("{name}: cannot be written: {error}"));
+        match &self.after {
+            PlannedContent::Text(after) if text.is_some() => {
+                write_atomic(path, after.as_bytes()).map_err(failed)
+            }
+            PlannedContent::Text(after) => {
+                path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+                write_new(path, after.as_bytes()).map_err(failed)
+            }
+            PlannedContent::Removed { folders } => {
+                fs::remove_file(path).map_err(failed)?;
+                let ours = path.ancestors().skip(1).take(*folders);
+                let _ = ours.map(fs::remove_dir).take_while(Result::is_ok).count();
+                Ok(())
+            }
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
-//! The section about the gateway: the tools that this preset has, and how to use them.
+//! The section about the gateway: the tools that this preset has, and how to use them. The agent skill is longer,
+//! because an agent reads it only when needed.
 //!
-//! It contains only checked names, the preset's description and fixed text. Descriptions from gates are left out,
+//! Both contain only checked names, the preset's description and fixed text. Descriptions from gates are left out,
 //! because they would become permanent instructions of the project.
 
 use std::fmt::Write as _;
@@ -33,15 +34,11 @@ pub(super) struct SectionContext<'a> {
 impl<'a> SectionContext<'a> {
     /// Returns the section: names, with long lists cut, then as many lessons and notes on effects as fit.
     pub(super) fn section(&self) -> String {
-        let fits = |text: &str| BpeTokenCounter.count(text, TokenEncoding::O200k) <= BUDGET;
         let text = |most: usize, further: &[String]| {
             let (head, tools) = (self.head(), self.tools(most));
             format!("## Gatehouse\n\n{head}\n\n{tools}\n{}{RULES}", further.concat())
         };
-        let mut most = self.longest_list();
-        while most > 0 && !fits(&text(most, &[])) {
-            most /= 2;
-        }
+        let most = self.longest_fitting_list(|most| text(most, &[]));
         let mut further: Vec<String> = Vec::new();
         for line in self.lessons().into_iter().chain(self.effects(most)) {
             further.push(line);
@@ -55,7 +52,7 @@ impl<'a> SectionContext<'a> {
     pub(super) fn command(&self) -> String {
         let preset =
             if self.compiled.declared { format!(" --preset {}", self.preset()) } else { String::new() };
-        self.within_budget(|most| {
+        let text = |most| {
             format!(
                 "{}\n\n{}\n1. Compare this list with the tools that you have from that server. If they differ, say \
                 which, and that `gatehouse init{preset}` updates the list; if you have none, say that the server is \
@@ -65,23 +62,17 @@ impl<'a> SectionContext<'a> {
                 self.head(),
                 self.tools(most)
             )
-        })
+        };
+        text(self.longest_fitting_list(text))
     }
 
-    /// Returns the text with as many names per list as the budget allows.
-    fn within_budget(&self, text: impl Fn(usize) -> String) -> String {
-        let mut most = self.longest_list();
-        loop {
-            let text = text(most);
-            if most == 0 || BpeTokenCounter.count(&text, TokenEncoding::O200k) <= BUDGET {
-                return text;
-            }
+    /// Returns how many names a list may have so that the text fits.
+    fn longest_fitting_list(&self, text: impl Fn(usize) -> String) -> usize {
+        let mut most = self.groups().iter().map(|(_, tools)| tools.len()).max().unwrap_or(0);
+        while most > 0 && !fits(&text(most)) {
             most /= 2;
         }
-    }
-
-    fn longest_list(&self) -> usize {
-        self.groups().iter().map(|(_, tools)| tools.len()).max().unwrap_or(0)
+        most
     }
 
     fn preset(&self) -> &str {
@@ -201,6 +192,10 @@ impl<'a> SectionContext<'a> {
     }
 }
 
+fn fits(text: &str) -> bool {
+    BpeTokenCounter.count(text, TokenEncoding::O200k) <= BUDGET
+}
+
 fn dry_run_argument(entry: &ToolEntry) -> Option<&str> {
     entry.spec.dry_run.as_deref().filter(|argument| !entry.fixed.contains_key(*argument))
 }
@@ -223,6 +218,75 @@ fn one_line(text: &str, most: usize) -> String {
     }
     let cut: String = text.chars().take(most).collect();
     format!("{} …", cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole))
+}
+
+/// Start of the file of the skill. Agents see only the description until they open the skill.
+pub(super) const SKILL_HEAD: &str = "---\nname: gatehouse\ndescription: Tools of the Gatehouse gateway, and how to call \
+    many of them in one script, read a result that was shortened, and find and call tools that are not listed. Use \
+    it before the first call of one of its tools, and when a result was shortened.\n\
+    ---\n\n";
+
+/// Tools of the shipped gates that need explanation, by declared name, in the order of use.
+const STORED_RESULT_TOOLS: [(&str, &str); 4] = [
+    (
+        "get_workspace_file",
+        "reads a part of a stored result: `jq` or `json_pointer` for JSON, `lines` or `offset` for text. Read only \
+        the part that the question needs.",
+    ),
+    ("semantic_search", "finds stored results by meaning."),
+    ("search_workspace", "lists them, newest first."),
+    ("get_artifact_context", "returns the summaries of several."),
+];
+
+const SCRIPT_TOOLS: [(&str, &str); 3] = [
+    ("tool_types", "declares the functions that a script can call, best matches for `query` first."),
+    ("save_script", "stores a script that worked, under a name."),
+    ("run_script", "runs a stored script with other `input`."),
+];
+
+fn scripts(run: &str) -> String {
+    format!(
+        "\n\n### Scripts\n\n`{run}` runs TypeScript that calls the other tools. Ten calls and a filter cost the script and what \
+         it returns, not ten results:\n\n```ts\n\
+         const found = await callMCPTool(\"tracker\", \"list_issues\", {{ state: \"open\" }});\n\
+         const whole = await Promise.all(found.items.map((issue) => tools.tracker.get_issue({{ id: issue.id }})));\n\
+         return whole.filter((issue) => issue.labels.includes(\"bug\")).map((issue) => issue.title);\n```\n\n\
+         - `tools.<source>.<tool>(args)` and `callMCPTool(server, tool, args)` are the same call.\n\
+         - A call that fails throws an `Error` with `type` and `suggestion`.\n\
+         - Return only what you need. There is no `fetch`, no `require` and no file."
+    )
+}
+
+const SEARCH_TOOLS: [(&str, &str); 3] = [
+    ("search_tools", "finds tools by task; describe the task in a few words, without the name of a server."),
+    ("get_tool_schema", "returns the arguments of a tool; read it before the first call."),
+    ("call_tool", "calls the tool. An error names other tools that may help."),
+];
+
+impl SectionContext<'_> {
+    pub(super) fn skill(&self) -> String {
+        let mut text = self.section();
+        if let Some(run) = self.exposed_name("run_code") {
+            text.push_str(&scripts(run));
+            self.add_tools(&mut text, "", &SCRIPT_TOOLS);
+        }
+        let head = "### Shortened results\n\nA large result arrives shortened, with `metadata.artifactId`. The full \
+            result is stored for some hours, and costs nothing until you read it: never repeat a call to see more.\n\n";
+        self.add_tools(&mut text, head, &STORED_RESULT_TOOLS);
+        let head = "### Tools that are not listed\n\nThe gateway has more MCP servers. Their tools cost nothing until \
+            you find them:\n\n";
+        self.add_tools(&mut text, head, &SEARCH_TOOLS);
+        text.trim_end().to_owned()
+    }
+
+    /// Adds lines about those tools that the preset has, after `head`. Adds nothing if it has none.
+    fn add_tools(&self, text: &mut String, head: &str, tools: &[(&str, &str)]) {
+        let named = tools.iter().filter_map(|(declared, what)| Some((self.exposed_name(declared)?, what)));
+        let lines: Vec<String> = named.map(|(name, what)| format!("- `{name}` {what}")).collect();
+        if !lines.is_empty() {
+            let _ = write!(text, "\n\n{head}{}", lines.join("\n"));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use gatehouse_auth::is_key_name;
 use gatehouse_core::{hidden_chars::is_hidden, names::quoted};
 
-use crate::plain_error::PlainError;
-
+use super::PlainError;
 const MINUTE_MS: u64 = 60_000;
 
 const HOUR_MS: u64 = 60 * MINUTE_MS;

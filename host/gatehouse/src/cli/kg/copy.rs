@@ -10,7 +10,7 @@ use gatehouse_core::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use serde_json::json;
 
-use super::{CommandError, VECTORS_PENDING, progress_bar, wait_for_vectors};
+use super::{CommandError, CommandResult, OutputFormat, VECTORS_PENDING, progress_bar, wait_for_vectors};
 use crate::{
     compose,
     config::{Config, KnowledgeEngine},
@@ -28,16 +28,15 @@ pub(in crate::cli) struct CopyPagesArgs {
     /// Remove the existing pages of the target first
     #[arg(long)]
     replace: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 pub(super) async fn run(
     arguments: CopyPagesArgs,
     config: &Config,
     embedder: &Arc<dyn Embedder>,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     if arguments.from == arguments.to {
         return Err(CommandError::usage("--from and --to name the same engine"));
     }
@@ -52,41 +51,39 @@ pub(super) async fn run(
     };
     let copied = from.copy_to(&to, arguments.replace, &step).await;
     bar.finish_and_clear();
-    let printed = print_copied(&arguments, (&from, &to), copied).await;
+    let printed = print_copied(arguments.output, (&from, &to), copied).await;
     from.close().await;
     to.close().await;
     printed
 }
 
 async fn print_copied(
-    arguments: &CopyPagesArgs,
+    output: OutputFormat,
     (from, to): (&WikiKnowledge, &WikiKnowledge),
     copied: Result<IndexReport, Fault>,
-) -> Result<(), CommandError> {
+) -> CommandResult {
     let report = copied?;
     let settled = wait_for_vectors(to).await;
     if !settled {
         out::note(VECTORS_PENDING);
     }
     let (from, to) = (from.health().await?.address, to.health().await?.address);
-    if arguments.json {
-        out::json(&json!({
-            "from": from,
-            "to": to,
-            "pages": report.added,
-            "removed": report.removed,
-            "links": report.links,
-            "unresolved_links": report.unresolved_links,
-            "vectors": settled,
-        }));
-        return Ok(());
-    }
-    out::line(format!(
-        "copied {} pages and {} links from {from} to {to}; removed {} pages there first; {} links unresolved",
-        report.added,
-        report.links,
-        report.removed,
-        report.unresolved_links.len()
-    ));
+    let IndexReport { added, removed, links, unresolved_links, .. } = report;
+    let report = json!({
+        "from": from,
+        "to": to,
+        "pages": added,
+        "removed": removed,
+        "links": links,
+        "unresolved_links": unresolved_links,
+        "vectors": settled,
+    });
+    output.print(&report, || {
+        out::line(format!(
+            "copied {added} pages and {links} links from {from} to {to}; removed {removed} pages there first; {} links \
+            unresolved",
+            unresolved_links.len()
+        ));
+    });
     Ok(())
 }

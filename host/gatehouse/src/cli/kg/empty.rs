@@ -9,27 +9,13 @@ use std::{
 use gatehouse_core::ports::Embedder;
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 
-use super::CommandError;
 use crate::{
     compose,
     config::{Config, EngineConfig, locate},
     out,
 };
 
-/// Runs `work` on a graph, prints a note if the graph is empty, and closes it.
-pub(super) async fn on_pages(
-    knowledge: WikiKnowledge,
-    config: &Config,
-    embedder: &Arc<dyn Embedder>,
-    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), CommandError>,
-) -> Result<(), CommandError> {
-    let done = work(&knowledge).await;
-    note_if_empty(&knowledge, config, embedder).await;
-    knowledge.close().await;
-    done
-}
-
-async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
+pub(super) async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
     // If the engine is down, the command itself has failed.
     let Ok(health) = knowledge.health().await else { return };
     if health.items > 0 {

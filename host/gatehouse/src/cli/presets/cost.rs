@@ -10,7 +10,8 @@ use gatehouse_wire::serve;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::{cli::CommandError, compose::Composition, out};
+use super::{CommandError, CommandResult, OutputFormat, PlainError, with_header};
+use crate::{compose::Composition, out};
 
 /// Tokens of a search, a schema and their replies, on average over five questions to eight servers
 /// (`cargo xtask bench P13`).
@@ -31,8 +32,8 @@ pub(super) struct Client {
 }
 
 /// Prints the tokens of `tools/list`, for each preset and tool.
-pub(super) async fn tools(composition: &Composition, json: bool) -> Result<(), CommandError> {
-    report(composition, json, tokens_of, print_costs).await
+pub(super) async fn tools(composition: &Composition, output: OutputFormat) -> CommandResult {
+    report(composition, output, tokens_of, print_costs).await
 }
 
 /// Prints the tokens of a question that one tool answers, for each preset, with everything that the client sends to its
@@ -40,35 +41,29 @@ pub(super) async fn tools(composition: &Composition, json: bool) -> Result<(), C
 pub(super) async fn questions(
     composition: &Composition,
     client: &Client,
-    json: bool,
-) -> Result<(), CommandError> {
+    output: OutputFormat,
+) -> CommandResult {
     let count = |catalog: &Catalog| cost_of_question(catalog, client);
-    report(composition, json, count, |costs| print_questions(costs, client)).await
+    report(composition, output, count, |costs| print_questions(costs, client)).await
 }
 
 async fn report(
     composition: &Composition,
-    json: bool,
+    output: OutputFormat,
     count: impl Fn(&Catalog) -> Value,
     print: impl Fn(&[Value]),
-) -> Result<(), CommandError> {
-    let mut costs = Vec::new();
-    let mut broken = 0;
-    for (name, catalog) in composition.catalogs().await {
-        costs.push(match catalog {
-            Ok(catalog) => count(&catalog),
-            Err(why) => {
-                broken += 1;
-                json!({"preset": name, "error": why})
-            }
-        });
+) -> CommandResult {
+    let catalogs = composition.catalogs().await;
+    let cost = |(name, catalog): &(&str, Result<Catalog, PlainError>)| match catalog {
+        Ok(catalog) => count(catalog),
+        Err(why) => json!({"preset": name, "error": why}),
+    };
+    let costs: Vec<Value> = catalogs.iter().map(cost).collect();
+    output.print(&costs, || print(&costs));
+    match catalogs.iter().filter(|(_, catalog)| catalog.is_err()).count() {
+        0 => Ok(()),
+        broken => Err(CommandError::failed(format!("{broken} presets cannot be served"))),
     }
-    if json {
-        out::json(&costs);
-    } else {
-        print(&costs);
-    }
-    if broken == 0 { Ok(()) } else { Err(CommandError::failed(format!("{broken} presets cannot be served"))) }
 }
 
 /// Returns the cost of one question. A client that searches tools itself reads only names at its start, unless a tool
@@ -100,25 +95,22 @@ fn cost_of_question(catalog: &Catalog, client: &Client) -> Value {
 }
 
 fn print_questions(costs: &[Value], client: &Client) {
-    let kind = match serve::searches_tools(&client.name) {
+    let Client { name, host_tokens } = client;
+    let kind = match serve::searches_tools(name) {
         true => "searches tools itself, and reads only names at its start",
         false => "reads all listed tools at its start",
     };
-    let columns = ["PRESET", "TOOLS", "AT START", "REQUESTS", "QUESTION", "DIRECT IS CHEAPER"];
-    let mut rows = vec![columns.map(str::to_owned).to_vec()];
-    for cost in costs {
+    let row = |cost: &Value| {
         let preset = cost["preset"].as_str().unwrap_or_default().to_owned();
-        rows.push(match (cost["error"].as_str(), cost["break_even"].as_u64()) {
-            (Some(why), _) => vec![preset, format!("broken: {why}")],
-            (None, limit) => {
-                let below = limit.map(|tokens| format!("below {tokens} tokens of tools"));
-                let numbers = ["listed", "start", "requests", "question"].map(|key| cost[key].to_string());
-                [preset].into_iter().chain(numbers).chain([below.unwrap_or_default()]).collect()
-            }
-        });
-    }
-    out::table(&rows);
-    let Client { name, host_tokens } = client;
+        if let Some(why) = cost["error"].as_str() {
+            return vec![preset, format!("broken: {why}")];
+        }
+        let below = cost["break_even"].as_u64().map(|tokens| format!("below {tokens} tokens of tools"));
+        let numbers = ["listed", "start", "requests", "question"].map(|key| cost[key].to_string());
+        [preset].into_iter().chain(numbers).chain([below.unwrap_or_default()]).collect()
+    };
+    let header = ["PRESET", "TOOLS", "AT START", "REQUESTS", "QUESTION", "DIRECT IS CHEAPER"];
+    out::table(&with_header(header, costs.iter().map(row)));
     out::line(format!(
         "\n{name} {kind}.\nQUESTION: tokens of all requests for a question that one tool answers, each with {host_tokens} \
         tokens of the client and the tools read at its start."
@@ -168,13 +160,8 @@ pub(in crate::cli) fn tokens(tools: &Value) -> usize {
 }
 
 fn tokens_of(catalog: &Catalog) -> Value {
-    let count = tokens;
     let tools = json!(serve::tools(catalog));
-    let each: Vec<Value> = tools
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|tool| json!({"name": tool["name"], "tokens": count(tool)}))
-        .collect();
-    json!({"preset": &*catalog.preset, "tokens": count(&tools), "encoding": "o200k_base", "tools": each})
+    let each = tools.as_array().into_iter().flatten();
+    let each: Value = each.map(|tool| json!({"name": tool["name"], "tokens": tokens(tool)})).collect();
+    json!({"preset": &*catalog.preset, "tokens": tokens(&tools), "encoding": "o200k_base", "tools": each})
 }

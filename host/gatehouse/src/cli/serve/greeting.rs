@@ -8,7 +8,11 @@ use std::{
 use gatehouse_wire::serve::{self, PresetView};
 use serde_json::{Value, json};
 
-use crate::{cli::presets, compose::PresetViews, out};
+use crate::{
+    cli::{presets, with_header},
+    compose::PresetViews,
+    out,
+};
 
 /// Presets that are served by name, with their tools. `None` if a preset cannot be served.
 pub(super) struct Greeting(Vec<(String, Option<Value>)>);
@@ -30,9 +34,9 @@ impl Greeting {
             return out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", names.join("|")));
         }
         // Counting loads tables of some megabytes. The host serves clients at the same time.
-        let _counted = tokio::task::spawn_blocking(move || out::columns(&self.rows(address)))
-            .await
-            .map(|lines| lines.iter().for_each(|line| out::note(format!("  {line}"))));
+        if let Ok(lines) = tokio::task::spawn_blocking(move || out::columns(&self.rows(address))).await {
+            lines.iter().for_each(|line| out::note(format!("  {line}")));
+        }
         let header = variable.map(|name| format!(" --header \"Authorization: Bearer ${name}\""));
         let header = header.unwrap_or_default();
         out::note(format!(
@@ -43,21 +47,18 @@ impl Greeting {
     }
 
     fn rows(&self, address: SocketAddr) -> Vec<Vec<String>> {
-        let head = ["PRESET", "TOOLS", "TOKENS", "ADDRESS"].map(str::to_owned);
-        let of = |(name, tools): &(String, Option<Value>)| match tools {
+        let row = |(name, tools): &(String, Option<Value>)| match tools {
             Some(tools) => {
                 let count = tools.as_array().map_or(0, Vec::len);
                 let tokens = presets::tokens(tools).to_string();
                 vec![name.clone(), count.to_string(), tokens, format!("http://{address}/mcp/p/{name}")]
             }
-            None => vec![
-                name.clone(),
-                "-".into(),
-                "-".into(),
-                "cannot be served; `gatehouse presets check`".into(),
-            ],
+            None => {
+                let why = "cannot be served; `gatehouse presets check`";
+                vec![name.clone(), "-".into(), "-".into(), why.into()]
+            }
         };
-        std::iter::once(head.into()).chain(self.0.iter().map(of)).collect()
+        with_header(["PRESET", "TOOLS", "TOKENS", "ADDRESS"], self.0.iter().map(row))
     }
 }
 

@@ -1,20 +1,23 @@
 //! `gatehouse servers add` and `remove`: change a block in `presets.toml`. With the built-in configuration, they change
-//! the added servers in the data directory.
+//! the added servers in the data directory. `gatehouse servers search`: finds servers in an MCP registry.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::names::quoted;
-use gatehouse_wire::mcp_registry::{DEFAULT_MCP_REGISTRY, McpRegistry};
+use gatehouse_wire::mcp_registry::{DEFAULT_MCP_REGISTRY, McpRegistry, RegistryEntry};
 use serde_json::{Map, Value, json};
 
-use super::{CommandError, GlobalArgs, PlainError, note_missing_variables};
+use super::{
+    CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, note_missing_variables,
+    with_header,
+};
 use crate::{
-    cli::confirm,
     config::{Config, Env, added::FileServerStore, edit},
     import::{
         self,
         registry_entry::{self, EntryDefinition},
+        set_keys,
     },
     out,
 };
@@ -78,22 +81,14 @@ fn pair(text: &str) -> Result<(String, String), PlainError> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-pub(super) async fn add(
-    mut arguments: AddServerArgs,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<(), CommandError> {
+pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let found = global.locate_config(env)?;
     let config = global.config(env)?;
-    let (name, as_json) = (arguments.name.clone(), arguments.json);
-    let (mut needed, is_shown) = (Vec::new(), arguments.from.is_some());
-    let mut definition = match arguments.from.take() {
-        Some(from) => {
-            let EntryDefinition { definition, variables } = from_registry(&from, &mut arguments).await?;
-            needed = variables;
-            definition
-        }
-        None => definition(arguments),
+    let (name, json) = (arguments.name.clone(), arguments.json);
+    let is_shown = arguments.from.is_some();
+    let EntryDefinition { mut definition, variables: needed } = match arguments.from.take() {
+        Some(from) => from_registry(&from, &mut arguments).await?,
+        None => EntryDefinition { definition: definition(arguments), variables: Vec::new() },
     };
     let mut secrets = import::SecretVariables::default();
     secrets.extract(&name, "the command line", &mut definition);
@@ -110,14 +105,12 @@ pub(super) async fn add(
         added.store(&name, &definition)?;
         added.file_name()
     };
-    if as_json {
-        out::json(&json!({"name": name, "file": file, "definition": definition}));
-    } else {
+    OutputFormat { json }.print(&json!({"name": name, "file": file, "definition": definition}), || {
         out::line(format!("added server '{name}' in {file}"));
         if !is_shown {
             out::line(edit::server_block(&name, &definition).trim_end());
         }
-    }
+    });
     note_missing_variables(&secrets.into_variables());
     for (variable, about) in needed {
         let about = if about.is_empty() { String::new() } else { format!(": {about}") };
@@ -127,30 +120,22 @@ pub(super) async fn add(
 }
 
 /// Returns the definition of a server in a registry, once the user agrees to what it runs.
-async fn from_registry(from: &str, arguments: &mut AddServerArgs) -> Result<EntryDefinition, CommandError> {
+async fn from_registry(from: &str, arguments: &mut AddServerArgs) -> CommandResult<EntryDefinition> {
     let (server, version) =
         from.split_once('@').map_or((from, None), |(server, version)| (server, Some(version)));
     let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
     let entry = registry.entry(server, version).await?;
     let shown = quoted(&entry.name, 200);
     match entry.status.as_deref() {
-        Some("deleted") => {
-            return Err(CommandError::failed(format!("'{shown}' was deleted from the registry")));
-        }
+        Some("deleted") => bail!("'{shown}' was deleted from the registry"),
         Some("deprecated") => out::warn(format!("'{shown}' is deprecated")),
         _ => {}
     }
     let values = std::mem::take(&mut arguments.values).into_iter().collect();
     let mut made = registry_entry::definition(&entry, arguments.remote, values)
         .map_err(|why| CommandError::failed(format!("cannot add '{shown}': {why}")))?;
-    for (key, value) in [
-        ("tags", Value::from(std::mem::take(&mut arguments.tags))),
-        ("timeout", arguments.timeout.take().into()),
-    ] {
-        if !is_empty(&value) {
-            made.definition.insert(key.into(), value);
-        }
-    }
+    let tags = std::mem::take(&mut arguments.tags);
+    made.definition.extend(set_keys([("tags", tags.into()), ("timeout", arguments.timeout.take().into())]));
     if !arguments.json {
         out::line(format!("{shown} {}: {}\n", quoted(&entry.version, 64), quoted(&entry.description, 300)));
         out::line(edit::server_block(&arguments.name, &made.definition).trim_end());
@@ -168,7 +153,7 @@ fn definition(arguments: AddServerArgs) -> Map<String, Value> {
     };
     let mut command = arguments.command.into_iter();
     let sse = matches!(arguments.transport, Some(UrlTransport::Sse)).then_some("sse");
-    let keys: [(&str, Value); 9] = [
+    set_keys([
         ("command", command.next().into()),
         ("args", command.collect::<Vec<_>>().into()),
         ("env", pairs(arguments.env).into()),
@@ -178,23 +163,10 @@ fn definition(arguments: AddServerArgs) -> Map<String, Value> {
         ("transport", sse.into()),
         ("tags", arguments.tags.into()),
         ("timeout", arguments.timeout.into()),
-    ];
-    keys.into_iter()
-        .filter(|(_, value)| !is_empty(value))
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    ])
 }
 
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(pairs) => pairs.is_empty(),
-        _ => false,
-    }
-}
-
-pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, json: bool) -> Result<(), CommandError> {
+pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, output: OutputFormat) -> CommandResult {
     let found = global.locate_config(env)?;
     let config = global.config(env)?;
     let file = if config.servers.declared.contains_key(server) {
@@ -212,14 +184,66 @@ pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, json: bool) -
         }
         added.file_name()
     };
-    if json {
-        out::json(&json!({"name": server, "file": file, "removed": true}));
-    } else {
+    output.print(&json!({"name": server, "file": file, "removed": true}), || {
         out::line(format!("removed server '{server}' from {file}"));
-    }
+    });
     Ok(())
 }
 
 fn added_servers(config: Config, env: &Env) -> FileServerStore {
     FileServerStore::new(Arc::new(config), env.clone())
+}
+
+const MAX_DESCRIPTION: usize = 100;
+
+#[derive(Args)]
+pub(in crate::cli) struct ServerSearchArgs {
+    /// Part of the name of a server
+    query: String,
+    /// URL of the registry
+    #[arg(long, value_name = "URL", default_value = DEFAULT_MCP_REGISTRY)]
+    registry: String,
+    /// Maximum number of servers
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+pub(super) async fn search(arguments: &ServerSearchArgs) -> CommandResult {
+    let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
+    let found = registry.search(&arguments.query, arguments.limit).await?;
+    arguments.output.print(&found.iter().map(to_json).collect::<Vec<_>>(), || {
+        if found.is_empty() {
+            return out::line(format!("no server matches '{}'", quoted(&arguments.query, 100)));
+        }
+        let row = |entry: &RegistryEntry| {
+            let about = quoted(&entry.description, MAX_DESCRIPTION);
+            vec![quoted(&entry.name, 200), quoted(&entry.version, 32), kinds(entry).join(", "), about]
+        };
+        let header = ["NAME", "VERSION", "RUNS AS", "DESCRIPTION"];
+        out::table(&with_header(header, found.iter().map(row)));
+        out::note(
+            "Anybody can publish there. To add one: gatehouse servers add NAME --from NAME_IN_REGISTRY",
+        );
+    });
+    Ok(())
+}
+
+/// Returns the ways to run a server, and its state if it is not active.
+fn kinds(entry: &RegistryEntry) -> Vec<String> {
+    let packages = entry.packages.iter().map(|package| quoted(&package.registry_type, 16));
+    let remotes = entry.remotes.iter().map(|remote| quoted(&remote.kind, 16));
+    let status = entry.status.iter().filter(|status| **status != "active").map(|status| quoted(status, 16));
+    let mut kinds: Vec<String> = packages.chain(remotes).chain(status).collect();
+    kinds.dedup();
+    kinds
+}
+
+fn to_json(entry: &RegistryEntry) -> serde_json::Value {
+    json!({
+        "name": entry.name, "version": entry.version, "description": entry.description, "status": entry.status,
+        "packages": entry.packages.iter().map(|package| &package.registry_type).collect::<Vec<_>>(),
+        "remotes": entry.remotes.iter().map(|remote| &remote.url).collect::<Vec<_>>(),
+    })
 }

@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, ValueEnum as _};
 use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs, note_missing_variables};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, note_missing_variables};
 use crate::{
     config::{Env, added::FileServerStore, edit, locate},
     import::{ImportClient, ImportContext as Source, ImportOutcome, ServerImporter},
@@ -28,12 +28,11 @@ pub(in crate::cli) struct Arguments {
     /// Write the servers into presets.toml; with the built-in configuration, into the data directory like `servers add`
     #[arg(long)]
     write: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let found = global.locate_config(env)?;
     let config = Arc::new(global.config(env)?);
     let added = FileServerStore::new(Arc::clone(&config), env.clone());
@@ -65,34 +64,30 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Resu
     let target =
         || found.text.file.as_ref().map_or_else(|| added.file_name(), |file| file.display().to_string());
     let written = arguments.write.then(target);
-    if arguments.json {
-        out::json(&to_json(&imported, written))
-    } else {
-        print_imported(&imported, &files, written)
-    }
+    let report = to_json(&imported, written.as_deref());
+    arguments.output.print(&report, || print_imported(&imported, &files, written.as_deref()));
     Ok(())
 }
 
 /// Returns the files to read with their clients. Files in the working directory are read only if the user names them or
 /// their client.
-fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandError> {
+fn files(arguments: &Arguments) -> CommandResult<Vec<(ImportClient, PathBuf)>> {
     let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     if !arguments.files.is_empty() {
         let files = arguments.files.iter().map(|file| absolute(file));
-        return Ok(files
-            .map(|file| (arguments.from.unwrap_or(ImportClient::from_file(&file)), file))
-            .collect());
+        let with_client = |file: PathBuf| (arguments.from.unwrap_or(ImportClient::from_file(&file)), file);
+        return Ok(files.map(with_client).collect());
     }
     let clients = arguments.from.map_or(ImportClient::value_variants().to_vec(), |client| vec![client]);
     let mut files = Vec::new();
     for client in clients {
-        if let Some(local) =
-            client.in_project().map(|name| absolute(Path::new(name))).filter(|file| file.is_file())
-        {
-            match arguments.from {
-                Some(_) => files.push((client, local)),
-                None => out::note(format!("{} is skipped; name it to import it", local.display())),
+        let local = client.in_project().map(|name| absolute(Path::new(name)));
+        match (local.filter(|file| file.is_file()), arguments.from) {
+            (Some(local), Some(_)) => files.push((client, local)),
+            (Some(local), None) => {
+                out::note(format!("{} is skipped; name it to import it", local.display()));
             }
+            (None, _) => {}
         }
         let home = locate::home().map(|home| client.in_home(&home)).unwrap_or_default();
         files.extend(home.into_iter().filter(|file| file.is_file()).map(|file| (client, file)));
@@ -103,28 +98,24 @@ fn files(arguments: &Arguments) -> Result<Vec<(ImportClient, PathBuf)>, CommandE
     Ok(files)
 }
 
-fn to_json(imported: &ImportOutcome, written: Option<String>) -> Value {
-    let servers = imported.servers.iter().map(|server| {
-        json!({"name": server.name, "definition": server.definition, "file": server.file, "notes": server.notes})
-    });
-    let left_out =
-        imported.left_out.iter().map(|(file, name, why)| json!({"file": file, "name": name, "why": why}));
-    let elsewhere = imported
-        .elsewhere
+fn to_json(imported: &ImportOutcome, written: Option<&str>) -> Value {
+    let ImportOutcome { servers, left_out, variables, elsewhere } = imported;
+    let left_out = left_out.iter().map(|(file, name, why)| json!({"file": file, "name": name, "why": why}));
+    let elsewhere = elsewhere
         .iter()
         .map(|(file, directory, servers)| json!({"file": file, "directory": directory, "servers": servers}));
-    let variables = imported.variables.iter().map(|(name, stands)| json!({"name": name, "value_is": stands}));
+    let variables = variables.iter().map(|(name, stands)| json!({"name": name, "value_is": stands}));
     json!({
-        "servers": servers.collect::<Vec<_>>(),
-        "left_out": left_out.collect::<Vec<_>>(),
-        "variables": variables.collect::<Vec<_>>(),
-        "other_projects": elsewhere.collect::<Vec<_>>(),
+        "servers": servers,
+        "left_out": left_out.collect::<Value>(),
+        "variables": variables.collect::<Value>(),
+        "other_projects": elsewhere.collect::<Value>(),
         "written": written,
     })
 }
 
 /// Prints blocks to standard output, and notes to standard error.
-fn print_imported(imported: &ImportOutcome, files: &[(ImportClient, PathBuf)], written: Option<String>) {
+fn print_imported(imported: &ImportOutcome, files: &[(ImportClient, PathBuf)], written: Option<&str>) {
     for server in &imported.servers {
         match &written {
             Some(file) => out::line(format!("wrote server '{}' into {file}", server.name)),

@@ -17,9 +17,8 @@ use gatehouse_wire::login::{LoginDialog, LoginEndpoints, LoginId, LoginState, Lo
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{CommandError, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm};
 use crate::{
-    cli::confirm,
     compose::{logins, principal_named},
     config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
@@ -44,16 +43,11 @@ pub(in crate::cli) struct LoginArgs {
     /// Open no browser; the address is printed either way
     #[arg(long)]
     no_browser: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn log_in(
-    arguments: &LoginArgs,
-    global: &GlobalArgs,
-    env: &Env,
-) -> Result<(), CommandError> {
+pub(super) async fn log_in(arguments: &LoginArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let (config, name) = (Arc::new(global.config(env)?), arguments.server.as_str());
     let server = declared(&config, name, env)?;
     let url = address(name, &server)?;
@@ -78,14 +72,11 @@ pub(super) async fn log_in(
     } else {
         logins.log_in(&id, &url, &settings, &dialog).await?
     };
-    if let (true, LoginState::Valid { until, renewable }) = (arguments.json, &state) {
+    if let (true, LoginState::Valid { until, renewable }) = (arguments.output.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
     } else {
-        out::line(format!(
-            "logged in to '{name}'{}; {}",
-            whose(&id),
-            describe_login(&state, logins.now_ms())
-        ));
+        let state = describe_login(&state, logins.now_ms());
+        out::line(format!("logged in to '{name}'{}; {state}", whose(&id)));
     }
     Ok(())
 }
@@ -103,19 +94,15 @@ fn whose(id: &LoginId) -> String {
 }
 
 /// Reads one line from standard input.
-fn token_from_input() -> Result<Secret, CommandError> {
+fn token_from_input() -> CommandResult<Secret> {
     const MAX_LINE: u64 = 64 << 10;
     let mut line = String::new();
     let read = std::io::stdin().lock().take(MAX_LINE).read_line(&mut line);
-    read.map_err(|error| {
-        CommandError::failed(format!("cannot read the token from standard input: {error}"))
-    })?;
-    match line.trim() {
-        "" => {
-            Err(CommandError::usage("standard input has no token; write it there, for example with a pipe"))
-        }
-        token => Ok(Secret::new(token)),
-    }
+    read.map_err(|error| format!("cannot read the token from standard input: {error}"))
+        .map_err(CommandError::failed)?;
+    let missing = "standard input has no token; write it there, for example with a pipe";
+    let token = Some(line.trim()).filter(|token| !token.is_empty());
+    token.map(Secret::new).ok_or_else(|| CommandError::usage(missing))
 }
 
 struct TerminalDialog<'a>(&'a LoginArgs);
@@ -131,7 +118,7 @@ impl LoginDialog for TerminalDialog<'_> {
             self.0.server,
             origins.collect::<String>()
         );
-        if self.0.json { None } else { confirm(false, false, question).await.ok() }
+        if self.0.output.json { None } else { confirm(false, false, question).await.ok() }
     }
 
     fn show(&self, issuer: &Url, address: &Url) {
@@ -146,30 +133,33 @@ impl LoginDialog for TerminalDialog<'_> {
     }
 }
 
-pub(super) async fn log_out(
-    name: &str,
-    principal: Option<&str>,
-    global: &GlobalArgs,
-    env: &Env,
-    json: bool,
-) -> Result<(), CommandError> {
+#[derive(Args)]
+pub(in crate::cli) struct LogoutArgs {
+    /// Name of the server
+    server: String,
+    /// Principal whose login it is, such as key:ann [default: the one that all callers share]
+    #[arg(long = "as", value_name = "WHO")]
+    principal: Option<String>,
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+pub(super) async fn log_out(arguments: &LogoutArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
+    let LogoutArgs { server: name, principal, output } = arguments;
     // The server may no longer be declared.
-    let (logins, id) = (logins(&global.config(env)?), login_id(name, principal));
+    let (logins, id) = (logins(&global.config(env)?), login_id(name, principal.as_deref()));
     let (revoked, why) = match logins.log_out(&id).await? {
         LogoutOutcome::NoLogin => {
-            return Err(CommandError::failed(format!("there is no login to '{name}'{}", whose(&id))));
+            bail!("there is no login to '{name}'{}", whose(&id));
         }
         LogoutOutcome::Revoked => (true, None),
         LogoutOutcome::Forgotten(why) => (false, Some(why)),
     };
-    if json {
-        out::json(&json!({"server": name, "logged_in": false, "revoked": revoked, "why": why}));
-    } else {
+    let report = json!({"server": name, "logged_in": false, "revoked": revoked, "why": why});
+    output.print(&report, || {
         out::line(format!("logged out of '{name}'{}", whose(&id)));
-        if let Some(why) = why {
-            out::note(format!("The login was deleted only here. {why}"));
-        }
-    }
+        why.iter().for_each(|why| out::note(format!("The login was deleted only here. {why}")));
+    });
     Ok(())
 }
 
@@ -224,20 +214,24 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     // Without the folder, or without the right to read it, no principal has a login that works.
     let of_principals = logins.of_principals().await.unwrap_or_default();
+    let report = async |server: &str, id: &LoginId, url: &str| LoginReport {
+        server: server.to_owned(),
+        principal: id.owner().map(|owner| owner.as_str().to_owned()),
+        state: logins.state(id, url).await.map_err(PlainError::from),
+        now: logins.now_ms(),
+    };
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
-        let state = logins.state(&LoginId::shared(&name), &url).await.map_err(PlainError::from);
+        let shared = report(&name, &LoginId::shared(&name), &url).await;
         // With one login per caller, the shared one only lists the tools.
         let wants_login =
             server.wants_login && server.enabled && server.definition.login == ServerLogin::Shared;
-        if wants_login || state != Ok(LoginState::None) {
-            all.push(LoginReport { server: name.clone(), principal: None, state, now: logins.now_ms() });
+        if wants_login || shared.state != Ok(LoginState::None) {
+            all.push(shared);
         }
         for id in of_principals.iter().filter(|id| id.server() == name) {
-            let state = logins.state(id, &url).await.map_err(PlainError::from);
-            let principal = id.owner().map(|owner| owner.as_str().to_owned());
-            all.push(LoginReport { server: name.clone(), principal, state, now: logins.now_ms() });
+            all.push(report(&name, id, &url).await);
         }
     }
     all
@@ -261,7 +255,7 @@ fn describe_login(state: &LoginState, now: u64) -> String {
     }
 }
 
-fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig, CommandError> {
+fn declared(config: &Arc<Config>, name: &str, env: &Env) -> CommandResult<ServerConfig> {
     let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     servers.remove(name).ok_or_else(|| {
         let near = did_you_mean(name, servers.keys().map(String::as_str));
@@ -269,7 +263,7 @@ fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig,
     })
 }
 
-fn address(name: &str, server: &ServerConfig) -> Result<String, CommandError> {
+fn address(name: &str, server: &ServerConfig) -> CommandResult<String> {
     let usage = |why: &str| Err(CommandError::usage(format!("server '{name}' {why}")));
     let definition = &server.definition;
     let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =

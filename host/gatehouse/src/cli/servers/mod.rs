@@ -4,94 +4,232 @@ mod add;
 mod import;
 mod login;
 mod review;
-mod search;
-mod status;
 
-pub(super) use status::{reached_by, states};
+use std::sync::Arc;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use gatehouse_core::{
+    Principal,
+    ports::{
+        ServerRegistry as _,
+        servers::{RefreshReport, ServerDefinition, ServerTransport},
+    },
+    source::OmittedItems,
+};
+use serde_json::{Map, Value, json};
 
-use super::{CommandError, GlobalArgs, PlainError};
-use crate::{config::Env, out};
+use self::login::LoginReport;
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
+use crate::{
+    compose::Composition,
+    config::{Env, ServerConfig, added::FileServerStore},
+    out,
+    presence::{self, HostFacts, RunningHost},
+};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
     /// List configured servers without starting them
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List(OutputFormat),
     /// Show the state of servers in the running hosts, without starting them
-    Status {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Status(OutputFormat),
     /// Read the tools of one server or all servers again
-    Refresh {
-        /// Name of the server [default: all]
-        server: Option<String>,
-        /// Also write unchanged tools again
-        #[arg(long)]
-        force: bool,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Refresh(RefreshArgs),
     /// Show changes that are quarantined, and approve them
     Review(review::ReviewArgs),
     /// Find servers in an MCP registry
-    Search(search::ServerSearchArgs),
+    Search(add::ServerSearchArgs),
     /// Add a server: a program after --, a URL, or one of an MCP registry
     Add(add::AddServerArgs),
     /// Remove a server from presets.toml or from the added ones
     Remove {
         /// Name of the server
         server: String,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
     /// Show the servers in other clients' files as presets.toml blocks, or write them into it
     Import(import::Arguments),
     /// Log in to a server in a browser, which is opened
     Login(login::LoginArgs),
     /// Delete the login to a server, and revoke it at the authorization server
-    Logout {
-        /// Name of the server
-        server: String,
-        /// Principal whose login it is, such as key:ann [default: the one that all callers share]
-        #[arg(long = "as", value_name = "WHO")]
-        principal: Option<String>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Logout(login::LogoutArgs),
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     match command {
-        Command::List { json } => status::list(&global.compose(env)?, env, json).await?,
-        Command::Status { json } => status::status(&global.compose(env)?, env, json).await?,
-        Command::Refresh { server, force, json } => {
-            return status::refresh(&global.compose(env)?, server.as_deref(), force, json).await;
-        }
-        Command::Review(asked) => review::review(asked, &global.compose(env)?).await?,
-        Command::Search(arguments) => search::search(&arguments).await?,
-        Command::Add(arguments) => add::add(arguments, global, env).await?,
-        Command::Remove { server, json } => add::remove(&server, global, env, json)?,
-        Command::Import(arguments) => import::run(&arguments, global, env)?,
-        Command::Login(arguments) => login::log_in(&arguments, global, env).await?,
-        Command::Logout { server, principal, json } => {
-            login::log_out(&server, principal.as_deref(), global, env, json).await?;
-        }
+        Command::List(output) => list(&global.compose(env)?, env, output).await,
+        Command::Status(output) => status(&global.compose(env)?, env, output).await,
+        Command::Refresh(arguments) => refresh(&global.compose(env)?, &arguments).await,
+        Command::Review(asked) => review::review(asked, &global.compose(env)?).await,
+        Command::Search(arguments) => add::search(&arguments).await,
+        Command::Add(arguments) => add::add(arguments, global, env).await,
+        Command::Remove { server, output } => add::remove(&server, global, env, output),
+        Command::Import(arguments) => import::run(&arguments, global, env),
+        Command::Login(arguments) => login::log_in(&arguments, global, env).await,
+        Command::Logout(arguments) => login::log_out(&arguments, global, env).await,
     }
-    Ok(())
 }
 
 fn note_missing_variables(variables: &[(String, String)]) {
     for (variable, value) in variables {
         out::note(format!("Set {variable} in the environment of the host: its value is {value}."));
+    }
+}
+
+/// Shows the configured servers without contacting them.
+async fn list(composition: &Composition, env: &Env, output: OutputFormat) -> CommandResult {
+    let config = &composition.config;
+    let left_out = composition.omitted_items().await?;
+    let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
+    let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
+    let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
+    let servers: Vec<Value> =
+        all.map(|((name, server), from)| one(name, server, from, left_out.get(name))).collect();
+    added.problems.iter().for_each(out::error);
+    output.print(&servers, || {
+        if servers.is_empty() {
+            return out::line(
+                "No servers yet. Add one with `gatehouse servers add`, or import those of other clients with `gatehouse \
+                servers import`.",
+            );
+        }
+        let header = ["SERVER", "TRANSPORT", "STATE", "FROM", "TAGS", "REACHED BY"];
+        out::table(&with_header(header, servers.iter().map(row)));
+        print_omitted(&left_out);
+    });
+    Ok(())
+}
+
+fn row(server: &Value) -> Vec<String> {
+    let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+    let list = |key: &str| {
+        let words = server[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let state = match (server["enabled"].as_bool(), list("missing")) {
+        (Some(false), _) => "disabled".into(),
+        (_, missing) if missing.is_empty() => "enabled".into(),
+        (_, missing) => format!("needs {missing}"),
+    };
+    vec![text("name"), text("transport"), state, text("from"), list("tags"), text("reached_by")]
+}
+
+fn one(name: &str, server: &ServerConfig, from: &str, left_out: Option<&OmittedItems>) -> Value {
+    let definition = &server.definition;
+    json!({
+        "name": name,
+        "transport": definition.transport.as_str(),
+        "reached_by": reached_by(definition),
+        "enabled": server.enabled,
+        "from": from,
+        "tags": definition.tags,
+        "preconnect": definition.preconnect,
+        "on_change": definition.on_change,
+        "timeout_ms": definition.timeout.as_millis() as u64,
+        "missing": definition.missing,
+        "left_out": left_out,
+    })
+}
+
+/// Returns the command line or the URL, with secrets redacted.
+pub(super) fn reached_by(definition: &ServerDefinition) -> String {
+    let mut shown = match &definition.transport {
+        ServerTransport::Stdio { command, args, .. } => {
+            let words = std::iter::once(command).chain(args);
+            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
+        ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => url.clone(),
+    };
+    for secret in definition.secrets.iter().filter(|secret| !secret.reveal().is_empty()) {
+        shown = shown.replace(secret.reveal(), "[secret]");
+    }
+    shown
+}
+
+/// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
+/// all hosts share.
+async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> CommandResult {
+    let left_out = composition.omitted_items().await?;
+    let hosts = presence::running(&composition.config.state);
+    let configured = composition.stores.servers.status();
+    let logins = login::all(&composition.config, env).await;
+    let (shared, own): (Vec<&LoginReport>, Vec<_>) =
+        logins.iter().partition(|login| login.principal.is_none());
+    let shared = shared.into_iter().map(|login| (login.server.clone(), login.to_json()));
+    let host = |host: &RunningHost| {
+        let HostFacts { pid, preset, .. } = &host.facts;
+        json!({"pid": pid, "preset": preset, "servers": host.servers})
+    };
+    let report = json!({
+        "configured": configured,
+        "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
+        "left_out": left_out,
+        "logins": shared.collect::<Map<_, _>>(),
+        "logins_of_callers": own.into_iter().map(LoginReport::to_json_of_caller).collect::<Vec<_>>(),
+    });
+    output.print(&report, || {
+        if hosts.is_empty() {
+            out::note("No host uses this data directory, so no server is connected.");
+        }
+        states(&hosts, &configured).iter().for_each(out::line);
+        print_omitted(&left_out);
+        for login in &logins {
+            let whose = login.principal.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
+            out::line(format!("login{whose} to '{}': {}", login.server, login.describe()));
+        }
+    });
+    Ok(())
+}
+
+/// Prints a line for each server whose last listing is incomplete.
+fn print_omitted<'a>(omitted: impl IntoIterator<Item = (&'a String, &'a OmittedItems)>) {
+    omitted.into_iter().for_each(|(server, omitted)| out::line(format!("server '{server}': {omitted}")));
+}
+
+/// Returns a table of servers by host, or of the configured servers if no host runs.
+pub(super) fn states(hosts: &[RunningHost], configured: &[Value]) -> Vec<String> {
+    let configured = configured.iter().filter(|_| hosts.is_empty()).map(|server| ("-".to_owned(), server));
+    let of_hosts =
+        hosts.iter().flat_map(|host| host.servers.iter().map(|server| (host.facts.pid.to_string(), server)));
+    let rows = configured.chain(of_hosts).map(|(host, server)| {
+        let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+        let state = ["name", "transport", "state", "circuit", "last_error"].map(text);
+        std::iter::once(host).chain(state).collect()
+    });
+    let header = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"];
+    out::columns(&with_header(header, rows))
+}
+
+#[derive(Args)]
+pub(super) struct RefreshArgs {
+    /// Name of the server [default: all]
+    server: Option<String>,
+    /// Also write unchanged tools again
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    output: OutputFormat,
+}
+
+async fn refresh(composition: &Composition, arguments: &RefreshArgs) -> CommandResult {
+    let RefreshArgs { server, force, output } = arguments;
+    let servers = &composition.stores.servers.live;
+    let report = servers.refresh(server.as_deref(), *force, &Principal::Local).await?;
+    output.print(&report, || {
+        let RefreshReport { added, updated, removed, unchanged, embeddings, failed, omitted } = &report;
+        out::line(format!(
+            "{added} tools added, {updated} updated, {removed} removed, {unchanged} unchanged"
+        ));
+        if *embeddings > 0 {
+            out::line(format!("{embeddings} vectors pending"));
+        }
+        print_omitted(omitted.iter().map(|(server, omitted)| (server, omitted)));
+        failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
+    });
+    match report.failed.len() {
+        0 => Ok(()),
+        1 => Err(CommandError::failed("a server could not be listed")),
+        failed => Err(CommandError::failed(format!("{failed} servers could not be listed"))),
     }
 }

@@ -12,7 +12,7 @@ use gatehouse_core::{
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::CommandError;
+use super::{CommandError, CommandResult, OutputFormat};
 use crate::{
     compose::{Composition, HostServers},
     out,
@@ -25,15 +25,14 @@ pub(in crate::cli) struct ReviewArgs {
     /// Approve a change in its current state: NAME@DIGEST, as the review shows it; *@DIGEST approves all shown changes
     #[arg(long, value_name = "NAME@DIGEST", requires = "server")]
     approve: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
 /// Name that approves all pending changes of a server. It is not a valid tool name.
 const ALL: &str = "*";
 
-pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Result<(), CommandError> {
+pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> CommandResult {
     let index = &composition.stores.tools;
     if let Some(server) = &asked.server {
         let all = composition.stores.servers.status();
@@ -43,11 +42,8 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
             bail!("Unknown server: '{}'.{near}", names::quoted(server, 64));
         }
         for named in &asked.approve {
-            let (label, digest) = named.rsplit_once('@').ok_or_else(|| {
-                CommandError::usage(format!(
-                    "'{named}' is not NAME@DIGEST, as `gatehouse servers review` shows it"
-                ))
-            })?;
+            let wrong = || format!("'{named}' is not NAME@DIGEST, as `gatehouse servers review` shows it");
+            let (label, digest) = named.rsplit_once('@').ok_or_else(wrong).map_err(CommandError::usage)?;
             approve(&**index, server, label, digest).await?;
         }
         if !asked.approve.is_empty()
@@ -58,60 +54,50 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Resu
     }
     let mut held = index.pending_changes().await?;
     held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
-    if asked.json {
-        let rows = held.iter().map(|held| {
-            let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-            json!({"server": held.server, "kind": held.kind, "name": held.name, "digest": held.digest,
-                "tool": (held.kind == DefinitionKind::Tool).then_some(&held.name),
-                "approve": format!("{}@{}", held.label(), held.digest),
-                "before": held.before.as_deref().map(parsed), "now": parsed(&held.now),
-                "held_back": held.held_back, "counts_as": held.counts_as, "says": held.says})
-        });
-        out::json(&rows.collect::<Vec<_>>());
-        return Ok(());
-    }
-    if held.is_empty() && asked.approve.is_empty() {
-        out::note(
-            "Nothing to review. For servers with on_change = \"quarantine\", tools that change or are added after \
-            the first listing are quarantined, and a tool that claims weaker effects is treated as before.",
-        );
-    }
-    for held in &held {
-        out::line(difference(held));
-    }
-    for of_one in held.chunk_by(|one, other| one.server == other.server).filter(|of_one| of_one.len() > 1) {
-        let (server, digest) = (&of_one[0].server, digest_of_all(of_one));
-        out::line(format!(
-            "approve all {} of {server}: gatehouse servers review {server} --approve '{ALL}@{digest}'",
-            of_one.len()
-        ));
-    }
+    asked.output.print(&held.iter().map(to_json).collect::<Vec<_>>(), || {
+        if held.is_empty() && asked.approve.is_empty() {
+            out::note(
+                "Nothing to review. For servers with on_change = \"quarantine\", tools that change or are added after \
+                the first listing are quarantined, and a tool that claims weaker effects is treated as before.",
+            );
+        }
+        held.iter().for_each(|held| out::line(difference(held)));
+        for of_one in held.chunk_by(|one, other| one.server == other.server).filter(|of_one| of_one.len() > 1) {
+            let (all, server, digest) = (of_one.len(), &of_one[0].server, digest_of_all(of_one));
+            out::line(format!(
+                "approve all {all} of {server}: gatehouse servers review {server} --approve '{ALL}@{digest}'"
+            ));
+        }
+    });
     Ok(())
 }
 
+fn to_json(held: &PendingChange) -> Value {
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    json!({"server": held.server, "kind": held.kind, "name": held.name, "digest": held.digest,
+        "tool": (held.kind == DefinitionKind::Tool).then_some(&held.name),
+        "approve": format!("{}@{}", held.label(), held.digest),
+        "before": held.before.as_deref().map(parsed), "now": parsed(&held.now),
+        "held_back": held.held_back, "counts_as": held.counts_as, "says": held.says})
+}
+
 /// Approves one change, or all pending ones if `digest` covers all of them.
-async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), CommandError> {
-    let waits =
-        index.pending_changes().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
+async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> CommandResult {
+    let mut waits = index.pending_changes().await?;
+    waits.retain(|held| held.server == server);
     let named: Vec<(String, String)> = match label {
-        ALL if digest_of_all(&waits) == digest => {
+        ALL if digest_of_all(&waits) == digest && !waits.is_empty() => {
             waits.into_iter().map(|held| (held.label(), held.digest)).collect()
         }
-        ALL => Vec::new(),
         label => vec![(label.to_owned(), digest.to_owned())],
     };
-    let changed = |label: &str| {
-        CommandError::failed(format!(
-            "'{label}' of server '{server}' has no pending change {digest}: it changed again, or was approved. Run \
-            `gatehouse servers review {server}` to see the pending changes"
-        ))
-    };
-    if named.is_empty() {
-        return Err(changed(label));
-    }
-    for (label, digest) in named {
-        if !index.approve(server, &label, &digest).await? {
-            return Err(changed(&label));
+    for (label, one) in named {
+        // The name of all changes is not the label of one.
+        if label == ALL || !index.approve(server, &label, &one).await? {
+            bail!(
+                "'{label}' of server '{server}' has no pending change {digest}: it changed again, or was approved. Run \
+                `gatehouse servers review {server}` to see the pending changes"
+            );
         }
         out::note(format!(
             "'{label}' of server '{server}' is approved. Running hosts that show it directly list it now."

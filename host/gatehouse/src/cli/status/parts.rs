@@ -1,111 +1,144 @@
-//! Parts of `gatehouse status`: one that can fail independently, the ledger, what servers list in vain, and the savings
-//! of filters.
+//! Parts of `gatehouse status`, each of which can fail independently, and the savings of filters.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt};
 
 use gatehouse_core::{Fault, ports::ledger::MetricsFilter, source::OmittedItems};
+use gatehouse_stores::{EmbeddingHealth, StoreHealth};
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::PlainError;
+use super::{PlainError, cache::megabytes};
 use crate::compose::{Composition, GateCounts};
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// Start of further lines of a part.
+const INDENT: &str = "\n           ";
 
 /// Counter of the tokens that clients did not receive. With `.` and the number of days since 1970, it covers one day.
 const SAVED: &str = "tokens_saved";
 
 #[derive(Serialize)]
-pub(super) struct StatusPart<T> {
+pub(super) struct StatusPart {
     ok: bool,
     #[serde(flatten)]
-    works: Option<T>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<PlainError>,
+    report: Value,
+    /// The same for people.
+    #[serde(skip)]
+    pub(super) text: String,
 }
 
-impl<T, E: Into<PlainError>> From<Result<T, E>> for StatusPart<T> {
-    fn from(result: Result<T, E>) -> Self {
-        match result {
-            Ok(works) => Self { ok: true, works: Some(works), error: None },
-            Err(error) => Self { ok: false, works: None, error: Some(error.into()) },
+impl StatusPart {
+    /// Describes what works by JSON and text. `broken` is the word before the reason of a failure.
+    pub(super) fn new<T>(
+        part: Result<T, impl Into<PlainError>>,
+        broken: &str,
+        describe: impl FnOnce(T) -> (Value, String),
+    ) -> Self {
+        match part.map(describe) {
+            Ok((report, text)) => Self { ok: true, report, text },
+            Err(why) => {
+                let why: PlainError = why.into();
+                Self { ok: false, report: json!({"error": why}), text: format!("{broken}: {why}") }
+            }
         }
     }
-}
 
-impl<T: fmt::Display> fmt::Display for StatusPart<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.works, &self.error) {
-            (Some(works), _) => works.fmt(f),
-            (None, why) => write!(f, "broken: {}", why.as_deref().unwrap_or_default()),
-        }
+    pub(super) fn preset(tools: Result<usize, PlainError>, warnings: Vec<String>) -> Self {
+        Self::new(tools, "broken", |tools| {
+            let text = format!("{tools} tools") + &lines(&warnings);
+            let mut report = json!({"tools": tools});
+            if !warnings.is_empty() {
+                report["warnings"] = json!(warnings);
+            }
+            (report, text)
+        })
     }
-}
 
-impl<T> StatusPart<T> {
-    pub(super) fn works(&self) -> Option<&T> {
-        self.works.as_ref()
+    pub(super) fn knowledge(health: Result<StoreHealth, Fault>) -> Self {
+        Self::new(
+            health,
+            "down",
+            |StoreHealth { engine, address, items, unsearchable, embedding, .. }| {
+                let mut text = format!("{engine}: {items} pages in {address}");
+                if unsearchable > 0 {
+                    text += &format!("{INDENT}{unsearchable} of them are not searchable yet");
+                }
+                let (meaning, vectors) = vectors(embedding, "page");
+                let report = json!({"engine": engine, "address": address, "pages": items, "waiting": unsearchable,
+                                "meaning": meaning});
+                (report, text + &vectors)
+            },
+        )
     }
-}
 
-impl<T: fmt::Display> StatusPart<T> {
-    pub(super) fn write_line(&self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
-        match &self.works {
-            Some(works) => write!(f, "{name}  {works}"),
-            None => write!(f, "{name}  down: {}", self.error.as_deref().unwrap_or_default()),
-        }
+    pub(super) fn documents(health: Result<StoreHealth, Fault>) -> Self {
+        Self::new(health, "down", |health| {
+            let StoreHealth { engine, address, repositories, items, embedding, notes, .. } = health;
+            let (meaning, vectors) = vectors(embedding, "part");
+            let text = format!("{engine}: {items} documents of {repositories} repositories in {address}");
+            let report = json!({"engine": engine, "address": address, "repositories": repositories, "files": items,
+                                "meaning": meaning, "notes": notes});
+            (report, text + &vectors + &lines(&notes))
+        })
     }
-}
 
-#[derive(Serialize)]
-pub(super) struct LedgerStatus {
-    enabled: bool,
-    address: PathBuf,
-    retention_days: u32,
-    tools: usize,
-    calls: u64,
-}
+    pub(super) fn artifacts(health: Result<StoreHealth, Fault>, max_bytes: u64) -> Self {
+        Self::new(health, "down", |StoreHealth { engine, address, items, bytes, embedding, .. }| {
+            let (meaning, vectors) = vectors(embedding, "summary");
+            let [used, most] = [bytes, max_bytes].map(megabytes);
+            let text = format!("{engine}: {items} artifacts, {used} of at most {most}, in {address}");
+            let report = json!({"engine": engine, "address": address, "artifacts": items, "bytes": bytes,
+                                "max_bytes": max_bytes, "meaning": meaning});
+            (report, text + &vectors)
+        })
+    }
 
-impl LedgerStatus {
-    pub(super) async fn read(composition: &Composition) -> Result<Self, Fault> {
+    pub(super) async fn ledger(composition: &Composition) -> Self {
         let config = &composition.config;
-        let (retention_days, address) = (config.ledger.retention_days, config.state.join("ledger.db"));
-        let metrics = composition.stores.metrics(&MetricsFilter::default()).await?;
-        Ok(Self {
-            enabled: config.ledger.enabled,
-            address,
-            retention_days,
-            tools: metrics.len(),
-            calls: metrics.iter().map(|one| one.calls).sum(),
+        let (enabled, days) = (config.ledger.enabled, config.ledger.retention_days);
+        let address = config.state.join("ledger.db");
+        Self::new(composition.stores.metrics(&MetricsFilter::default()).await, "down", |metrics| {
+            let (tools, calls) = (metrics.len(), metrics.iter().map(|one| one.calls).sum::<u64>());
+            let report = json!({"enabled": enabled, "address": address, "retention_days": days, "tools": tools,
+                                "calls": calls});
+            let text = match enabled {
+                true => format!(
+                    "{calls} calls of {tools} tools in {}, each stored for {days} days",
+                    address.display()
+                ),
+                false => "off: enabled = false under [ledger] in presets.toml".into(),
+            };
+            (report, text)
+        })
+    }
+
+    /// Describes what was left out of the last listing of servers. The text is empty if nothing was.
+    pub(super) fn omitted(omitted: Result<BTreeMap<String, OmittedItems>, Fault>) -> Self {
+        Self::new(omitted, "down", |servers| {
+            let text: Vec<_> =
+                servers.iter().map(|(server, omitted)| format!("{server}: {omitted}")).collect();
+            (json!({"servers": servers}), text.join(INDENT))
         })
     }
 }
 
-impl fmt::Display for LedgerStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { enabled, address, retention_days, tools, calls } = self;
-        if !enabled {
-            return write!(f, "off: enabled = false under [ledger] in presets.toml");
-        }
-        write!(
-            f,
-            "{calls} calls of {tools} tools in {}, each stored for {retention_days} days",
-            address.display()
-        )
-    }
+pub(super) fn lines(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("{INDENT}{text}")).collect()
 }
 
-/// What was left out of the last listing of servers.
-#[derive(Serialize)]
-pub(super) struct OmittedByServer {
-    pub(super) servers: BTreeMap<String, OmittedItems>,
-}
-
-impl fmt::Display for OmittedByServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<_> =
-            self.servers.iter().map(|(server, omitted)| format!("{server}: {omitted}")).collect();
-        f.write_str(&lines.join("\n           "))
-    }
+/// Describes the progress of vectors by JSON and text. `what` names an item with a vector.
+fn vectors(embedding: Option<EmbeddingHealth>, what: &str) -> (Value, String) {
+    let Some(EmbeddingHealth { model, waiting, failing }) = embedding else {
+        return (Value::Null, String::new());
+    };
+    let progress = match waiting {
+        0 => format!("every {what} has a vector"),
+        waiting => format!("{waiting} vectors pending"),
+    };
+    let why = failing.iter().map(|why| format!(": {why}")).collect::<String>();
+    let report = json!({"model": model, "waiting": waiting, "failing": failing});
+    (report, format!("{INDENT}by meaning with {model}; {progress}{why}"))
 }
 
 /// Savings of filters, computed from the counters of gates: tokens that clients did not receive, and reused summaries.

@@ -14,7 +14,7 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::{CommandError, shape, without_nulls};
+use super::{CommandResult, OutputFormat, shape, with_header, without_nulls};
 use crate::{
     compose::{Composition, SystemClock},
     out,
@@ -36,21 +36,18 @@ pub(in crate::cli) struct Arguments {
     /// Only the last N days, including today [default: all recorded days]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DAYS as i64))]
     days: Option<u32>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Result<(), CommandError> {
+pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> CommandResult {
     if composition.stores.ledger.is_none() {
-        if arguments.json {
-            out::json(&json!({"enabled": false, "metrics": [], "total_calls": 0}));
-        } else {
+        arguments.output.print(&json!({"enabled": false, "metrics": [], "total_calls": 0}), || {
             out::line(
                 "Calls are not recorded: enabled = false under [ledger] in presets.toml. Set it to true to record \
                 calls.",
             );
-        }
+        });
         return Ok(());
     }
     let filter = MetricsFilter { source: None, tool: arguments.tool.clone(), days: arguments.days };
@@ -59,31 +56,28 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Res
         .iter()
         .filter(|one| arguments.source.as_deref().is_none_or(|name| **one.source.name() == *name))
         .collect();
-    if arguments.json {
-        let total: u64 = chosen.iter().map(|one| one.calls).sum();
-        let metrics: Vec<Value> = chosen.iter().map(|one| data(one)).collect();
-        out::json(&json!({"enabled": true, "metrics": metrics, "total_calls": total}));
-        return Ok(());
-    }
-    if chosen.is_empty() {
-        out::line(no_calls_message(arguments, &all));
-        return Ok(());
-    }
-    let within = io::stdout().is_terminal().then_some(WIDTH);
-    table(&chosen, SystemClock.now_ms(), within).iter().for_each(out::line);
+    let total: u64 = chosen.iter().map(|one| one.calls).sum();
+    let metrics: Vec<Value> = chosen.iter().map(|one| data(one)).collect();
+    let report = json!({"enabled": true, "metrics": metrics, "total_calls": total});
+    arguments.output.print(&report, || {
+        if chosen.is_empty() {
+            return out::line(no_calls_message(arguments, &all));
+        }
+        let within = io::stdout().is_terminal().then_some(WIDTH);
+        table(&chosen, SystemClock.now_ms(), within).iter().for_each(out::line);
+    });
     Ok(())
 }
 
 /// Returns a table of these tools, in this order, for a display that is refreshed.
 pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
-    let head = ["TOOL", "OF", "CALLS", "ERRS", "LOST", "P50", "P95", "LAST"].map(str::to_owned);
-    let mut rows = vec![Vec::from(head)];
-    rows.extend(metrics.iter().map(|one| {
+    let rows = metrics.iter().map(|one| {
         let [_, calls, _, errors, lost, p50, p95, _, _, last, _] = row(one, SystemClock.now_ms());
         let name = cut(&one.tool, 40);
         vec![name, cut(one.source.name(), 24), calls, errors, lost, p50, p95, last]
-    }));
-    out::columns(&rows)
+    });
+    let header = ["TOOL", "OF", "CALLS", "ERRS", "LOST", "P50", "P95", "LAST"];
+    out::columns(&with_header(header, rows))
 }
 
 fn no_calls_message(arguments: &Arguments, all: &[ToolMetrics]) -> String {

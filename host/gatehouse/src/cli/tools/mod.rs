@@ -10,10 +10,10 @@ pub(super) use shape::ago;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use gatehouse_core::{Catalog, SourceId};
+use gatehouse_core::{Catalog, SourceId, ToolId};
 use serde_json::{Value, json};
 
-use super::{CommandError, GlobalArgs, call};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, call, with_header};
 use crate::{compose::Composition, config::Env, out};
 
 #[derive(Subcommand)]
@@ -88,12 +88,11 @@ pub(super) struct ToolCommandArgs {
     /// another one that has it]
     #[arg(long)]
     preset: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputFormat,
 }
 
-pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Result<(), CommandError> {
+pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let (tool, arguments, how) = match command {
         Command::Metrics(arguments) => return metrics::run(&arguments, &global.compose(env)?).await,
         Command::Search { query, server, top_k, how } => {
@@ -113,19 +112,18 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Res
         Command::Call { server, tool, arguments, how } => {
             let given = call::arguments(&arguments)?;
             let arguments = json!({"server": server, "tool": tool, "arguments": given});
-            return ProxyTools::open(global, env, how.preset.as_deref(), "call_tool")
-                .await?
-                .call("call_tool", arguments, how.json)
-                .await;
+            let through = ProxyTools::open(global, env, how.preset.as_deref(), "call_tool").await?;
+            return through.call("call_tool", arguments, how.output.json).await;
         }
     };
-    let through = ProxyTools::open(global, env, how.preset.as_deref(), tool).await?;
-    if !how.json {
-        return through.call(tool, without_nulls(arguments), false).await;
+    let (through, arguments) =
+        (ProxyTools::open(global, env, how.preset.as_deref(), tool).await?, without_nulls(arguments));
+    if !how.output.json {
+        return through.call(tool, arguments, false).await;
     }
     let name = through.name(tool)?;
     let catalog = Arc::clone(&through.catalog);
-    let reply = call::run_tool(&through.composition, catalog, &name, without_nulls(arguments)).await?;
+    let reply = call::run_tool(&through.composition, catalog, &name, arguments).await?;
     match &reply.structured {
         Some(data) => out::json(data),
         None => out::json(&reply.content.iter().filter_map(call::text_of).collect::<Vec<_>>()),
@@ -140,6 +138,13 @@ fn without_nulls(mut arguments: Value) -> Value {
     arguments
 }
 
+/// Returns the name by which clients see a gate's tool.
+fn find(catalog: &Catalog, tool: &str) -> Option<String> {
+    let is_it = |id: &ToolId| *id.name == *tool && matches!(id.source, SourceId::Gate(_));
+    let found = catalog.entries().iter().find(|entry| is_it(&entry.id));
+    found.map(|entry| entry.name.to_string())
+}
+
 struct ProxyTools {
     composition: Composition,
     catalog: Arc<Catalog>,
@@ -148,29 +153,22 @@ struct ProxyTools {
 impl ProxyTools {
     /// Opens the named preset. Without a name, opens the one that `serve` would choose, if it has the tool, else
     /// another preset that has it.
-    async fn open(
-        global: &GlobalArgs,
-        env: &Env,
-        named: Option<&str>,
-        tool: &str,
-    ) -> Result<Self, CommandError> {
+    async fn open(global: &GlobalArgs, env: &Env, named: Option<&str>, tool: &str) -> CommandResult<Self> {
         let composition = global.compose(env)?;
         let compiled = composition.config.select(named, env)?;
         let catalog = composition.catalog(&compiled).await?;
-        let mut through = Self { catalog: Arc::new(catalog), composition };
-        if named.is_some() || through.find(tool).is_some() {
+        let through = Self { catalog: Arc::new(catalog), composition };
+        if named.is_some() || find(&through.catalog, tool).is_some() {
             return Ok(through);
         }
         for other in through.presets_with_proxy() {
             let compiled = through.composition.config.select(Some(&other), env)?;
             let Ok(catalog) = through.composition.catalog(&compiled).await else { continue };
-            let chosen = std::mem::replace(&mut through.catalog, Arc::new(catalog));
-            if through.find(tool).is_some() {
-                let chosen = &chosen.preset;
+            if find(&catalog, tool).is_some() {
+                let chosen = &through.catalog.preset;
                 out::note(format!("preset '{chosen}' has no tool '{tool}'; using preset '{other}'"));
-                return Ok(through);
+                return Ok(Self { catalog: Arc::new(catalog), ..through });
             }
-            through.catalog = chosen;
         }
         Err(through.missing_tool(tool))
     }
@@ -187,15 +185,8 @@ impl ProxyTools {
         others
     }
 
-    fn find(&self, tool: &str) -> Option<&str> {
-        let of_a_gate = |source: &SourceId| matches!(source, SourceId::Gate(_));
-        let mut entries = self.catalog.entries().iter();
-        let found = entries.find(|entry| *entry.id.name == *tool && of_a_gate(&entry.id.source));
-        found.map(|entry| entry.name.as_str())
-    }
-
-    fn name(&self, tool: &str) -> Result<String, CommandError> {
-        self.find(tool).map(str::to_owned).ok_or_else(|| self.missing_tool(tool))
+    fn name(&self, tool: &str) -> CommandResult<String> {
+        find(&self.catalog, tool).ok_or_else(|| self.missing_tool(tool))
     }
 
     fn missing_tool(&self, tool: &str) -> CommandError {
@@ -207,7 +198,7 @@ impl ProxyTools {
         CommandError::usage(format!("preset '{preset}' has no tool '{tool}' of the gate proxy. {next}"))
     }
 
-    async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), CommandError> {
+    async fn call(&self, tool: &str, arguments: Value, json: bool) -> CommandResult {
         let name = self.name(tool)?;
         call::call(&self.composition, Arc::clone(&self.catalog), &name, arguments, json).await
     }

@@ -1,5 +1,7 @@
 //! Tests of entries as registries publish them, and of hostile ones.
 
+use serde_json::json;
+
 use super::*;
 
 fn entry(server: Value) -> RegistryEntry {

@@ -4,8 +4,8 @@ use super::*;
 
 fn restored(text: &str) -> String {
     match remove_section(text, "").expect("markers").expect("a section") {
-        FileRemainder::Text(text) => text,
-        FileRemainder::Nothing { .. } => panic!("nothing left of {text:?}"),
+        PlannedContent::Text(text) => text,
+        PlannedContent::Removed { .. } => panic!("nothing left of {text:?}"),
     }
 }
 
@@ -36,9 +36,9 @@ fn sections_are_replaced_in_place_with_the_line_ends_of_the_file() {
 #[test]
 fn a_file_that_was_made_for_a_section_goes_with_it() {
     let file = new_file("---\na: b\n---\n", "one", 2);
-    assert_eq!(remove_section(&file, "---\na: b\n---\n"), Ok(Some(FileRemainder::Nothing { folders: 2 })));
+    assert_eq!(remove_section(&file, "---\na: b\n---\n"), Ok(Some(PlannedContent::Removed { folders: 2 })));
     let kept = remove_section(&format!("{file}mine\n"), "---\na: b\n---\n");
-    assert_eq!(kept, Ok(Some(FileRemainder::Text("mine\n".into()))));
+    assert_eq!(kept, Ok(Some(PlannedContent::Text("mine\n".into()))));
     assert_eq!(remove_section("mine\n", ""), Ok(None));
 }
 
