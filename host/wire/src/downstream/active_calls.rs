@@ -22,7 +22,9 @@ use rmcp::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
+
+use crate::OnDrop;
 
 #[derive(Clone, Default)]
 pub(super) struct ActiveCalls(Arc<CallRegistry>);
@@ -53,17 +55,6 @@ impl CallTable {
             return Err("cannot find the client to ask: calls of several clients are running");
         }
         Ok(first.clone())
-    }
-}
-
-/// Marks a call as being sent, until its request ID is known.
-pub(super) struct StartingCall<'a>(&'a ActiveCalls);
-
-impl Drop for StartingCall<'_> {
-    fn drop(&mut self) {
-        let calls = &self.0.0;
-        lock(&calls.state).starting -= 1;
-        calls.changed.notify_waiters();
     }
 }
 
@@ -99,29 +90,25 @@ impl ActiveCaller {
     }
 }
 
-pub(super) struct ActiveCall {
-    calls: ActiveCalls,
-    id: RequestId,
-    _ended: DropGuard,
-}
-
-impl Drop for ActiveCall {
-    fn drop(&mut self) {
-        lock(&self.calls.0.state).by_request.remove(&self.id);
-    }
-}
-
 impl ActiveCalls {
-    pub(super) fn start(&self) -> StartingCall<'_> {
+    /// Marks a call as being sent, until its request ID is known and the guard is dropped.
+    pub(super) fn start(&self) -> OnDrop<impl FnOnce()> {
         lock(&self.0.state).starting += 1;
-        StartingCall(self)
+        OnDrop::new(|| {
+            lock(&self.0.state).starting -= 1;
+            self.0.changed.notify_waiters();
+        })
     }
 
-    pub(super) fn register(&self, id: RequestId, context: &Arc<CallContext>) -> ActiveCall {
+    /// Registers a call until the guard is dropped.
+    pub(super) fn register(&self, id: RequestId, context: &Arc<CallContext>) -> OnDrop<impl FnOnce()> {
         let ended = CancellationToken::new();
         let caller = ActiveCaller { context: Arc::clone(context), ended: ended.clone() };
         lock(&self.0.state).by_request.insert(id.clone(), caller);
-        ActiveCall { calls: self.clone(), id, _ended: ended.drop_guard() }
+        OnDrop::new(move || {
+            lock(&self.0.state).by_request.remove(&id);
+            ended.cancel();
+        })
     }
 
     /// Returns the call that a message is for, as far as is known now.

@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::{InboundReader, ServerMessage};
 use crate::{
+    OnDrop,
     downstream::host_client::HostClient,
     peer_requests::{answered_request, cancelled_request},
 };
@@ -211,7 +212,7 @@ impl ProgressWatchers {
         &self,
         token: ProgressToken,
         sink: Arc<dyn ProgressSink>,
-    ) -> ProgressWatch {
+    ) -> OnDrop<impl FnOnce()> {
         let mut inner = lock(&self.0);
         inner.early.retain(|early| {
             let is_its = early.progress_token == token;
@@ -221,7 +222,8 @@ impl ProgressWatchers {
             !is_its
         });
         inner.by_token.insert(token.clone(), sink);
-        ProgressWatch { watchers: self.clone(), token }
+        drop(inner);
+        OnDrop::new(move || drop(lock(&self.0).by_token.remove(&token)))
     }
 
     fn take(&self, progress: ProgressNotificationParam) {
@@ -235,17 +237,6 @@ impl ProgressWatchers {
                 inner.early.push_back(progress);
             }
         }
-    }
-}
-
-pub(in crate::downstream) struct ProgressWatch {
-    watchers: ProgressWatchers,
-    token: ProgressToken,
-}
-
-impl Drop for ProgressWatch {
-    fn drop(&mut self) {
-        lock(&self.watchers.0).by_token.remove(&self.token);
     }
 }
 
