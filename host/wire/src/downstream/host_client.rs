@@ -27,7 +27,7 @@ use super::{
     active_calls::{ActiveCalls, CallerOfMessage, to_mcp_root},
     connection::{ConnectionContext, ListChanged},
     inbound::{GuardedTransport, InboundReader, ProgressWatchers},
-    upstream_subscriptions::UpstreamSubscriptions,
+    session::UpstreamSubscriptions,
 };
 use crate::{ClientFeatures, client_features::DeclaredFeatures};
 

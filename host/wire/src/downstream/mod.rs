@@ -15,7 +15,6 @@ mod server;
 pub(crate) mod server_text;
 mod session;
 pub(crate) mod sse;
-mod upstream_subscriptions;
 mod uri_mapper;
 
 use std::{

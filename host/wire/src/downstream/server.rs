@@ -4,10 +4,7 @@
 mod background_listing;
 mod caller_servers;
 mod connecting;
-mod connection_watch;
-mod faults;
-mod in_flight;
-mod isolated_connection;
+mod connection_use;
 mod listing;
 mod omitted_items;
 mod policies;
@@ -50,11 +47,10 @@ use crate::{
     login::{LoginId, Logins},
 };
 pub(super) use background_listing::AfterListing;
-use background_listing::{FirstListing, RelistStatus};
+use background_listing::{FirstListing, RelistState};
 use caller_servers::CallerServers;
 use connecting::ConnectTask;
-use faults::shutdown_fault;
-use in_flight::InFlightGuard;
+use connection_use::{InFlightGuard, MAX_ISOLATED_CONNECTIONS, shutdown_fault};
 use listing::ListFailure;
 use policies::DescribedListing;
 
@@ -91,7 +87,7 @@ pub(super) struct DownstreamServer {
     shared: Arc<ServerContext>,
     inner: Mutex<Inner>,
     connecting: Mutex<Option<ConnectTask>>,
-    relisting: RelistStatus,
+    relisting: Mutex<RelistState>,
     /// Held from listing to storing, so that an older listing is not stored last. Shared by the connections of all
     /// principals.
     listing_lock: Arc<tokio::sync::Mutex<()>>,
@@ -178,13 +174,13 @@ impl DownstreamServer {
                 closed: false,
             }),
             connecting: Mutex::default(),
-            relisting: RelistStatus::default(),
+            relisting: Mutex::default(),
             listing_lock,
             described: DescribedListing::default(),
             login,
             callers: CallerServers::default(),
             asking: tokio::sync::Mutex::default(),
-            isolated_slots: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
+            isolated_slots: Semaphore::new(MAX_ISOLATED_CONNECTIONS),
             this: Weak::clone(this),
         })
     }

@@ -32,9 +32,9 @@ use super::{
     host_client::{HostClient, is_since_2026},
     inbound::{InboundReader, MessageMemory, ProgressWatchers},
     process::ServerProcess,
-    upstream_subscriptions::UpstreamSubscriptions,
 };
 use crate::peer_requests::{await_answer, cancel_on_drop};
+pub(super) use follow::UpstreamSubscriptions;
 pub(super) use pipe_calls::PipeCalls;
 
 /// Answers of the client, and the request state of the server.

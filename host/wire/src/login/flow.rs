@@ -10,11 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     LoginDialog, LoginGrant, LoginId, LoginSettings, LoginState, Logins,
-    address::{ConfiguredHosts, LoginTarget, resource},
+    address::{ConfiguredHosts, LoginEndpoints, LoginTarget, resource},
     callback::{CallbackListener, ExpectedAnswer},
     challenge::BearerChallenge,
     client::OAuthClient,
-    endpoints::LoginEndpoints,
     http::RequestContent,
     identity::IdentityProvider,
     metadata::{AuthorizationServer, Discovery},

@@ -13,7 +13,6 @@ mod callback;
 mod challenge;
 mod client;
 mod client_assertion;
-mod endpoints;
 mod finish;
 mod flow;
 mod http;
@@ -29,9 +28,9 @@ mod token;
 mod transport;
 
 pub(crate) use address::is_loopback;
+pub use address::{LoginDialog, LoginEndpoints};
 pub use challenge::BearerChallenge;
 pub(crate) use challenge::auth_challenges;
-pub use endpoints::{LoginDialog, LoginEndpoints};
 pub use gatehouse_net::Url;
 pub use login_id::LoginId;
 use login_id::is_safe_in_shell;

@@ -187,7 +187,7 @@ impl DownstreamServer {
 
     /// Returns what to declare to the server. One that has listed interfaces or skills is always offered them: its
     /// listing must not change with the client that connects it.
-    pub(super) async fn features_to_declare(&self) -> DeclaredFeatures {
+    async fn features_to_declare(&self) -> DeclaredFeatures {
         let mut features = self.shared.client_features.declared();
         if !(features.apps && features.skills)
             && let Ok(Some(known)) = self.known().await
@@ -239,16 +239,12 @@ impl DownstreamServer {
             }
         });
         let limit = self.connection_timeout();
-        let declared = self.features_to_declare().await;
-        let is_legacy = {
+        let context = self.connection_context(Some(changed)).await;
+        {
             let mut inner = lock(&self.inner);
-            inner.declared = declared;
-            std::mem::take(&mut inner.is_legacy)
-        };
-        let (login, limits) = (self.login.clone(), self.limits.clone());
-        let clients = Arc::clone(&self.shared.client_features);
-        let context =
-            ConnectionContext { login, changed: Some(changed), limits, clients, declared, is_legacy };
+            inner.declared = context.declared;
+            inner.is_legacy = false;
+        }
         let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
             let connection = connecting.await?;
@@ -272,6 +268,17 @@ impl DownstreamServer {
             message: self.redactor.redact_text(failure.message),
             ..failure
         })
+    }
+
+    pub(super) async fn connection_context(&self, changed: Option<ListChanged>) -> ConnectionContext {
+        ConnectionContext {
+            login: self.login.clone(),
+            changed,
+            limits: self.limits.clone(),
+            clients: Arc::clone(&self.shared.client_features),
+            declared: self.features_to_declare().await,
+            is_legacy: lock(&self.inner).is_legacy,
+        }
     }
 
     pub(super) fn connection_timeout(&self) -> Duration {

@@ -21,7 +21,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, DownstreamServer, InFlightGuard, in_flight::record_connecting};
+use super::{AfterListing, DownstreamServer, InFlightGuard, connection_use::record_connecting};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.

@@ -89,3 +89,51 @@ async fn followers_notice_the_end_of_the_connection() {
     crate::downstream::connection::ServerConnection::close(&session).await;
     while one.changed().await.is_ok() {}
 }
+
+fn first(followed: &UpstreamSubscriptions, uri: &str) -> FirstFollower {
+    match followed.follow(uri) {
+        FollowOutcome::First(first) => first,
+        FollowOutcome::Joined(_) => panic!("{uri} is already followed"),
+    }
+}
+
+fn joined(followed: &UpstreamSubscriptions, uri: &str) -> watch::Receiver<u64> {
+    match followed.follow(uri) {
+        FollowOutcome::Joined(receiver) => receiver,
+        FollowOutcome::First(_) => panic!("{uri} is not followed"),
+    }
+}
+
+#[tokio::test]
+async fn one_subscription_serves_all_followers_until_the_last_leaves() {
+    let followed = UpstreamSubscriptions::default();
+    let task = first(&followed, "memo://1");
+    let (one, two) = (task.receiver(), joined(&followed, "memo://1"));
+    drop(one);
+    drop(two);
+    task.wait_until_unfollowed().await;
+    assert!(!followed.has_followers());
+    let again = first(&followed, "memo://1");
+    drop(task);
+    assert!(followed.has_followers(), "the new follower remains");
+    drop(again);
+    assert!(!followed.has_followers(), "the connection is gone");
+}
+
+#[test]
+fn a_change_reaches_only_followers_of_that_resource() {
+    let followed = UpstreamSubscriptions::default();
+    let (file, folder) = (first(&followed, "file:///a"), first(&followed, "file:///b/"));
+    let (file, folder) = (file.receiver(), folder.receiver());
+    drop((joined(&followed, "file:///a"), joined(&followed, "file:///b/")));
+    let changed = |uri: &str| {
+        let before = (*file.borrow(), *folder.borrow());
+        followed.changed(uri);
+        (*file.borrow() - before.0, *folder.borrow() - before.1)
+    };
+    assert_eq!(changed("file:///a"), (1, 0));
+    assert_eq!(changed("file:///a/part"), (1, 0));
+    assert_eq!(changed("file:///ab"), (0, 0));
+    assert_eq!(changed("file:///b/c"), (0, 1));
+    assert_eq!(changed("file:///elsewhere"), (0, 0));
+}
