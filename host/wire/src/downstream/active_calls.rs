@@ -83,7 +83,8 @@ impl ActiveCaller {
         answer: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, ErrorData> {
         tokio::select! {
-            answer = answer => answer.map_err(|fault| to_error_data(&fault)),
+            // The server may quote a fault in its reply.
+            answer = answer => answer.map_err(|fault| ErrorData::invalid_request(fault.in_one_line(), None)),
             () = self.ended.cancelled() => Err(ErrorData::invalid_request("the call has ended", None)),
             () = context.ct.cancelled() => Err(ErrorData::invalid_request("the request was cancelled", None)),
         }
@@ -166,19 +167,11 @@ impl ActiveCalls {
     }
 }
 
-/// Converts a fault. The server may quote it in its reply.
-fn to_error_data(fault: &Fault) -> ErrorData {
-    ErrorData::invalid_request(fault.in_one_line(), None)
-}
-
 #[allow(deprecated)]
 pub(super) fn to_mcp_root(root: ClientRoot) -> rmcp::model::Root {
-    let ClientRoot { uri, name } = root;
-    let root = rmcp::model::Root::new(uri);
-    match name {
-        Some(name) => root.with_name(name),
-        None => root,
-    }
+    let mut converted = rmcp::model::Root::new(root.uri);
+    converted.name = root.name;
+    converted
 }
 
 fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<ClientQuestion, Fault> {

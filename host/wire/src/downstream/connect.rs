@@ -21,7 +21,10 @@ use rmcp::{
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
     },
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 
 use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
 
@@ -33,14 +36,14 @@ use super::{
     session::ServerSession,
     sse::{ServerRequester, SseTransport},
 };
-use pipes::StartSlots;
+use pipes::{MAX_STARTS, run_in_slot};
 
 pub(super) struct RealConnector {
     program: PathBuf,
     /// Base of relative program paths and working directories.
     base: PathBuf,
     inherited: InheritedEnv,
-    slots: StartSlots,
+    start_slots: Semaphore,
     http: HttpClients,
     logins: Arc<Logins>,
 }
@@ -48,7 +51,7 @@ pub(super) struct RealConnector {
 impl RealConnector {
     pub(super) fn new(program: PathBuf, base: PathBuf, inherited: InheritedEnv, logins: Arc<Logins>) -> Self {
         let http = HttpClients::new(|builder| builder);
-        Self { program, base, inherited, slots: StartSlots::default(), http, logins }
+        Self { program, base, inherited, start_slots: Semaphore::new(MAX_STARTS), http, logins }
     }
 
     /// Connects over HTTP, with the transport of MCP 2024-11-05 if the definition says so.
@@ -226,7 +229,7 @@ impl Connector for RealConnector {
         }
         let attempt = self.with_either_lifecycle(server, &context, limit);
         let connected = match &server.transport {
-            ServerTransport::Stdio { .. } => self.slots.run(attempt).await,
+            ServerTransport::Stdio { .. } => run_in_slot(&self.start_slots, attempt).await,
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,
         };
         connected.map(|session| Arc::new(session) as Arc<dyn ServerConnection>)

@@ -20,7 +20,6 @@ use rmcp::{
     },
     transport::Transport,
 };
-
 use tokio::time::{Instant, timeout};
 
 use super::{
@@ -71,11 +70,10 @@ impl HostClient {
         let (changed, clients, declared) = (self.changed.clone(), Arc::clone(&self.clients), self.declared);
         let running = serve_client_with_lifecycle(self, transport, lifecycle).await?;
         let peer = running.peer();
-        match (is_since_2026(peer), changed) {
-            (true, Some(changed)) => follow_lists(peer.clone(), changed),
-            (true, None) => {}
-            (false, Some(_)) if declared.roots => forward_roots_changes(peer.clone(), &clients),
-            (false, _) => {}
+        match changed {
+            Some(changed) if is_since_2026(peer) => follow_lists(peer.clone(), changed),
+            Some(_) if declared.roots => forward_roots_changes(peer.clone(), &clients),
+            _ => {}
         }
         Ok(running)
     }
@@ -101,21 +99,17 @@ impl HostClient {
             Some(logger) => format!("{}/{}", self.server.name(), quoted(logger, MAX_LOGGER)),
             None => self.server.name().to_string(),
         };
+        let of_call = matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_)));
         match self.calls.find_now(origin.as_ref()) {
-            CallerOfMessage::Call(context) => {
-                let of_call = matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_)));
-                if of_call || self.belongs_to(&context) {
-                    context.notify_client(level, &logger, message.data);
-                }
+            CallerOfMessage::Call(context) if of_call || self.belongs_to(&context) => {
+                context.notify_client(level, &logger, message.data);
             }
             CallerOfMessage::NoCall => self.clients.log_to_only(level, &logger, message.data),
-            CallerOfMessage::Unknown => {}
+            CallerOfMessage::Call(_) | CallerOfMessage::Unknown => {}
             CallerOfMessage::Starting => {
-                let calls = self.calls.clone();
-                let (host, of_call) =
-                    (self.clone(), matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_))));
+                let host = self.clone();
                 tokio::spawn(async move {
-                    if let Ok(caller) = calls.find_caller(origin.as_ref()).await
+                    if let Ok(caller) = host.calls.find_caller(origin.as_ref()).await
                         && (of_call || host.belongs_to(&caller.context))
                     {
                         caller.context.notify_client(level, &logger, message.data);
@@ -145,14 +139,11 @@ pub(super) fn is_since_2026(peer: &Peer<RoleClient>) -> bool {
 /// Subscribes to changes of lists, which servers send only to subscribers since 2026-07-28.
 fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
     let Some(info) = peer.peer_info() else { return };
-    let is_reported = |list: Option<bool>| list.filter(|reported| *reported);
+    let (has, is_true) = (&info.capabilities, |reported: &bool| *reported);
     let mut filter = SubscriptionFilter::new();
-    filter.tools_list_changed =
-        info.capabilities.tools.as_ref().and_then(|list| is_reported(list.list_changed));
-    filter.prompts_list_changed =
-        info.capabilities.prompts.as_ref().and_then(|list| is_reported(list.list_changed));
-    filter.resources_list_changed =
-        info.capabilities.resources.as_ref().and_then(|list| is_reported(list.list_changed));
+    filter.tools_list_changed = has.tools.as_ref().and_then(|list| list.list_changed).filter(is_true);
+    filter.prompts_list_changed = has.prompts.as_ref().and_then(|list| list.list_changed).filter(is_true);
+    filter.resources_list_changed = has.resources.as_ref().and_then(|list| list.list_changed).filter(is_true);
     if filter == SubscriptionFilter::new() {
         return;
     }

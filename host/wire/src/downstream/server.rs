@@ -20,7 +20,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Fault, SourceId,
+    SourceId,
     http::Redactor,
     lock,
     ports::{
@@ -72,7 +72,10 @@ pub(super) struct ServerContext {
 
 impl ServerContext {
     /// Spawns a task on the runtime of the connections.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         match &self.runtime {
             Some(runtime) => runtime.spawn(work),
             None => tokio::spawn(work),
@@ -244,11 +247,6 @@ impl DownstreamServer {
             }
         };
         tokio::join!(own, self.callers.close());
-    }
-
-    fn fail_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
-        self.close_connection(connection, why.to_owned());
-        self.unreachable(why)
     }
 
     fn close_connection(&self, connection: &Arc<dyn ServerConnection>, why: String) {

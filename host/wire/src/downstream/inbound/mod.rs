@@ -8,12 +8,9 @@ mod pending_responses;
 mod tests;
 mod transport;
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use futures_util::future::BoxFuture;
 use gatehouse_core::{
     http::{Redactor, Secret},
     json::{MAX_VALUES, MessageSize},
@@ -74,9 +71,6 @@ pub(crate) struct InboundReader {
     ended: Arc<OnceLock<ConnectionEnd>>,
     ending: CancellationToken,
 }
-
-/// Message that is being read. Yields `None` if no request waits for it.
-type ReadFuture = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
 
 impl InboundReader {
     pub(crate) fn new(limits: &InboundLimits) -> Self {
@@ -162,9 +156,10 @@ impl InboundReader {
     /// Counts an unrequested message. A flood ends the connection.
     fn count_unrequested(&self) {
         if lock(&self.flood).add(Instant::now()) {
-            self.end(ConnectionEnd::abuse(format!(
+            let why = format!(
                 "it sent more than {MAX_PER_SECOND} unrequested messages a second for {MAX_SECONDS} s"
-            )));
+            );
+            self.end(ConnectionEnd { why, is_abuse: true });
         }
     }
 
@@ -224,7 +219,8 @@ impl InboundReader {
 /// Reader for transports that receive one message after another.
 pub(super) struct MessageReader {
     inbound: InboundReader,
-    reading: Option<ReadFuture>,
+    /// Message that is being read. Yields `None` if no request waits for it.
+    reading: Option<BoxFuture<'static, Option<ServerMessage>>>,
 }
 
 impl MessageReader {

@@ -8,12 +8,16 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use gatehouse_core::{
     Fault, lock,
     ports::servers::{CircuitState, RefreshReport, ServerState, ServerTransport},
 };
 use gatehouse_net::Backoff;
-use tokio::{sync::watch, task::AbortHandle, time::Instant};
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::{DownstreamServer, ListFailure, shutdown_fault};
 use crate::client_features::DeclaredFeatures;
@@ -38,11 +42,9 @@ fn default_timeout(transport: &ServerTransport) -> Duration {
     if DOWNLOADERS.iter().any(|name| program == *name) { DOWNLOAD_TIMEOUT } else { CONNECTION_TIMEOUT }
 }
 
-type ConnectOutcome = Option<Result<Arc<dyn ServerConnection>, Fault>>;
-
 /// Task that connects. It outlives the callers that wait for it.
 pub(super) struct ConnectTask {
-    pub(super) outcome: watch::Receiver<ConnectOutcome>,
+    outcome: Shared<BoxFuture<'static, Result<Arc<dyn ServerConnection>, Fault>>>,
     pub(super) task: AbortHandle,
 }
 
@@ -136,25 +138,22 @@ impl DownstreamServer {
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
-        let mut outcome = {
+        let outcome = {
             let mut connecting = lock(&self.connecting);
             match connecting.as_ref().filter(|running| !running.task.is_finished()) {
                 Some(running) => running.outcome.clone(),
                 None => {
                     let this = self.this.upgrade().ok_or_else(shutdown_fault)?;
-                    let (sender, outcome) = watch::channel(None);
-                    let task = self.shared.spawn(async move {
-                        let connected = this.connect().await;
-                        sender.send_replace(Some(connected));
-                    });
-                    let task = task.abort_handle();
+                    let connecting_task = self.shared.spawn(this.connect());
+                    let task = connecting_task.abort_handle();
+                    let ended = connecting_task.map(|ended| ended.unwrap_or_else(|_| Err(shutdown_fault())));
+                    let outcome = ended.boxed().shared();
                     *connecting = Some(ConnectTask { outcome: outcome.clone(), task });
                     outcome
                 }
             }
         };
-        let connected = outcome.wait_for(Option::is_some).await.map_err(|_| shutdown_fault())?;
-        connected.clone().unwrap_or_else(|| Err(shutdown_fault()))
+        outcome.await
     }
 
     /// Returns a connection for the request of a client, which declares what clients have now unless it was used before.

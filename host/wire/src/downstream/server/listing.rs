@@ -178,7 +178,11 @@ impl DownstreamServer {
                 self.retire(connection);
                 self.unreachable(&ListFailure::SessionEnded.in_one_line())
             }
-            ListFailure::Server(why) => self.fail_connection(connection, &why),
+            ListFailure::Server(why) => {
+                let fault = self.unreachable(&why);
+                self.close_connection(connection, why);
+                fault
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline, Principal, Reply,
+    Call, CallContext, Catalog, CompiledPreset, ContentPart, Fault, Outcome, Pipeline, Principal, Reply,
     completion::{CompletionRequest, Completions},
     outcome::EmbeddedResource,
     ports::{

@@ -27,7 +27,7 @@ impl ServerSession {
         if reports_updates != Some(true) {
             return Ok(None);
         }
-        let first = match self.subscriptions.follow(uri) {
+        let first = match self.host.subscriptions.follow(uri) {
             FollowOutcome::Joined(receiver) => return Ok(Some(receiver)),
             FollowOutcome::First(first) => first,
         };

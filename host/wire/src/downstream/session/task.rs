@@ -67,7 +67,7 @@ impl ServerSession {
                 Ok(polled) => polled,
                 // A repeated poll is harmless, and a proxy in between may restart.
                 Err(CallFailure::Transport(why)) if failed < MAX_FAILED_POLLS && !self.is_closed() => {
-                    tracing::debug!(server = %self.server, "cannot poll a task: {why}");
+                    tracing::debug!(server = %self.host.server, "cannot poll a task: {why}");
                     (failed, pause) = (failed + 1, POLL_INTERVAL);
                     continue;
                 }
@@ -90,7 +90,8 @@ impl ServerSession {
                         continue;
                     }
                     answered.extend(input_requests.keys().cloned());
-                    let answers = active_calls::answer_input_requests(&self.server, context, input_requests);
+                    let answers =
+                        active_calls::answer_input_requests(&self.host.server, context, input_requests);
                     let answers = answers.await.map_err(CallFailure::Unanswered)?;
                     let update = UpdateTaskRequest::new(UpdateTaskParams::new(id.clone(), answers));
                     self.measured_request(update.into(), Some(context)).await?;
@@ -123,7 +124,7 @@ impl ServerSession {
     }
 
     fn cancel_task_on_drop(&self, id: String) -> OnDrop<impl FnOnce()> {
-        let (peer, inbound) = (self.peer.clone(), self.inbound.clone());
+        let (peer, inbound) = (self.peer.clone(), self.host.inbound.clone());
         OnDrop::new(move || {
             tokio::spawn(async move {
                 let request = CancelTaskRequest::new(CancelTaskParams::new(id));

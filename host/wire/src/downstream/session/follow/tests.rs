@@ -66,10 +66,10 @@ async fn updates_arrive_until_the_last_follower_leaves() {
         assert_eq!(*one.borrow_and_update(), 1, "and none of the other");
         let two = session.follow("memo://1").await.expect("an answer").expect("updates");
         drop(one);
-        assert!(session.subscriptions.has_followers());
+        assert!(session.host.subscriptions.has_followers());
         drop(two);
         wait_for_request(&mut methods, ends).await;
-        assert!(!session.subscriptions.has_followers());
+        assert!(!session.host.subscriptions.has_followers());
     }
 }
 
@@ -79,7 +79,7 @@ async fn a_server_without_subscriptions_is_not_followed() {
     assert!(quiet.follow("memo://1").await.expect("an answer").is_none());
     let (odd, _methods) = session(ClientLifecycleMode::Initialize, true).await;
     assert!(odd.follow("memo://odd").await.expect("an answer").is_none());
-    assert!(!odd.subscriptions.has_followers());
+    assert!(!odd.host.subscriptions.has_followers());
 }
 
 #[tokio::test]
