@@ -83,7 +83,6 @@ impl SigningKey {
 /// Returns an assertion of the client `id` for the authorization server `issuer`.
 ///
 /// # Errors
-///
 /// If `pem` is not a private key in PKCS#8.
 pub(super) fn client_assertion(id: &str, issuer: &str, pem: &Secret) -> Result<Secret, Fault> {
     let random = SystemRandom::new();

@@ -46,9 +46,9 @@ pub(super) struct StoredLogin {
     pub(super) revocation_endpoint: Option<String>,
     pub(super) client: OAuthClient,
     pub(super) scopes: Vec<String>,
-    #[serde(with = "secret")]
+    #[serde(serialize_with = "reveal", deserialize_with = "secret")]
     pub(super) access_token: Secret,
-    #[serde(with = "optional_secret")]
+    #[serde(serialize_with = "reveal", deserialize_with = "optional_secret")]
     pub(super) refresh_token: Option<Secret>,
     /// True if the client logged in with its own secret, and does so again instead of refreshing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,19 +69,16 @@ impl LoginStore {
     pub(super) async fn read(&self, id: &LoginId) -> Result<Option<StoredLogin>, Fault> {
         let path = self.path(id, "json")?;
         let shown = path.display().to_string();
-        let bytes = blocking(move || bounded(&path)).await;
-        let bytes = match bytes {
+        let bytes = match blocking(move || bounded(&path)).await {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Fault::unavailable(format!("cannot read {shown}: {error}"))),
         };
-        let login = serde_json::from_slice(&bytes).ok();
-        // A file that was renamed must not become the login of another principal.
-        let login =
-            login.filter(|login: &StoredLogin| login.owner.as_deref() == id.owner().map(Principal::as_str));
-        login
-            .map(Some)
-            .ok_or_else(|| id.hint_login(Fault::unavailable(format!("{shown} is not a valid login file"))))
+        match serde_json::from_slice::<StoredLogin>(&bytes) {
+            // A file that was renamed must not become the login of another principal.
+            Ok(login) if login.owner.as_deref() == id.owner().map(Principal::as_str) => Ok(Some(login)),
+            _ => Err(id.hint_login(Fault::unavailable(format!("{shown} is not a valid login file")))),
+        }
     }
 
     pub(super) async fn write(&self, id: &LoginId, login: &StoredLogin) -> Result<(), Fault> {
@@ -139,10 +136,8 @@ impl LoginStore {
                 owner.map(|owner| LoginId::from_principal(&file.server, &Principal::Named(owner.into()))),
             );
         }
-        all.sort_by(|a, b| {
-            (a.server(), a.owner().map(Principal::as_str))
-                .cmp(&(b.server(), b.owner().map(Principal::as_str)))
-        });
+        let key = |id: &LoginId| (id.server().to_owned(), id.owner().map(|owner| owner.as_str().to_owned()));
+        all.sort_by_cached_key(key);
         Ok(all)
     }
 
@@ -207,36 +202,19 @@ fn bounded(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Serializes a secret in plain text: the file is readable only by its owner.
-pub(super) mod secret {
-    use super::{Deserialize, Deserializer, Secret, Serializer};
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        secret: &Secret,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(secret.reveal())
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Secret, D::Error> {
-        Ok(Secret::new(String::deserialize(deserializer)?))
-    }
+pub(super) fn reveal<'a, T, S: Serializer>(secret: &'a T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    &'a T: Into<Option<&'a Secret>>,
+{
+    secret.into().map(Secret::reveal).serialize(serializer)
 }
 
-pub(super) mod optional_secret {
-    use super::{Deserialize, Deserializer, Secret, Serialize, Serializer};
+pub(super) fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+    String::deserialize(deserializer).map(Secret::new)
+}
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        secret: &Option<Secret>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        secret.as_ref().map(Secret::reveal).serialize(serializer)
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Secret>, D::Error> {
-        Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
-    }
+pub(super) fn optional_secret<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Secret>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
 }
