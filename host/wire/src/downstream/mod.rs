@@ -138,12 +138,9 @@ impl DownstreamServers {
     }
 
     pub fn preconnect(&self) {
-        let servers: Vec<_> = lock(&self.servers)
-            .values()
-            .filter(|server| server.definition.preconnect && server.definition.login == ServerLogin::Shared)
-            .cloned()
-            .collect();
-        for server in servers {
+        let is_preconnected =
+            |server: &ServerDefinition| server.preconnect && server.login == ServerLogin::Shared;
+        for server in self.all().into_iter().filter(|server| is_preconnected(&server.definition)) {
             tokio::spawn(async move {
                 if let Err(fault) = server.connection().await {
                     tracing::warn!(source = %server.id(), "not connected at start: {}", fault.in_one_line());
@@ -277,9 +274,7 @@ impl ServerRegistry for DownstreamServers {
         let definition = self.adding()?.add(server, definition).await?;
         let server = DownstreamServer::new(definition, Arc::clone(&self.shared));
         let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
-        if let Some(before) = before {
-            before.close().await;
-        }
+        join_all(before.iter().map(|before| before.close())).await;
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(server.listing(&Principal::Local).await)
     }
@@ -289,9 +284,7 @@ impl ServerRegistry for DownstreamServers {
             return Ok(false);
         }
         let before = lock(&self.servers).remove(server);
-        if let Some(before) = before {
-            before.close().await;
-        }
+        join_all(before.iter().map(|before| before.close())).await;
         self.shared.index.forget(server).await?;
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(true)

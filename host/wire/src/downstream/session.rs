@@ -212,13 +212,12 @@ impl ServerSession {
     // rmcp deprecates this request, which later versions lack.
     #[allow(deprecated)]
     async fn lower_log_level(&self, level: MessageLevel) {
-        let is_enough = |current: Option<MessageLevel>| current.is_some_and(|current| current <= level);
         if !self.logs {
             return;
         }
         // Requests that overtake each other would leave a higher level.
         let mut current = self.log_level.lock().await;
-        if is_enough(*current) {
+        if current.is_some_and(|current| current <= level) {
             return;
         }
         let Ok(lowest) = serde_json::from_value(json!(level)) else { return };

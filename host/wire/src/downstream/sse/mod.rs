@@ -164,13 +164,11 @@ impl SseTransport {
         inbound: InboundReader,
         limit: usize,
     ) -> Result<Self, SseError> {
-        match Self::begin(&requester, limit).await {
-            Ok((endpoint, stream)) => {
-                let incoming = MessageReader::new(&inbound);
-                Ok(Self { requester, endpoint, stream: Some(stream), inbound, incoming })
-            }
-            Err(error) => Err(SseError { message: requester.redact_tokens(error.message), ..error }),
-        }
+        let redacted =
+            |error: SseError| SseError { message: requester.redact_tokens(error.message), ..error };
+        let (endpoint, stream) = Self::begin(&requester, limit).await.map_err(redacted)?;
+        let incoming = MessageReader::new(&inbound);
+        Ok(Self { requester, endpoint, stream: Some(stream), inbound, incoming })
     }
 
     async fn begin(
