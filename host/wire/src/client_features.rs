@@ -91,7 +91,6 @@ impl ClientFeatures {
         sessions.push(session);
     }
 
-    /// Records that the roots of a client changed.
     pub(crate) fn roots_changed(&self) {
         self.roots_changes.send_modify(|changes| *changes += 1);
     }

@@ -158,7 +158,6 @@ impl EntryAnswer {
     }
 }
 
-/// A server in a registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RegistryEntry {
@@ -207,7 +206,6 @@ pub struct RegistryRemote {
     pub headers: Vec<RegistryInput>,
 }
 
-/// An argument of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RegistryArgument {

@@ -85,7 +85,6 @@ pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Res
     Ok(())
 }
 
-/// Maximum bytes of a frontmatter.
 const MAX_FRONTMATTER: usize = 64 << 10;
 
 /// Whether the YAML between the first two lines of `---` has this content.

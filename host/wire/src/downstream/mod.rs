@@ -209,22 +209,17 @@ impl ServerRegistry for DownstreamServers {
     ) -> Vec<UnlistedServer> {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
-            let name = Arc::clone(&server.definition.name);
-            let server = match server.signed_in(caller).await {
-                Ok(server) => server,
-                Err(fault) => return Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
+            let in_one_line = |fault: Fault| Some(fault.in_one_line());
+            let listed = async {
+                let own = server.signed_in(caller).await.map_err(in_one_line)?;
+                let pending = own.first_listing(AfterListing::Stop);
+                // Do not wait longer for a server that other clients have already waited for.
+                let until = pending.until.ok_or(Some(pending.why))?.min(Instant::now() + patience);
+                let listed = tokio::time::timeout_at(until, own.wait_until_listed()).await;
+                listed.map_err(|_| None)?.map_err(in_one_line)
             };
-            let pending = server.first_listing(AfterListing::Stop);
-            let Some(until) = pending.until else {
-                return Some(UnlistedServer { name, failure: Some(pending.why) });
-            };
-            // Do not wait longer for a server that other clients have already waited for.
-            let end = until.min(Instant::now() + patience);
-            match tokio::time::timeout_at(end, server.wait_until_listed()).await {
-                Ok(Ok(())) => None,
-                Ok(Err(fault)) => Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
-                Err(_) => Some(UnlistedServer { name, failure: None }),
-            }
+            let failure = listed.await.err()?;
+            Some(UnlistedServer { name: Arc::clone(&server.definition.name), failure })
         });
         join_all(asked).await.into_iter().flatten().collect()
     }
@@ -250,11 +245,8 @@ impl ServerRegistry for DownstreamServers {
             return self.server(server)?.signed_in(caller).await?.refresh(force).await;
         }
         let asked = join_all(self.all().into_iter().map(|server| async move {
-            let report = match server.signed_in(caller).await {
-                Ok(own) => own.refresh(force).await,
-                Err(fault) => Err(fault),
-            };
-            (server.definition.name.to_string(), report)
+            let report = async { server.signed_in(caller).await?.refresh(force).await };
+            (server.definition.name.to_string(), report.await)
         }));
         let mut all = RefreshReport::default();
         for (name, report) in asked.await {

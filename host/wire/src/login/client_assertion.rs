@@ -22,7 +22,6 @@ pub(super) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-
 /// Time for which an assertion is valid. It is used at once.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// A key that signs assertions.
 enum SigningKey {
     Es256(EcdsaKeyPair),
     Es384(EcdsaKeyPair),

@@ -163,7 +163,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// The file of a login of a principal.
 struct PrincipalFile {
     server: String,
     /// Name without the extension.

@@ -60,7 +60,6 @@ pub struct LoginSettings {
     pub grant: LoginGrant,
 }
 
-/// How a login is granted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LoginGrant {
     /// A user agrees in a browser.

@@ -17,7 +17,6 @@ pub(super) const MAX_TOKEN: usize = 16 << 10;
 /// Maximum lifetime of a token in seconds; longer ones are capped.
 const MAX_TOKEN_LIFE: u64 = 10 * 365 * 24 * 3600;
 
-/// Tokens of a response.
 pub(super) struct TokenResponse {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,

@@ -29,8 +29,6 @@ const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
 const INVALID_PARAMS: i32 = -32602;
 
-const MAY_HAVE_RUN: &str = "The call may have taken effect.";
-
 #[async_trait]
 impl Source for DownstreamServer {
     fn id(&self) -> &SourceId {
@@ -213,6 +211,11 @@ impl Source for DownstreamServer {
     }
 }
 
+/// Returns the fault for a request that the server may have run before the connection ended.
+fn may_have_run(message: String) -> Fault {
+    Fault { retryable: false, ..Fault::unavailable(message) }.hint("The call may have taken effect.")
+}
+
 fn without_quarantined(listed: ServerListing) -> Arc<Listing> {
     if listed.quarantined.is_empty() {
         return listed.listing;
@@ -294,10 +297,7 @@ impl DownstreamServer {
                 let why = self.redactor.redact_text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());
                 self.close_connection(connection, why.clone());
-                let mut fault = Fault::unavailable(format!("server '{name}' did not answer: {why}"));
-                // The server may have run the request before the connection ended.
-                fault.retryable = false;
-                fault.hint(MAY_HAVE_RUN)
+                may_have_run(format!("server '{name}' did not answer: {why}"))
             }
             CallFailure::Refused { code, message } => {
                 let message = self.redactor.redact_text(message);
@@ -322,10 +322,7 @@ impl DownstreamServer {
                 if !has_begun {
                     return self.unreachable("it ended the session before it ran the request");
                 }
-                let mut fault =
-                    Fault::unavailable(format!("server '{name}' ended the session during the call"));
-                fault.retryable = false;
-                fault.hint(MAY_HAVE_RUN)
+                may_have_run(format!("server '{name}' ended the session during the call"))
             }
             CallFailure::Unreadable(why) => {
                 lock(&self.inner).breaker.record_success();
