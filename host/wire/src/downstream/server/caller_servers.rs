@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Call, CallContext, ContentPart, Effect, Fault, Intent, Outcome, Principal, Reply, ToolSpec, lock,
+    Call, CallContext, ContentPart, Fault, Outcome, Principal, Reply, ToolSpec, lock,
     ports::servers::{ServerDefinition, ServerLogin, ServerState, ServerTransport},
     question::ClientQuestion,
     source::Listing,
@@ -226,20 +226,12 @@ impl DownstreamServer {
 
 fn sign_in_listing(server: &str) -> Arc<Listing> {
     let object = || Arc::new(Map::from_iter([("type".to_owned(), json!("object"))]));
+    let description = format!("Signs the user in to server '{server}'. Its tools are listed afterwards.");
     let tool = ToolSpec {
-        name: SIGN_IN_TOOL.into(),
         title: Some("Sign in".into()),
-        description: format!("Signs the user in to server '{server}'. Its tools are listed afterwards."),
         input_schema: object(),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
         open_world: true,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
+        ..ToolSpec::new(SIGN_IN_TOOL, description)
     };
     Arc::new(Listing {
         name: server.into(),

@@ -66,21 +66,16 @@ pub(super) struct ListingBudget {
 }
 
 impl ListingBudget {
-    /// Counts a page.
-    ///
-    /// # Errors
-    /// If the listing is too large with this page.
+    /// Counts a page. Fails if the listing is too large with it.
     pub(super) fn take(&self, method: &str, page: &MessageMemory) -> Result<(), CallFailure> {
         let bytes = self.bytes.fetch_add(page.bytes, Ordering::Relaxed) + page.bytes;
         let values = self.values.fetch_add(page.size.values, Ordering::Relaxed) + page.size.values;
-        let too_large = |what: String, max: String| {
-            CallFailure::Unreadable(format!("its listing has {what} with {method}; the limit is {max}"))
-        };
-        if bytes > MAX_LISTING_BYTES {
-            return Err(too_large(format!("{bytes} bytes"), MAX_LISTING_BYTES.to_string()));
-        }
-        if values > MAX_LISTING_VALUES {
-            return Err(too_large(format!("{values} values"), MAX_LISTING_VALUES.to_string()));
+        for (sum, what, max) in [(bytes, "bytes", MAX_LISTING_BYTES), (values, "values", MAX_LISTING_VALUES)]
+        {
+            if sum > max {
+                let why = format!("its listing has {sum} {what} with {method}; the limit is {max}");
+                return Err(CallFailure::Unreadable(why));
+            }
         }
         Ok(())
     }
@@ -235,10 +230,7 @@ type ToolResult = Result<Tool, String>;
 
 /// Parses each tool of a page separately. `None` if the page has no list of tools.
 fn parse_tools(mut page: Value) -> Option<(Vec<ToolResult>, Option<String>)> {
-    let tools = match page.get_mut("tools")?.take() {
-        Value::Array(tools) => tools,
-        _ => return None,
-    };
+    let Value::Array(tools) = page.get_mut("tools")?.take() else { return None };
     let read = |tool: Value| {
         let name = quoted(tool.get("name").and_then(Value::as_str).unwrap_or_default(), 64);
         serde_json::from_value(tool)
