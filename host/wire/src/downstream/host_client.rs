@@ -243,10 +243,9 @@ fn capabilities(declared: DeclaredFeatures) -> ClientCapabilities {
     let elicitation = ElicitationCapability::new()
         .with_form(FormElicitationCapability::new())
         .with_url(UrlElicitationCapability::new());
-    let mut capabilities = ClientCapabilities::default();
+    let mut capabilities = ClientCapabilities::builder().enable_tasks().build();
     capabilities.elicitation = Some(elicitation);
     capabilities.sampling = Some(SamplingCapability::default());
-    capabilities.extensions = ClientCapabilities::builder().enable_tasks().build().extensions;
     declared.declare(&mut capabilities);
     capabilities
 }
