@@ -12,7 +12,6 @@ mod pipe_transport;
 pub(crate) mod post;
 mod process;
 mod server;
-pub(crate) mod server_text;
 mod session;
 pub(crate) mod sse;
 mod uri_mapper;

@@ -27,6 +27,7 @@ use gatehouse_core::{
         Clock, ToolIndex,
         servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
     },
+    source::Listing,
 };
 use tokio::{
     runtime::Handle,
@@ -52,7 +53,6 @@ use caller_servers::CallerServers;
 use connecting::ConnectTask;
 use connection_use::{InFlightGuard, MAX_ISOLATED_CONNECTIONS, shutdown_fault};
 use listing::ListFailure;
-use policies::DescribedListing;
 
 /// State shared by all servers of a host.
 pub(super) struct ServerContext {
@@ -97,8 +97,8 @@ pub(super) struct DownstreamServer {
     redactor: Arc<Redactor>,
     limits: InboundLimits,
     uris: UriMapper,
-    /// Its listing with the policies of presets.toml applied.
-    described: DescribedListing,
+    /// Its last listing, as stored and as clients see it.
+    described: Mutex<Option<(Arc<Listing>, Arc<Listing>)>>,
     login: LoginId,
     /// Connections of principals, if each has its own login.
     callers: CallerServers,
@@ -179,7 +179,7 @@ impl DownstreamServer {
             connecting: Mutex::default(),
             relisting: Mutex::default(),
             listing_lock,
-            described: DescribedListing::default(),
+            described: Mutex::default(),
             login,
             callers: CallerServers::default(),
             asking: tokio::sync::Mutex::default(),

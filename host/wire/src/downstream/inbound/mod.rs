@@ -1,9 +1,9 @@
 //! Guard for messages of servers, before rmcp reads them. It redacts secrets, counts values before parsing, and parses
 //! large messages outside the async runtime. A response that cannot be read only fails its own request.
 
-mod call_reply;
 mod flood;
 mod pending_responses;
+mod server_text;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -29,12 +29,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{connection::ConnectionEnd, server_text::repaired};
+use super::connection::ConnectionEnd;
 use crate::{MIN_LARGE_MESSAGE, peer_requests::answered_request, serve::response_id};
-use call_reply::parse_call_reply;
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
 use pending_responses::{DirectAnswer, PendingResponses};
 pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
+pub(super) use server_text::is_task_only;
+use server_text::{parse_call_reply, repaired};
 pub(super) use transport::{GuardedTransport, ProgressWatchers, UNSENT_REQUEST};
 
 pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;

@@ -201,7 +201,7 @@ impl DownstreamServer {
                 .iter()
                 .filter_map(|tool| Some((tool.name.to_string(), tool.quarantine_reason.clone()?)));
             let quarantined = Arc::new(quarantined.collect());
-            let listing = self.described.listing(&self.id, &self.uris, &self.definition.tools, known.listing);
+            let listing = self.described(known.listing);
             ServerListing { source: source as _, quarantined, listing }
         }))
     }

@@ -20,7 +20,6 @@ use gatehouse_core::{
     },
     prompt::PromptMessage,
     resource::ResourcePage,
-    source::Listing,
     tool::ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -41,7 +40,7 @@ const URL: &str = "http://localhost";
 type Hold = Arc<Mutex<Option<mpsc::Sender<()>>>>;
 
 #[derive(Default)]
-struct ScriptedConnector {
+pub(super) struct ScriptedConnector {
     attempts: AtomicU32,
     down: AtomicBool,
     slow: AtomicBool,
@@ -64,7 +63,7 @@ struct ScriptedConnection {
     end: watch::Sender<Option<String>>,
 }
 
-fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
+pub(super) fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
     let logins = Logins::new(std::env::temp_dir().join("gatehouse-no-logins"), Arc::new(FixedClock));
     server_with(ServerLogin::Shared, Arc::new(logins))
 }

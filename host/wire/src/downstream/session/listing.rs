@@ -21,7 +21,10 @@ use serde_json::Value;
 
 use super::{CallFailure, ServerSession, unexpected_response};
 use crate::{
-    downstream::{convert, inbound::MessageMemory, server_text::is_task_only},
+    downstream::{
+        convert,
+        inbound::{MessageMemory, is_task_only},
+    },
     skills,
 };
 
