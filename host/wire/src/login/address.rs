@@ -122,11 +122,6 @@ impl LoginEndpoints {
         Ok(Self { issuer: parsed(&authority.issuer)?, origins: all.filter_map(origin).collect() })
     }
 
-    fn share_one_origin(&self) -> bool {
-        let own = self.issuer.origin().ascii_serialization();
-        self.origins.values().all(|origin| *origin == own)
-    }
-
     /// Checks that the endpoints belong to the issuer. Returns the origins that the user confirmed, now or for the
     /// earlier login.
     ///
@@ -139,7 +134,8 @@ impl LoginEndpoints {
         earlier: Option<&StoredLogin>,
         dialog: &dyn LoginDialog,
     ) -> Result<Option<BTreeMap<String, String>>, Fault> {
-        if settings.issuer.is_some() || self.share_one_origin() {
+        let own = self.issuer.origin().ascii_serialization();
+        if settings.issuer.is_some() || self.origins.values().all(|origin| *origin == own) {
             return Ok(None);
         }
         let confirmed = earlier

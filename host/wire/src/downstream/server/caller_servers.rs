@@ -57,10 +57,9 @@ impl CallerServers {
 impl DownstreamServer {
     /// Returns the server with the login that a principal uses, connected or not.
     pub(super) fn for_caller(&self, principal: &Principal) -> Result<Arc<Self>, Fault> {
-        let this = || self.this.upgrade().ok_or_else(shutdown_fault);
         // The local user manages the host, and uses the login that lists the server.
         if self.definition.login == ServerLogin::Shared || *principal == Principal::Local {
-            return this();
+            return self.this.upgrade().ok_or_else(shutdown_fault);
         }
         let mut servers = lock(&self.callers.servers);
         if lock(&self.inner).closed {

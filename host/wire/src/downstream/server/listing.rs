@@ -32,7 +32,7 @@ impl ListFailure {
     pub(super) fn in_one_line(self) -> String {
         match self {
             Self::Server(why) => why,
-            Self::SessionEnded => describe_failure(&CallFailure::SessionEnded { has_begun: false }),
+            Self::SessionEnded => "it ended the session".to_owned(),
             Self::Index(fault) => fault.in_one_line(),
         }
     }
@@ -59,7 +59,10 @@ impl DownstreamServer {
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
         let mut listing = listed.map_err(|failure| match failure {
             CallFailure::SessionEnded { .. } => ListFailure::SessionEnded,
-            failure => describe_failure(&failure).into(),
+            CallFailure::Transport(why) | CallFailure::Unreadable(why) => why.into(),
+            CallFailure::Refused { code, message } => format!("it answered: {message} ({code})").into(),
+            CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()).into(),
+            CallFailure::Login(fault) => fault_as_clause(&fault).into(),
         })?;
         let (source, source_id, this) = (self.id.clone(), self.id.clone(), Weak::clone(&self.this));
         let checked = check_threads::run(&Principal::Local, &self.id, move |_| {
@@ -101,6 +104,7 @@ impl DownstreamServer {
         }
         // Only the index knows which tools are quarantined, and whether another host stored the change first.
         let now = self.shared.index.known(&self.definition.name).await.map_err(ListFailure::Index)?;
+        let without_tools = |listing: &Listing| Listing { tools: Vec::new(), ..listing.clone() };
         let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| without_tools(&known.listing));
         let quarantined = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
         if tools_changed || rest(&before) != rest(&now) {
@@ -278,19 +282,5 @@ impl ServerContext {
             self.changes.send_modify(|changes| *changes += 1);
         }
         Ok(())
-    }
-}
-
-fn without_tools(listing: &Listing) -> Listing {
-    Listing { tools: Vec::new(), ..listing.clone() }
-}
-
-fn describe_failure(failure: &CallFailure) -> String {
-    match failure {
-        CallFailure::Transport(why) | CallFailure::Unreadable(why) => why.clone(),
-        CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
-        CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
-        CallFailure::Login(fault) => fault_as_clause(fault),
-        CallFailure::SessionEnded { .. } => "it ended the session".to_owned(),
     }
 }

@@ -9,12 +9,9 @@ use std::{
 
 use gatehouse_core::lock;
 // rmcp deprecates these, but servers of earlier versions need them.
+use rmcp::model::{ErrorCode, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams};
 #[allow(deprecated)]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
-use rmcp::{
-    model::{ErrorCode, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams},
-    service::Subscription,
-};
 use tokio::sync::watch;
 
 use super::{CallFailure, ServerSession};
@@ -78,17 +75,15 @@ impl ServerSession {
         tokio::spawn(async move {
             tokio::select! {
                 () = first.wait_until_unfollowed() => {}
-                () = forward_updates(&mut subscription, &first) => {}
+                () = async {
+                    while let Ok(Some(_)) = subscription.next().await {
+                        first.notify();
+                    }
+                } => {}
             }
             let _ = subscription.cancel().await;
         });
         Ok(true)
-    }
-}
-
-async fn forward_updates(subscription: &mut Subscription, first: &FirstFollower) {
-    while let Ok(Some(_)) = subscription.next().await {
-        first.notify();
     }
 }
 
