@@ -3,7 +3,7 @@
 
 mod pipes;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -29,30 +29,27 @@ use tokio::{
 use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
 
 use super::{
+    DownstreamSettings,
     connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection, fault_as_clause},
     host_client::HostClient,
     inbound::{InboundReader, MAX_MESSAGE},
     post::RequestHeaders,
-    process::InheritedEnv,
     session::ServerSession,
     sse::{ServerRequester, SseTransport},
 };
 use pipes::{MAX_STARTS, run_in_slot};
 
 pub(super) struct RealConnector {
-    program: PathBuf,
-    /// Base of relative program paths and working directories.
-    base: PathBuf,
-    inherited: InheritedEnv,
+    settings: DownstreamSettings,
     start_slots: Semaphore,
     http: HttpClients,
     logins: Arc<Logins>,
 }
 
 impl RealConnector {
-    pub(super) fn new(program: PathBuf, base: PathBuf, inherited: InheritedEnv, logins: Arc<Logins>) -> Self {
-        let http = HttpClients::new(|builder| builder);
-        Self { program, base, inherited, start_slots: Semaphore::new(MAX_STARTS), http, logins }
+    pub(super) fn new(settings: DownstreamSettings, logins: Arc<Logins>) -> Self {
+        let start_slots = Semaphore::new(MAX_STARTS);
+        Self { settings, start_slots, http: HttpClients::default(), logins }
     }
 
     /// Connects over HTTP, with the transport of MCP 2024-11-05 if the definition says so.

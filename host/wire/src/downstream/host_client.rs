@@ -38,11 +38,7 @@ pub(super) struct HostClient {
     pub(super) inbound: InboundReader,
     pub(super) watchers: ProgressWatchers,
     pub(super) subscriptions: UpstreamSubscriptions,
-    pub(super) changed: Option<ListChanged>,
-    clients: Arc<ClientFeatures>,
-    declared: DeclaredFeatures,
-    /// Principal whose login the connection has. `None` if all callers share the connection.
-    owner: Option<Principal>,
+    pub(super) context: ConnectionContext,
 }
 
 impl HostClient {
@@ -53,10 +49,7 @@ impl HostClient {
             inbound,
             watchers: ProgressWatchers::default(),
             subscriptions: UpstreamSubscriptions::default(),
-            changed: context.changed.clone(),
-            clients: Arc::clone(&context.clients),
-            declared: context.declared,
-            owner: context.login.owner().cloned(),
+            context: context.clone(),
         }
     }
 
@@ -67,12 +60,11 @@ impl HostClient {
         lifecycle: ClientLifecycleMode,
     ) -> Result<RunningService<RoleClient, Self>, ClientInitializeError> {
         let transport = GuardedTransport::new(transport, &self);
-        let (changed, clients, declared) = (self.changed.clone(), Arc::clone(&self.clients), self.declared);
         let running = serve_client_with_lifecycle(self, transport, lifecycle).await?;
-        let peer = running.peer();
-        match changed {
-            Some(changed) if is_since_2026(peer) => follow_lists(peer.clone(), changed),
-            Some(_) if declared.roots => forward_roots_changes(peer.clone(), &clients),
+        let (peer, context) = (running.peer(), &running.service().context);
+        match &context.changed {
+            Some(changed) if is_since_2026(peer) => follow_lists(peer.clone(), Arc::clone(changed)),
+            Some(_) if context.declared.roots => forward_roots_changes(peer.clone(), &context.clients),
             _ => {}
         }
         Ok(running)
@@ -82,7 +74,7 @@ impl HostClient {
     /// local user, or the principal that the connection belongs to.
     fn belongs_to(&self, context: &CallContext) -> bool {
         let principal = &context.caller.principal;
-        *principal == Principal::Local || self.owner.as_ref() == Some(principal)
+        *principal == Principal::Local || self.context.login.owner() == Some(principal)
     }
 
     // rmcp deprecates log messages, but servers of all versions send them.
@@ -104,7 +96,7 @@ impl HostClient {
             CallerOfMessage::Call(context) if of_call || self.belongs_to(&context) => {
                 context.notify_client(level, &logger, message.data);
             }
-            CallerOfMessage::NoCall => self.clients.log_to_only(level, &logger, message.data),
+            CallerOfMessage::NoCall => self.context.clients.log_to_only(level, &logger, message.data),
             CallerOfMessage::Call(_) | CallerOfMessage::Unknown => {}
             CallerOfMessage::Starting => {
                 let host = self.clone();
@@ -193,7 +185,7 @@ fn forward_roots_changes(peer: Peer<RoleClient>, clients: &ClientFeatures) {
 impl ClientHandler for HostClient {
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities(self.declared), client)
+        ClientConfig::new(capabilities(self.context.declared), client)
     }
 
     async fn create_elicitation(
@@ -214,7 +206,7 @@ impl ClientHandler for HostClient {
             CallerOfMessage::NoCall if is_since_2026(&context.peer) => {
                 return Err(ErrorData::invalid_params("cannot ask for roots: no call is running", None));
             }
-            CallerOfMessage::NoCall => self.clients.only_roots().await,
+            CallerOfMessage::NoCall => self.context.clients.only_roots().await,
             _ => {
                 let caller = self.calls.find_caller(origin).await?;
                 // The server keeps them for the calls of others too.

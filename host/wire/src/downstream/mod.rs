@@ -72,15 +72,13 @@ impl DownstreamServers {
         added: Option<Arc<dyn ServerDefinitionStore>>,
         logins: Arc<Logins>,
     ) -> Self {
-        let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
-        let connector = Arc::new(RealConnector::new(program, base, inherited, Arc::clone(&logins)));
         let shared = ServerContext {
-            connector,
+            connection_timeout: settings.connection_timeout,
+            retries: settings.retries,
+            connector: Arc::new(RealConnector::new(settings, Arc::clone(&logins))),
             logins,
             index,
             clock,
-            connection_timeout,
-            retries,
             changes: watch::Sender::new(0),
             client_features: Arc::default(),
             shown_generation: Mutex::default(),

@@ -47,13 +47,7 @@ impl RealConnector {
         limit: AttemptDeadline,
     ) -> Result<ServerSession, ConnectFailure> {
         let redactor = Arc::clone(&context.limits.redactor);
-        let (process, output, input) = ServerProcess::start(
-            &self.program,
-            &server.transport,
-            &self.base,
-            &self.inherited.passed,
-            redactor,
-        )?;
+        let (process, output, input) = ServerProcess::start(&self.settings, &server.transport, redactor)?;
         let inbound = InboundReader::new(&context.limits);
         let transport = PipeTransport::new(output, input, &inbound);
         let writer = transport.writer();
@@ -93,7 +87,7 @@ impl RealConnector {
     ) -> ConnectFailure {
         let stderr = process.error_summary().map(|stderr| format!("; stderr: {stderr}")).unwrap_or_default();
         let withheld = match &server.transport {
-            ServerTransport::Stdio { env, .. } => self.inherited.withheld_from(&server.name, env),
+            ServerTransport::Stdio { env, .. } => self.settings.inherited.withheld_from(&server.name, env),
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,
         };
         let withheld = withheld.map(|withheld| format!("; {withheld}")).unwrap_or_default();

@@ -219,7 +219,7 @@ impl InboundReader {
 
 /// Reader for transports that receive one message after another.
 pub(super) struct MessageReader {
-    inbound: InboundReader,
+    pub(super) inbound: InboundReader,
     /// Message that is being read. Yields `None` if no request waits for it.
     reading: Option<BoxFuture<'static, Option<ServerMessage>>>,
 }

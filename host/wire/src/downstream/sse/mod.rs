@@ -153,7 +153,6 @@ pub(crate) struct SseTransport {
     requester: ServerRequester,
     endpoint: Url,
     stream: Option<BoxStream<'static, Result<Sse, SseError>>>,
-    inbound: InboundReader,
     incoming: MessageReader,
 }
 
@@ -168,7 +167,7 @@ impl SseTransport {
             |error: SseError| SseError { message: requester.redact_tokens(error.message), ..error };
         let (endpoint, stream) = Self::begin(&requester, limit).await.map_err(redacted)?;
         let incoming = MessageReader::new(&inbound);
-        Ok(Self { requester, endpoint, stream: Some(stream), inbound, incoming })
+        Ok(Self { requester, endpoint, stream: Some(stream), incoming })
     }
 
     async fn begin(
@@ -246,7 +245,7 @@ impl Transport<RoleClient> for SseTransport {
                 Err(error) => break error.to_string(),
             }
         };
-        self.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_CHARACTERS)));
+        self.incoming.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_CHARACTERS)));
         self.stream = None;
         None
     }
