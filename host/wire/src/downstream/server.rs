@@ -51,7 +51,7 @@ pub(super) use background_listing::AfterListing;
 use background_listing::{FirstListing, RelistState};
 use caller_servers::CallerServers;
 use connecting::ConnectTask;
-use connection_use::{InFlightGuard, MAX_ISOLATED_CONNECTIONS, shutdown_fault};
+use connection_use::{MAX_ISOLATED_CONNECTIONS, shutdown_fault};
 use listing::ListFailure;
 
 /// State shared by all servers of a host.
@@ -94,7 +94,6 @@ pub(super) struct DownstreamServer {
     /// Held from listing to storing, so that an older listing is not stored last. Shared by the connections of all
     /// principals.
     listing_lock: Arc<tokio::sync::Mutex<()>>,
-    redactor: Arc<Redactor>,
     limits: InboundLimits,
     uris: UriMapper,
     /// Its last listing, as stored and as clients see it.
@@ -148,11 +147,9 @@ impl DownstreamServer {
         login: LoginId,
         listing_lock: Arc<tokio::sync::Mutex<()>>,
     ) -> Arc<Self> {
-        let redactor = Arc::new(Redactor::new(&definition.secrets));
         Arc::new_cyclic(|this| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
-            limits: InboundLimits::new(Arc::clone(&redactor)),
-            redactor,
+            limits: InboundLimits::new(Arc::new(Redactor::new(&definition.secrets))),
             uris: UriMapper::new(&definition.name),
             definition,
             place: AtomicUsize::default(),
@@ -225,7 +222,7 @@ impl DownstreamServer {
         inner.connection = None;
         inner.connected_at = None;
         inner.state = state;
-        inner.last_error = why.map(|why| self.redactor.redact_text(why)).or(inner.last_error.take());
+        inner.last_error = why.map(|why| self.limits.redactor.redact_text(why)).or(inner.last_error.take());
         true
     }
 

@@ -264,7 +264,7 @@ impl DownstreamServer {
             }
         };
         connected.await.map_err(|failure| ConnectFailure {
-            message: self.redactor.redact_text(failure.message),
+            message: self.limits.redactor.redact_text(failure.message),
             ..failure
         })
     }

@@ -10,30 +10,25 @@ use gatehouse_core::{CallContext, Fault, lock, ports::servers::ServerState};
 use tokio::{sync::SemaphorePermit, time::Instant};
 
 use super::{DownstreamServer, ListFailure, connecting::ConnectAttempt};
-use crate::downstream::connection::{CallFailure, ConnectFailure, ConnectionEnd, ServerConnection};
+use crate::{
+    OnDrop,
+    downstream::connection::{CallFailure, ConnectFailure, ConnectionEnd, ServerConnection},
+};
 
 /// Maximum number of new connections for one request, if the server ends each session.
 const MAX_SESSION_RENEWALS: u32 = 3;
 
-/// Marks the server as in use, so that it does not count as idle, until it is dropped.
-pub(super) struct InFlightGuard<'a>(&'a DownstreamServer);
-
-impl<'a> InFlightGuard<'a> {
-    pub(super) fn begin(server: &'a DownstreamServer) -> Self {
-        lock(&server.inner).in_flight += 1;
-        Self(server)
-    }
-}
-
-impl Drop for InFlightGuard<'_> {
-    fn drop(&mut self) {
-        let mut inner = lock(&self.0.inner);
-        inner.in_flight -= 1;
-        inner.last_used = Instant::now();
-    }
-}
-
 impl DownstreamServer {
+    /// Marks the server as in use, so that it does not count as idle, until the guard is dropped.
+    pub(super) fn begin_use(&self) -> OnDrop<impl FnOnce()> {
+        lock(&self.inner).in_flight += 1;
+        OnDrop::new(|| {
+            let mut inner = lock(&self.inner);
+            inner.in_flight -= 1;
+            inner.last_used = Instant::now();
+        })
+    }
+
     /// Sends the first request of a call, again on a new connection if the server has ended the session. Also returns the
     /// connection.
     pub(super) async fn request_in_session<T, F>(
@@ -135,7 +130,7 @@ impl DownstreamServer {
 
     pub(super) fn record_connection_end(&self, connection: &Arc<dyn ServerConnection>, end: ConnectionEnd) {
         if end.is_abuse {
-            tracing::warn!(source = %self.id, "disconnecting the server: {}", self.redactor.redact_text(end.why.clone()));
+            tracing::warn!(source = %self.id, "disconnecting the server: {}", self.limits.redactor.redact_text(end.why.clone()));
             lock(&self.inner).breaker.open(Instant::now());
         }
         self.detach_connection(connection, ServerState::Failed, Some(end.why));
@@ -169,7 +164,7 @@ impl DownstreamServer {
                 Ok(IsolatedConnection { connection, ended: false, _slot: slot })
             }
             Err(failure) => {
-                let message = self.redactor.redact_text(failure.message);
+                let message = self.limits.redactor.redact_text(failure.message);
                 attempt.failed(&ConnectFailure { message: message.clone(), ..failure });
                 Err(self.unreachable(&message))
             }
@@ -219,7 +214,7 @@ impl DownstreamServer {
     }
 
     pub(super) fn unreachable(&self, why: &str) -> Fault {
-        let (name, why) = (&self.definition.name, self.redactor.redact_text(why.to_owned()));
+        let (name, why) = (&self.definition.name, self.limits.redactor.redact_text(why.to_owned()));
         Fault::unavailable(format!("cannot reach server '{name}': {why}"))
             .hint(format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."))
     }

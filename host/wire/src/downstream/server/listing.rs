@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 
 use super::{
-    DownstreamServer, InFlightGuard, ServerContext,
+    DownstreamServer, ServerContext,
     omitted_items::{UniqueNames, drop_invalid_tools},
 };
 use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
@@ -51,7 +51,7 @@ impl DownstreamServer {
         connection: &Arc<dyn ServerConnection>,
         force: bool,
     ) -> Result<RefreshReport, ListFailure> {
-        let _in_use = InFlightGuard::begin(self);
+        let _in_use = self.begin_use();
         let _listing = self.listing_lock.lock().await;
         let limit = self.connection_timeout();
         let listed = tokio::time::timeout(limit, connection.list()).await;
@@ -81,7 +81,7 @@ impl DownstreamServer {
         let mut listing = checked.await.map_err(|fault| fault.in_one_line())?;
         let omitted = &mut listing.omitted;
         for why in &mut omitted.reasons {
-            *why = self.redactor.redact_text(std::mem::take(why));
+            *why = self.limits.redactor.redact_text(std::mem::take(why));
             tracing::warn!(%source, "leaving out an item of its listing: {why}");
         }
         let omitted = (!omitted.is_empty()).then(|| (self.definition.name.to_string(), omitted.clone()));
@@ -152,7 +152,7 @@ impl DownstreamServer {
             Err(fault) => Err(fault.in_one_line()),
         };
         if let Err(why) = listed {
-            let why = self.redactor.redact_text(why);
+            let why = self.limits.redactor.redact_text(why);
             tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
             return false;
         }
