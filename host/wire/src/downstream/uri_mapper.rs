@@ -34,45 +34,35 @@ const APP_SCHEME: &str = "ui://";
 const SKILL_SCHEME: &str = "skill://";
 
 pub(super) struct UriMapper {
-    server: String,
     prefix: String,
     app_prefix: String,
     skill_prefix: String,
+    /// Template of all URIs but those of interfaces and skills.
+    pub(super) family: UriTemplate,
+    /// Template of the URIs of interfaces.
+    pub(super) app_family: UriTemplate,
+    /// Template of the URIs of skills.
+    pub(super) skill_family: UriTemplate,
 }
 
 impl UriMapper {
     pub(super) fn new(server: &str) -> Self {
-        Self {
-            server: server.to_owned(),
-            prefix: format!("gatehouse://server/{server}/"),
-            app_prefix: format!("{APP_SCHEME}server/{server}/"),
-            skill_prefix: format!("{SKILL_SCHEME}server/{server}/"),
-        }
-    }
-
-    /// Returns the template of all URIs but those of interfaces and skills.
-    pub(super) fn family(&self) -> UriTemplate {
-        let description = format!("Resources of server '{}', by their own URI.", self.server);
-        self.template_of_all(&self.prefix, description)
-    }
-
-    /// Returns the template of the URIs of interfaces.
-    pub(super) fn app_family(&self) -> UriTemplate {
-        self.template_of_all(&self.app_prefix, format!("Interfaces of server '{}'.", self.server))
-    }
-
-    /// Returns the template of the URIs of skills.
-    pub(super) fn skill_family(&self) -> UriTemplate {
-        self.template_of_all(&self.skill_prefix, format!("Skills of server '{}'.", self.server))
-    }
-
-    fn template_of_all(&self, prefix: &str, description: String) -> UriTemplate {
-        UriTemplate {
+        let prefixes = ["gatehouse://", APP_SCHEME, SKILL_SCHEME];
+        let [prefix, app_prefix, skill_prefix] = prefixes.map(|scheme| format!("{scheme}server/{server}/"));
+        let template = |prefix: &str, description: String| UriTemplate {
             uri_template: format!("{prefix}{{+uri}}"),
-            name: self.server.clone(),
+            name: server.to_owned(),
             title: None,
             description: Some(description),
             mime_type: None,
+        };
+        Self {
+            family: template(&prefix, format!("Resources of server '{server}', by their own URI.")),
+            app_family: template(&app_prefix, format!("Interfaces of server '{server}'.")),
+            skill_family: template(&skill_prefix, format!("Skills of server '{server}'.")),
+            prefix,
+            app_prefix,
+            skill_prefix,
         }
     }
 

@@ -191,8 +191,7 @@ impl DownstreamServer {
         if !(features.apps && features.skills)
             && let Ok(Some(known)) = self.known().await
         {
-            let app_family = self.uris.app_family();
-            features.apps |= known.listing.templates.contains(&app_family);
+            features.apps |= known.listing.templates.contains(&self.uris.app_family);
             features.skills |= !known.listing.skills.is_empty();
         }
         features

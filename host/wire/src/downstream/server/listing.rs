@@ -241,7 +241,7 @@ impl DownstreamServer {
         let templates = std::mem::take(&mut listing.templates);
         if listing.resources {
             let all = templates.into_iter().map(|template| self.uris.template(template));
-            listing.templates = vec![self.uris.family()];
+            listing.templates = vec![self.uris.family.clone()];
             listing
                 .templates
                 .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));

@@ -27,8 +27,7 @@ impl DownstreamServer {
     /// Returns the listing with changes. `None` if there are none to make.
     fn describe(&self, listed: &Listing) -> Option<Listing> {
         let (uris, policies) = (&self.uris, &self.definition.tools);
-        let app_family = uris.app_family();
-        let is_app = |link: &ResourceLink| app_family.matches(&link.uri);
+        let is_app = |link: &ResourceLink| uris.app_family.matches(&link.uri);
         let has_apps = listed.known_resources.iter().any(is_app)
             || listed.tools.iter().any(|tool| !Arc::ptr_eq(tool, &uris.map_tool(tool)));
         let has_skills = !listed.skills.is_empty();
@@ -44,10 +43,10 @@ impl DownstreamServer {
             *tool = uris.map_tool(tool);
         }
         if described.resources && has_apps {
-            described.templates.push(app_family);
+            described.templates.push(uris.app_family.clone());
         }
         if described.resources && has_skills {
-            described.templates.push(uris.skill_family());
+            described.templates.push(uris.skill_family.clone());
         }
         for problem in problems {
             tracing::warn!(source = %self.id, "[servers.{}.tools]: {problem}", self.definition.name);

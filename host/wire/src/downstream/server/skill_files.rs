@@ -59,8 +59,7 @@ impl DownstreamServer {
         upstream: &str,
         read: &[EmbeddedResource],
     ) -> Result<Option<String>, Fault> {
-        let Some(exposed) =
-            self.uris.to_exposed(upstream).filter(|uri| self.uris.skill_family().matches(uri))
+        let Some(exposed) = self.uris.to_exposed(upstream).filter(|uri| self.uris.skill_family.matches(uri))
         else {
             return Ok(None);
         };

@@ -114,7 +114,7 @@ impl Source for DownstreamServer {
     }
 
     fn resource_families(&self) -> Vec<UriTemplate> {
-        vec![self.uris.family(), self.uris.app_family(), self.uris.skill_family()]
+        [&self.uris.family, &self.uris.app_family, &self.uris.skill_family].map(UriTemplate::clone).to_vec()
     }
 
     fn exposed_uri(&self, uri: &str) -> Option<String> {
