@@ -23,7 +23,7 @@ pub(super) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-
 /// Time for which an assertion is valid. It is used at once.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Signs a text with a private key.
+/// Function that signs a text with a private key.
 type Signer = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, Unspecified>>;
 
 /// Reads a private key in PKCS#8. Returns the name of its algorithm, and the function that signs with it.

@@ -128,13 +128,12 @@ impl LoginStore {
     /// Returns the logins of principals, without those that cannot be read. Sorted by server and owner.
     pub(super) async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
         let mut all = Vec::new();
-        for file in self.principal_files().await? {
-            let read = blocking(move || bounded(&file.path)).await;
+        for stem in self.principal_stems().await? {
+            let path = self.folder.join(format!("{stem}.json"));
+            let read = blocking(move || bounded(&path)).await;
             let login = read.ok().and_then(|bytes| serde_json::from_slice::<StoredLogin>(&bytes).ok());
-            let owner = login.and_then(|login| login.owner);
-            all.extend(
-                owner.map(|owner| LoginId::from_principal(&file.server, &Principal::Named(owner.into()))),
-            );
+            let owner = login.and_then(|login| login.owner).map(|owner| Principal::Named(owner.into()));
+            all.extend(owner.map(|owner| LoginId::from_principal(server_of(&stem), &owner)));
         }
         let key = |id: &LoginId| (id.server().to_owned(), id.owner().map(|owner| owner.as_str().to_owned()));
         all.sort_by_cached_key(key);
@@ -143,15 +142,15 @@ impl LoginStore {
 
     /// Returns the logins of one principal by their files, also of those that cannot be read.
     pub(super) async fn of_principal(&self, principal: &Principal) -> Result<Vec<LoginId>, Fault> {
-        let files = self.principal_files().await?;
-        let ids = files.into_iter().map(|file| (LoginId::from_principal(&file.server, principal), file.stem));
-        Ok(ids.filter(|(id, stem)| id.file_stem().is_ok_and(|own| own == *stem)).map(|(id, _)| id).collect())
+        let stems = self.principal_stems().await?.into_iter();
+        let own = stems.map(|stem| (LoginId::from_principal(server_of(&stem), principal), stem));
+        Ok(own.filter(|(id, stem)| id.file_stem().is_ok_and(|own| own == *stem)).map(|(id, _)| id).collect())
     }
 
-    async fn principal_files(&self) -> Result<Vec<PrincipalFile>, Fault> {
+    async fn principal_stems(&self) -> Result<Vec<String>, Fault> {
         let (folder, shown) = (self.folder.clone(), self.folder.display().to_string());
-        let files = blocking(move || principal_files(&folder)).await;
-        files.map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))
+        let stems = blocking(move || principal_stems(&folder)).await;
+        stems.map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))
     }
 
     fn path(&self, id: &LoginId, ending: &str) -> Result<PathBuf, Fault> {
@@ -163,31 +162,25 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-struct PrincipalFile {
-    server: String,
-    /// Name without the extension.
-    stem: String,
-    path: PathBuf,
+/// Returns the server of a file of a login of a principal.
+fn server_of(stem: &str) -> &str {
+    stem.split_once('@').map_or(stem, |(server, _)| server)
 }
 
-/// Returns the files of logins of principals. Empty if there is no folder.
-fn principal_files(folder: &Path) -> io::Result<Vec<PrincipalFile>> {
+/// Returns the names of the files of logins of principals, without the extension. Empty if there is no folder.
+fn principal_stems(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut files = Vec::new();
+    let mut stems = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
         let is_login = path.extension().is_some_and(|ending| ending == "json");
-        if let Some(stem) = stem.filter(|_| is_login)
-            && let Some((server, _)) = stem.split_once('@')
-        {
-            files.push(PrincipalFile { server: server.to_owned(), stem, path });
-        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        stems.extend(stem.filter(|stem| is_login && stem.contains('@')).map(str::to_owned));
     }
-    Ok(files)
+    Ok(stems)
 }
 
 fn bounded(path: &Path) -> io::Result<Vec<u8>> {

@@ -42,7 +42,7 @@ const MAX_REMEMBERED_RESOURCES: usize = 1_000;
 
 const MAX_SKILLS: usize = 1_000;
 
-/// Leaves room for the template of the whole URI family.
+/// Maximum templates of a listing, which leaves room for the one of the whole URI family.
 const MAX_LISTED_TEMPLATES: usize = MAX_TEMPLATES - 1;
 
 /// Requests all pages of a list, and takes its items.
