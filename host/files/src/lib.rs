@@ -6,8 +6,9 @@
 mod temporary;
 
 use std::{
-    fs, io,
-    io::Write as _,
+    fs::{self, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -37,18 +38,14 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (file, _) = write_temporary(path, bytes)?;
     set_public_mode(&file)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path)?;
-    Ok(())
+    finish_new(file, path)
 }
 
 /// Creates a file that only this user can read, and syncs it. Fails if the file exists.
 pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Temporary files have mode 0600.
     let (file, _) = write_temporary(path, bytes)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path)?;
-    Ok(())
+    finish_new(file, path)
 }
 
 /// Creates or replaces a file that only this user can read. Also sweeps the directory, since temporary files of killed
@@ -62,11 +59,7 @@ pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::R
 
 /// Creates a directory and its missing parents with mode 0700. Existing ones keep their mode.
 pub fn make_private(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
@@ -77,9 +70,12 @@ fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, Path
 }
 
 fn set_public_mode(file: &NamedTempFile) -> io::Result<()> {
-    #[cfg(unix)]
-    file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-    Ok(())
+    file.as_file().set_permissions(Permissions::from_mode(0o644))
+}
+
+fn finish_new(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map(drop).map_err(io::Error::from)
 }
 
 fn finish(file: NamedTempFile, path: &Path, directory: &Path, durability: Durability) -> io::Result<()> {
@@ -88,17 +84,14 @@ fn finish(file: NamedTempFile, path: &Path, directory: &Path, durability: Durabi
     }
     file.persist(path)?;
     // The rename is durable only after the directory is synced.
-    #[cfg(unix)]
     if durability == Durability::Synced {
         fs::File::open(directory)?.sync_all()?;
     }
     Ok(())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
 
     fn mode(path: &Path) -> u32 {
@@ -116,7 +109,7 @@ mod tests {
             assert_eq!((&fs::read(&private).expect("read")[..], mode(&private)), (&bytes[..], 0o600));
         }
         assert_eq!(fs::read_dir(directory.path()).expect("read").count(), 2);
-        fs::set_permissions(&public, fs::Permissions::from_mode(0o640)).expect("set");
+        fs::set_permissions(&public, Permissions::from_mode(0o640)).expect("set");
         write_atomic(&public, b"newer").expect("written");
         assert_eq!(mode(&public), 0o640);
         let exists = write_new(&public, b"newest").map_err(|error| error.kind());

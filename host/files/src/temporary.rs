@@ -2,8 +2,9 @@
 //! system releases when the process ends.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
     io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
 };
 
@@ -25,11 +26,8 @@ pub struct ScratchFolder {
 impl ScratchFolder {
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         loop {
-            let mut builder = Builder::new();
-            builder.prefix(PREFIX);
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-            let directory = builder.tempdir_in(parent)?;
+            let private = Permissions::from_mode(0o700);
+            let directory = Builder::new().prefix(PREFIX).permissions(private).tempdir_in(parent)?;
             let path = directory.path().join(LOCK);
             // A sweep can remove the directory before it is locked.
             match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -93,7 +91,7 @@ pub fn sweep(directory: &Path) {
 
 fn remove_abandoned(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
-    if !is_own(&metadata) {
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Ok(());
     }
     if metadata.is_file() {
@@ -111,19 +109,9 @@ fn remove_abandoned(path: &Path) -> io::Result<()> {
     }
 }
 
-#[cfg(unix)]
-fn is_own(metadata: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw()
-}
-
-#[cfg(not(unix))]
-fn is_own(_: &Metadata) -> bool {
-    true
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

@@ -14,8 +14,8 @@ use gatehouse_core::{
 use rmcp::{
     RoleServer,
     model::{
-        ClientCapabilities, CustomNotification, ExtensionCapabilities, JsonObject, RootsCapabilities,
-        SKILLS_EXTENSION_ID, ServerNotification,
+        ClientCapabilities, CustomNotification, JsonObject, RootsCapabilities, SKILLS_EXTENSION_ID,
+        ServerNotification,
     },
     service::Peer,
 };
@@ -91,7 +91,6 @@ impl ClientFeatures {
         sessions.push(session);
     }
 
-    /// Records that the roots of a client changed.
     pub(crate) fn roots_changed(&self) {
         self.roots_changes.send_modify(|changes| *changes += 1);
     }
@@ -159,14 +158,11 @@ impl DeclaredFeatures {
 
     #[allow(deprecated)]
     pub(crate) fn declare(self, capabilities: &mut ClientCapabilities) {
-        if self.apps {
-            let settings = JsonObject::from_iter([("mimeTypes".to_owned(), json!([APPS_MIME_TYPE]))]);
-            let extensions = capabilities.extensions.get_or_insert_with(ExtensionCapabilities::new);
-            extensions.insert(APPS_EXTENSION.to_owned(), settings);
-        }
-        if self.skills {
-            let extensions = capabilities.extensions.get_or_insert_with(ExtensionCapabilities::new);
-            extensions.insert(SKILLS_EXTENSION_ID.to_owned(), JsonObject::new());
+        let apps = JsonObject::from_iter([("mimeTypes".to_owned(), json!([APPS_MIME_TYPE]))]);
+        let extensions =
+            [(self.apps, APPS_EXTENSION, apps), (self.skills, SKILLS_EXTENSION_ID, JsonObject::new())];
+        for (_, name, settings) in extensions.into_iter().filter(|(is_declared, ..)| *is_declared) {
+            capabilities.extensions.get_or_insert_default().insert(name.to_owned(), settings);
         }
         if self.roots {
             let mut roots = RootsCapabilities::default();

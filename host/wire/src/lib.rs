@@ -30,3 +30,25 @@ fn media_type(headers: &http::HeaderMap) -> String {
 
 /// Capacity in bytes of the buffer for the next line.
 const MAX_RETAINED_LINE: usize = 64 << 10;
+
+/// Guard that runs a function when it is dropped.
+struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> OnDrop<F> {
+    fn new(run: F) -> Self {
+        Self(Some(run))
+    }
+
+    /// Drops the guard without a call of its function.
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        if let Some(run) = self.0.take() {
+            run();
+        }
+    }
+}

@@ -7,6 +7,8 @@ use rmcp::{
     service::{Peer, RequestHandle, ServiceError, ServiceRole},
 };
 
+use crate::OnDrop;
+
 /// Returns the ID of the request that a message answers.
 pub(crate) fn answered_request<Q, R, N>(message: &JsonRpcMessage<Q, R, N>) -> Option<&RequestId> {
     match message {
@@ -47,26 +49,14 @@ pub(crate) async fn cancel_on_drop<R, T>(
 where
     R: ServiceRole<Not: From<CancelledNotification>>,
 {
-    let mut guard = CancelOnDrop { peer: peer.clone(), id: Some(id), reason };
-    let answer = answer.await;
-    guard.id = None;
-    answer
-}
-
-struct CancelOnDrop<R: ServiceRole<Not: From<CancelledNotification>>> {
-    peer: Peer<R>,
-    /// `None` once it is answered.
-    id: Option<RequestId>,
-    reason: &'static str,
-}
-
-impl<R: ServiceRole<Not: From<CancelledNotification>>> Drop for CancelOnDrop<R> {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let (peer, reason) = (self.peer.clone(), self.reason.to_owned());
+    let peer = peer.clone();
+    let cancel = OnDrop::new(move || {
         tokio::spawn(async move {
-            let params = CancelledNotificationParam::new(Some(id), Some(reason));
+            let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         });
-    }
+    });
+    let answer = answer.await;
+    cancel.disarm();
+    answer
 }

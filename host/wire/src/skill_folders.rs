@@ -33,12 +33,9 @@ pub struct SkillFolders {
 }
 
 impl SkillFolders {
-    /// Reads all files of the folders. Blocks.
-    ///
-    /// A skill that cannot be used is left out, with a warning.
+    /// Reads all files of the folders. Blocks. A skill that cannot be used is left out, with a warning.
     ///
     /// # Errors
-    ///
     /// If a folder cannot be read.
     pub fn load(folders: &[PathBuf]) -> Result<Self, SkillCatalogError> {
         let catalogs: Vec<SkillCatalog> =
@@ -60,9 +57,7 @@ impl SkillFolders {
             listing.known_resources.extend(catalog.resources().into_iter().map(convert::resource_link));
         }
         let is_served = |link: &ResourceLink| listing.skills.iter().any(|skill| skill.uri == link.uri);
-        let mut known = std::mem::take(&mut listing.known_resources);
-        known.retain(is_served);
-        listing.known_resources = known;
+        listing.known_resources.retain(is_served);
         let id = SourceId::Gate(SKILLS_SOURCE.into());
         Ok(Self { id, catalogs, places, listing: Arc::new(listing) })
     }
@@ -82,10 +77,6 @@ fn template(skill: &Skill) -> UriTemplate {
         description: Some(format!("Files of the skill '{}'.", skill.name())),
         mime_type: None,
     }
-}
-
-fn unknown(uri: &str) -> Fault {
-    Fault::not_found(format!("resource not found: '{}'", quoted(uri, 256)))
 }
 
 #[async_trait]
@@ -111,6 +102,7 @@ impl Source for SkillFolders {
     }
 
     async fn read_resource(&self, _: &Call, _: &Arc<str>, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
-        self.find(uri).ok_or_else(|| unknown(uri))
+        let unknown = || Fault::not_found(format!("resource not found: '{}'", quoted(uri, 256)));
+        self.find(uri).ok_or_else(unknown)
     }
 }

@@ -17,11 +17,7 @@ use self::expected_value::ExpectedObject;
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Converts a skill.
-///
-/// # Errors
-///
-/// Why it cannot be used.
+/// Converts a skill, or returns why it cannot be used.
 pub(crate) fn from_mcp(skill: &model::Skill) -> Result<Skill, String> {
     skill.validate().map_err(|error| error.to_string())?;
     let Ok(Value::Object(frontmatter)) = serde_json::to_value(&skill.frontmatter) else {
@@ -65,11 +61,7 @@ pub(crate) fn to_mcp(skill: &Skill) -> Option<model::Skill> {
     Some(converted)
 }
 
-/// Checks a file as read against the manifest of its skill.
-///
-/// # Errors
-///
-/// What differs.
+/// Checks a file as read against the manifest of its skill. Returns what differs as the error.
 pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Result<(), String> {
     let Some(files) = &skill.files else { return Ok(()) };
     let shown = quoted(uri, 256);
@@ -93,7 +85,6 @@ pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Res
     Ok(())
 }
 
-/// Maximum bytes of a frontmatter.
 const MAX_FRONTMATTER: usize = 64 << 10;
 
 /// Whether the YAML between the first two lines of `---` has this content.

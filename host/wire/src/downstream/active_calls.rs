@@ -21,49 +21,35 @@ use rmcp::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::OnDrop;
 
 #[derive(Clone, Default)]
 pub(super) struct ActiveCalls(Arc<CallRegistry>);
 
 #[derive(Default)]
 struct CallRegistry {
-    state: Mutex<CallTable>,
-    changed: Notify,
-}
-
-#[derive(Default)]
-struct CallTable {
-    by_request: HashMap<RequestId, ActiveCaller>,
+    by_request: Mutex<HashMap<RequestId, ActiveCaller>>,
     /// Calls that are being sent. The server may ask a question before the request ID of its call is known.
-    starting: usize,
+    starting: watch::Sender<usize>,
 }
 
-impl CallTable {
+impl CallRegistry {
     /// Returns the caller that a request is for. On pipes it must be unambiguous: no client may answer for another.
     fn caller(&self, origin: Option<&InboundStreamOrigin>) -> Result<ActiveCaller, &'static str> {
+        let calls = lock(&self.by_request);
         if let Some(InboundStreamOrigin::OutboundRequest(id)) = origin {
-            return self.by_request.get(id).cloned().ok_or("that call has ended");
+            return calls.get(id).cloned().ok_or("that call has ended");
         }
-        let mut callers = self.by_request.values();
+        let mut callers = calls.values();
         let first = callers.next().ok_or("cannot ask a client: no call is running")?;
         let identity = first.context.client.identity();
         if callers.any(|other| identity.is_none() || other.context.client.identity() != identity) {
             return Err("cannot find the client to ask: calls of several clients are running");
         }
         Ok(first.clone())
-    }
-}
-
-/// Marks a call as being sent, until its request ID is known.
-pub(super) struct StartingCall<'a>(&'a ActiveCalls);
-
-impl Drop for StartingCall<'_> {
-    fn drop(&mut self) {
-        let calls = &self.0.0;
-        lock(&calls.state).starting -= 1;
-        calls.changed.notify_waiters();
     }
 }
 
@@ -92,48 +78,41 @@ impl ActiveCaller {
         answer: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, ErrorData> {
         tokio::select! {
-            answer = answer => answer.map_err(|fault| to_error_data(&fault)),
+            // The server may quote a fault in its reply.
+            answer = answer => answer.map_err(|fault| ErrorData::invalid_request(fault.in_one_line(), None)),
             () = self.ended.cancelled() => Err(ErrorData::invalid_request("the call has ended", None)),
             () = context.ct.cancelled() => Err(ErrorData::invalid_request("the request was cancelled", None)),
         }
     }
 }
 
-pub(super) struct ActiveCall {
-    calls: ActiveCalls,
-    id: RequestId,
-    _ended: DropGuard,
-}
-
-impl Drop for ActiveCall {
-    fn drop(&mut self) {
-        lock(&self.calls.0.state).by_request.remove(&self.id);
-    }
-}
-
 impl ActiveCalls {
-    pub(super) fn start(&self) -> StartingCall<'_> {
-        lock(&self.0.state).starting += 1;
-        StartingCall(self)
+    /// Marks a call as being sent, until its request ID is known and the guard is dropped.
+    pub(super) fn start(&self) -> OnDrop<impl FnOnce()> {
+        self.0.starting.send_modify(|starting| *starting += 1);
+        OnDrop::new(|| self.0.starting.send_modify(|starting| *starting -= 1))
     }
 
-    pub(super) fn register(&self, id: RequestId, context: &Arc<CallContext>) -> ActiveCall {
+    /// Registers a call until the guard is dropped.
+    pub(super) fn register(&self, id: RequestId, context: &Arc<CallContext>) -> OnDrop<impl FnOnce()> {
         let ended = CancellationToken::new();
         let caller = ActiveCaller { context: Arc::clone(context), ended: ended.clone() };
-        lock(&self.0.state).by_request.insert(id.clone(), caller);
-        ActiveCall { calls: self.clone(), id, _ended: ended.drop_guard() }
+        lock(&self.0.by_request).insert(id.clone(), caller);
+        OnDrop::new(move || {
+            lock(&self.0.by_request).remove(&id);
+            ended.cancel();
+        })
     }
 
     /// Returns the call that a message is for, as far as is known now.
     pub(super) fn find_now(&self, origin: Option<&InboundStreamOrigin>) -> CallerOfMessage {
-        let calls = lock(&self.0.state);
-        match (calls.starting, calls.by_request.is_empty()) {
-            (1.., _) => CallerOfMessage::Starting,
-            (0, true) => CallerOfMessage::NoCall,
-            (0, false) => match calls.caller(origin) {
-                Ok(caller) => CallerOfMessage::Call(caller.context),
-                Err(_) => CallerOfMessage::Unknown,
-            },
+        if *self.0.starting.borrow() > 0 {
+            return CallerOfMessage::Starting;
+        }
+        match self.0.caller(origin) {
+            Ok(caller) => CallerOfMessage::Call(caller.context),
+            Err(_) if lock(&self.0.by_request).is_empty() => CallerOfMessage::NoCall,
+            Err(_) => CallerOfMessage::Unknown,
         }
     }
 
@@ -141,21 +120,9 @@ impl ActiveCalls {
         &self,
         origin: Option<&InboundStreamOrigin>,
     ) -> Result<ActiveCaller, ErrorData> {
-        loop {
-            let changed = self.0.changed.notified();
-            tokio::pin!(changed);
-            // From here on, no call is missed.
-            changed.as_mut().enable();
-            {
-                let calls = lock(&self.0.state);
-                if calls.starting == 0 {
-                    return calls
-                        .caller(origin)
-                        .map_err(|why| ErrorData::invalid_request(why.to_owned(), None));
-                }
-            }
-            changed.await;
-        }
+        // Does not fail, because the sender lives as long as this.
+        let _ = self.0.starting.subscribe().wait_for(|starting| *starting == 0).await;
+        self.0.caller(origin).map_err(|why| ErrorData::invalid_request(why.to_owned(), None))
     }
 
     /// Forwards a question to the client of its call.
@@ -179,19 +146,11 @@ impl ActiveCalls {
     }
 }
 
-/// Converts a fault. The server may quote it in its reply.
-fn to_error_data(fault: &Fault) -> ErrorData {
-    ErrorData::invalid_request(fault.in_one_line(), None)
-}
-
 #[allow(deprecated)]
 pub(super) fn to_mcp_root(root: ClientRoot) -> rmcp::model::Root {
-    let ClientRoot { uri, name } = root;
-    let root = rmcp::model::Root::new(uri);
-    match name {
-        Some(name) => root.with_name(name),
-        None => root,
-    }
+    let mut converted = rmcp::model::Root::new(root.uri);
+    converted.name = root.name;
+    converted
 }
 
 fn question(server: &SourceId, kind: QuestionKind, params: Value) -> Result<ClientQuestion, Fault> {

@@ -3,7 +3,7 @@
 
 mod pipes;
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -11,7 +11,7 @@ use gatehouse_core::{
     names::quoted,
     ports::servers::{ServerDefinition, ServerTransport},
 };
-use gatehouse_net::{Client as HttpClient, HttpClients, Url};
+use gatehouse_net::{HttpClients, Url};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     model::ProtocolVersion,
@@ -21,34 +21,35 @@ use rmcp::{
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
     },
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
 
 use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
 
 use super::{
+    DownstreamSettings,
     connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection, fault_as_clause},
     host_client::HostClient,
     inbound::{InboundReader, MAX_MESSAGE},
-    process::InheritedEnv,
+    post::RequestHeaders,
     session::ServerSession,
     sse::{ServerRequester, SseTransport},
 };
-use pipes::StartSlots;
+use pipes::{MAX_STARTS, run_in_slot};
 
 pub(super) struct RealConnector {
-    program: PathBuf,
-    /// Base of relative program paths and working directories.
-    base: PathBuf,
-    inherited: InheritedEnv,
-    slots: StartSlots,
+    settings: DownstreamSettings,
+    start_slots: Semaphore,
     http: HttpClients,
     logins: Arc<Logins>,
 }
 
 impl RealConnector {
-    pub(super) fn new(program: PathBuf, base: PathBuf, inherited: InheritedEnv, logins: Arc<Logins>) -> Self {
-        let http = HttpClients::new(|builder| builder);
-        Self { program, base, inherited, slots: StartSlots::default(), http, logins }
+    pub(super) fn new(settings: DownstreamSettings, logins: Arc<Logins>) -> Self {
+        let start_slots = Semaphore::new(MAX_STARTS);
+        Self { settings, start_slots, http: HttpClients::default(), logins }
     }
 
     /// Connects over HTTP, with the transport of MCP 2024-11-05 if the definition says so.
@@ -59,12 +60,15 @@ impl RealConnector {
         context: &ConnectionContext,
         lifecycle: Lifecycle,
     ) -> Result<ServerSession, ConnectFailure> {
-        let (parsed, client, custom) = self.request_parts(url, headers)?;
-        let name = Arc::clone(&server.name);
+        let parsed = Url::parse(url)
+            .map_err(|error| ConnectFailure::permanent(format!("its URL is invalid: {error}")))?;
+        let client = self.http.for_url(&parsed);
+        let client = client.map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?.clone();
+        let custom = custom_headers(headers)?;
         // Configured headers may authenticate instead.
         let logins = (!custom.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins));
         let inbound = InboundReader::new(&context.limits);
-        let host = HostClient::new(&name, inbound.clone(), context);
+        let host = HostClient::new(&server.name, inbound.clone(), context);
         let is_sse = matches!(server.transport, ServerTransport::Sse { .. });
         let begun = if is_sse {
             let logins = logins.map(|logins| (logins, context.login.clone()));
@@ -112,28 +116,19 @@ impl RealConnector {
             connected => connected,
         }
     }
+}
 
-    fn request_parts(
-        &self,
-        url: &str,
-        headers: &[(String, Secret)],
-    ) -> Result<(Url, HttpClient, HashMap<HeaderName, HeaderValue>), ConnectFailure> {
-        let url = Url::parse(url)
-            .map_err(|error| ConnectFailure::permanent(format!("its URL is invalid: {error}")))?;
-        let client =
-            self.http.for_url(&url).map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?;
-        let mut custom = HashMap::new();
-        for (name, value) in headers {
-            let name = HeaderName::try_from(name.as_str()).map_err(|_| {
-                ConnectFailure::permanent(format!("invalid header name '{}'", quoted(name, 64)))
-            })?;
-            let mut value = HeaderValue::try_from(value.reveal())
-                .map_err(|_| ConnectFailure::permanent(format!("invalid value for header '{name}'")))?;
-            value.set_sensitive(true);
-            custom.insert(name, value);
-        }
-        Ok((url, client.clone(), custom))
+fn custom_headers(headers: &[(String, Secret)]) -> Result<RequestHeaders, ConnectFailure> {
+    let mut custom = RequestHeaders::new();
+    for (name, value) in headers {
+        let name = HeaderName::try_from(name.as_str())
+            .map_err(|_| ConnectFailure::permanent(format!("invalid header name '{}'", quoted(name, 64))))?;
+        let mut value = HeaderValue::try_from(value.reveal())
+            .map_err(|_| ConnectFailure::permanent(format!("invalid value for header '{name}'")))?;
+        value.set_sensitive(true);
+        custom.insert(name, value);
     }
+    Ok(custom)
 }
 
 fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> ConnectFailure {
@@ -226,7 +221,7 @@ impl Connector for RealConnector {
         }
         let attempt = self.with_either_lifecycle(server, &context, limit);
         let connected = match &server.transport {
-            ServerTransport::Stdio { .. } => self.slots.run(attempt).await,
+            ServerTransport::Stdio { .. } => run_in_slot(&self.start_slots, attempt).await,
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,
         };
         connected.map(|session| Arc::new(session) as Arc<dyn ServerConnection>)

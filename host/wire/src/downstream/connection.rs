@@ -59,10 +59,6 @@ impl ConnectionEnd {
     pub(super) fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), is_abuse: false }
     }
-
-    pub(super) fn abuse(why: impl Into<String>) -> Self {
-        Self { why: why.into(), is_abuse: true }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -20,14 +20,13 @@ use rmcp::{
     },
     transport::Transport,
 };
-
 use tokio::time::{Instant, timeout};
 
 use super::{
     active_calls::{ActiveCalls, CallerOfMessage, to_mcp_root},
     connection::{ConnectionContext, ListChanged},
     inbound::{GuardedTransport, InboundReader, ProgressWatchers},
-    upstream_subscriptions::UpstreamSubscriptions,
+    session::UpstreamSubscriptions,
 };
 use crate::{ClientFeatures, client_features::DeclaredFeatures};
 
@@ -39,11 +38,7 @@ pub(super) struct HostClient {
     pub(super) inbound: InboundReader,
     pub(super) watchers: ProgressWatchers,
     pub(super) subscriptions: UpstreamSubscriptions,
-    pub(super) changed: Option<ListChanged>,
-    clients: Arc<ClientFeatures>,
-    declared: DeclaredFeatures,
-    /// Principal whose login the connection has. `None` if all callers share the connection.
-    owner: Option<Principal>,
+    pub(super) context: ConnectionContext,
 }
 
 impl HostClient {
@@ -54,10 +49,7 @@ impl HostClient {
             inbound,
             watchers: ProgressWatchers::default(),
             subscriptions: UpstreamSubscriptions::default(),
-            changed: context.changed.clone(),
-            clients: Arc::clone(&context.clients),
-            declared: context.declared,
-            owner: context.login.owner().cloned(),
+            context: context.clone(),
         }
     }
 
@@ -68,14 +60,12 @@ impl HostClient {
         lifecycle: ClientLifecycleMode,
     ) -> Result<RunningService<RoleClient, Self>, ClientInitializeError> {
         let transport = GuardedTransport::new(transport, &self);
-        let (changed, clients, declared) = (self.changed.clone(), Arc::clone(&self.clients), self.declared);
         let running = serve_client_with_lifecycle(self, transport, lifecycle).await?;
-        let peer = running.peer();
-        match (is_since_2026(peer), changed) {
-            (true, Some(changed)) => follow_lists(peer.clone(), changed),
-            (true, None) => {}
-            (false, Some(_)) if declared.roots => forward_roots_changes(peer.clone(), &clients),
-            (false, _) => {}
+        let (peer, context) = (running.peer(), &running.service().context);
+        match &context.changed {
+            Some(changed) if is_since_2026(peer) => follow_lists(peer.clone(), Arc::clone(changed)),
+            Some(_) if context.declared.roots => forward_roots_changes(peer.clone(), &context.clients),
+            _ => {}
         }
         Ok(running)
     }
@@ -84,7 +74,7 @@ impl HostClient {
     /// local user, or the principal that the connection belongs to.
     fn belongs_to(&self, context: &CallContext) -> bool {
         let principal = &context.caller.principal;
-        *principal == Principal::Local || self.owner.as_ref() == Some(principal)
+        *principal == Principal::Local || self.context.login.owner() == Some(principal)
     }
 
     // rmcp deprecates log messages, but servers of all versions send them.
@@ -101,21 +91,17 @@ impl HostClient {
             Some(logger) => format!("{}/{}", self.server.name(), quoted(logger, MAX_LOGGER)),
             None => self.server.name().to_string(),
         };
+        let of_call = matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_)));
         match self.calls.find_now(origin.as_ref()) {
-            CallerOfMessage::Call(context) => {
-                let of_call = matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_)));
-                if of_call || self.belongs_to(&context) {
-                    context.notify_client(level, &logger, message.data);
-                }
+            CallerOfMessage::Call(context) if of_call || self.belongs_to(&context) => {
+                context.notify_client(level, &logger, message.data);
             }
-            CallerOfMessage::NoCall => self.clients.log_to_only(level, &logger, message.data),
-            CallerOfMessage::Unknown => {}
+            CallerOfMessage::NoCall => self.context.clients.log_to_only(level, &logger, message.data),
+            CallerOfMessage::Call(_) | CallerOfMessage::Unknown => {}
             CallerOfMessage::Starting => {
-                let calls = self.calls.clone();
-                let (host, of_call) =
-                    (self.clone(), matches!(origin, Some(InboundStreamOrigin::OutboundRequest(_))));
+                let host = self.clone();
                 tokio::spawn(async move {
-                    if let Ok(caller) = calls.find_caller(origin.as_ref()).await
+                    if let Ok(caller) = host.calls.find_caller(origin.as_ref()).await
                         && (of_call || host.belongs_to(&caller.context))
                     {
                         caller.context.notify_client(level, &logger, message.data);
@@ -145,14 +131,11 @@ pub(super) fn is_since_2026(peer: &Peer<RoleClient>) -> bool {
 /// Subscribes to changes of lists, which servers send only to subscribers since 2026-07-28.
 fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
     let Some(info) = peer.peer_info() else { return };
-    let is_reported = |list: Option<bool>| list.filter(|reported| *reported);
+    let (has, is_true) = (&info.capabilities, |reported: &bool| *reported);
     let mut filter = SubscriptionFilter::new();
-    filter.tools_list_changed =
-        info.capabilities.tools.as_ref().and_then(|list| is_reported(list.list_changed));
-    filter.prompts_list_changed =
-        info.capabilities.prompts.as_ref().and_then(|list| is_reported(list.list_changed));
-    filter.resources_list_changed =
-        info.capabilities.resources.as_ref().and_then(|list| is_reported(list.list_changed));
+    filter.tools_list_changed = has.tools.as_ref().and_then(|list| list.list_changed).filter(is_true);
+    filter.prompts_list_changed = has.prompts.as_ref().and_then(|list| list.list_changed).filter(is_true);
+    filter.resources_list_changed = has.resources.as_ref().and_then(|list| list.list_changed).filter(is_true);
     if filter == SubscriptionFilter::new() {
         return;
     }
@@ -202,7 +185,7 @@ fn forward_roots_changes(peer: Peer<RoleClient>, clients: &ClientFeatures) {
 impl ClientHandler for HostClient {
     fn get_info(&self) -> ClientConfig {
         let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(capabilities(self.declared), client)
+        ClientConfig::new(capabilities(self.context.declared), client)
     }
 
     async fn create_elicitation(
@@ -223,7 +206,7 @@ impl ClientHandler for HostClient {
             CallerOfMessage::NoCall if is_since_2026(&context.peer) => {
                 return Err(ErrorData::invalid_params("cannot ask for roots: no call is running", None));
             }
-            CallerOfMessage::NoCall => self.clients.only_roots().await,
+            CallerOfMessage::NoCall => self.context.clients.only_roots().await,
             _ => {
                 let caller = self.calls.find_caller(origin).await?;
                 // The server keeps them for the calls of others too.
@@ -252,10 +235,9 @@ fn capabilities(declared: DeclaredFeatures) -> ClientCapabilities {
     let elicitation = ElicitationCapability::new()
         .with_form(FormElicitationCapability::new())
         .with_url(UrlElicitationCapability::new());
-    let mut capabilities = ClientCapabilities::default();
+    let mut capabilities = ClientCapabilities::builder().enable_tasks().build();
     capabilities.elicitation = Some(elicitation);
     capabilities.sampling = Some(SamplingCapability::default());
-    capabilities.extensions = ClientCapabilities::builder().enable_tasks().build().extensions;
     declared.declare(&mut capabilities);
     capabilities
 }

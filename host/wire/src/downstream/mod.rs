@@ -12,10 +12,8 @@ mod pipe_transport;
 pub(crate) mod post;
 mod process;
 mod server;
-pub(crate) mod server_text;
 mod session;
 pub(crate) mod sse;
-mod upstream_subscriptions;
 mod uri_mapper;
 
 use std::{
@@ -74,15 +72,13 @@ impl DownstreamServers {
         added: Option<Arc<dyn ServerDefinitionStore>>,
         logins: Arc<Logins>,
     ) -> Self {
-        let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
-        let connector = Arc::new(RealConnector::new(program, base, inherited, Arc::clone(&logins)));
         let shared = ServerContext {
-            connector,
+            connection_timeout: settings.connection_timeout,
+            retries: settings.retries,
+            connector: Arc::new(RealConnector::new(settings, Arc::clone(&logins))),
             logins,
             index,
             clock,
-            connection_timeout,
-            retries,
             changes: watch::Sender::new(0),
             client_features: Arc::default(),
             shown_generation: Mutex::default(),
@@ -139,12 +135,9 @@ impl DownstreamServers {
     }
 
     pub fn preconnect(&self) {
-        let servers: Vec<_> = lock(&self.servers)
-            .values()
-            .filter(|server| server.definition.preconnect && server.definition.login == ServerLogin::Shared)
-            .cloned()
-            .collect();
-        for server in servers {
+        let is_preconnected =
+            |server: &ServerDefinition| server.preconnect && server.login == ServerLogin::Shared;
+        for server in self.all().into_iter().filter(|server| is_preconnected(&server.definition)) {
             tokio::spawn(async move {
                 if let Err(fault) = server.connection().await {
                     tracing::warn!(source = %server.id(), "not connected at start: {}", fault.in_one_line());
@@ -213,22 +206,17 @@ impl ServerRegistry for DownstreamServers {
     ) -> Vec<UnlistedServer> {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
-            let name = Arc::clone(&server.definition.name);
-            let server = match server.signed_in(caller).await {
-                Ok(server) => server,
-                Err(fault) => return Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
+            let in_one_line = |fault: Fault| Some(fault.in_one_line());
+            let listed = async {
+                let own = server.signed_in(caller).await.map_err(in_one_line)?;
+                let pending = own.first_listing(AfterListing::Stop);
+                // Do not wait longer for a server that other clients have already waited for.
+                let until = pending.until.ok_or(Some(pending.why))?.min(Instant::now() + patience);
+                let listed = tokio::time::timeout_at(until, own.wait_until_listed()).await;
+                listed.map_err(|_| None)?.map_err(in_one_line)
             };
-            let pending = server.first_listing(AfterListing::Stop);
-            let Some(until) = pending.until else {
-                return Some(UnlistedServer { name, failure: Some(pending.why) });
-            };
-            // Do not wait longer for a server that other clients have already waited for.
-            let end = until.min(Instant::now() + patience);
-            match tokio::time::timeout_at(end, server.wait_until_listed()).await {
-                Ok(Ok(())) => None,
-                Ok(Err(fault)) => Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
-                Err(_) => Some(UnlistedServer { name, failure: None }),
-            }
+            let failure = listed.await.err()?;
+            Some(UnlistedServer { name: Arc::clone(&server.definition.name), failure })
         });
         join_all(asked).await.into_iter().flatten().collect()
     }
@@ -254,11 +242,8 @@ impl ServerRegistry for DownstreamServers {
             return self.server(server)?.signed_in(caller).await?.refresh(force).await;
         }
         let asked = join_all(self.all().into_iter().map(|server| async move {
-            let report = match server.signed_in(caller).await {
-                Ok(own) => own.refresh(force).await,
-                Err(fault) => Err(fault),
-            };
-            (server.definition.name.to_string(), report)
+            let report = async { server.signed_in(caller).await?.refresh(force).await };
+            (server.definition.name.to_string(), report.await)
         }));
         let mut all = RefreshReport::default();
         for (name, report) in asked.await {
@@ -278,9 +263,7 @@ impl ServerRegistry for DownstreamServers {
         let definition = self.adding()?.add(server, definition).await?;
         let server = DownstreamServer::new(definition, Arc::clone(&self.shared));
         let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
-        if let Some(before) = before {
-            before.close().await;
-        }
+        join_all(before.iter().map(|before| before.close())).await;
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(server.listing(&Principal::Local).await)
     }
@@ -290,9 +273,7 @@ impl ServerRegistry for DownstreamServers {
             return Ok(false);
         }
         let before = lock(&self.servers).remove(server);
-        if let Some(before) = before {
-            before.close().await;
-        }
+        join_all(before.iter().map(|before| before.close())).await;
         self.shared.index.forget(server).await?;
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(true)

@@ -24,7 +24,6 @@ pub(super) struct PipeTransport<R> {
     output: BufReader<R>,
     line: Vec<u8>,
     incoming: MessageReader,
-    inbound: InboundReader,
     writer: PipeWriter,
 }
 
@@ -85,7 +84,6 @@ impl<R: AsyncRead + Unpin> PipeTransport<R> {
             output: BufReader::new(output),
             line: Vec::new(),
             incoming: MessageReader::new(inbound),
-            inbound: inbound.clone(),
             writer: PipeWriter {
                 input: Arc::new(Mutex::new(Some(Box::new(input)))),
                 runtime: Handle::current(),
@@ -103,7 +101,7 @@ impl<R: AsyncRead + Unpin> PipeTransport<R> {
             let available = match self.output.fill_buf().await {
                 Ok(available) => available,
                 Err(error) => {
-                    self.inbound.end(ConnectionEnd::new(format!("cannot read its output: {error}")));
+                    self.incoming.inbound.end(ConnectionEnd::new(format!("cannot read its output: {error}")));
                     return None;
                 }
             };
@@ -114,7 +112,7 @@ impl<R: AsyncRead + Unpin> PipeTransport<R> {
             // End the connection: the request that this line answers would wait for its timeout.
             if self.line.len() > MAX_MESSAGE {
                 let why = format!("it sent a line of more than {MAX_MESSAGE} bytes");
-                self.inbound.end(ConnectionEnd::new(why));
+                self.incoming.inbound.end(ConnectionEnd::new(why));
                 return None;
             }
             // The last line may have no newline.

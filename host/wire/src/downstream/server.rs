@@ -4,10 +4,7 @@
 mod background_listing;
 mod caller_servers;
 mod connecting;
-mod connection_watch;
-mod faults;
-mod in_flight;
-mod isolated_connection;
+mod connection_use;
 mod listing;
 mod omitted_items;
 mod policies;
@@ -23,13 +20,14 @@ use std::{
 };
 
 use gatehouse_core::{
-    Fault, SourceId,
+    SourceId,
     http::Redactor,
     lock,
     ports::{
         Clock, ToolIndex,
         servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
     },
+    source::Listing,
 };
 use tokio::{
     runtime::Handle,
@@ -50,13 +48,11 @@ use crate::{
     login::{LoginId, Logins},
 };
 pub(super) use background_listing::AfterListing;
-use background_listing::{FirstListing, RelistStatus};
+use background_listing::{FirstListing, RelistState};
 use caller_servers::CallerServers;
 use connecting::ConnectTask;
-use faults::shutdown_fault;
-use in_flight::InFlightGuard;
+use connection_use::{MAX_ISOLATED_CONNECTIONS, shutdown_fault};
 use listing::ListFailure;
-use policies::DescribedListing;
 
 /// State shared by all servers of a host.
 pub(super) struct ServerContext {
@@ -76,7 +72,10 @@ pub(super) struct ServerContext {
 
 impl ServerContext {
     /// Spawns a task on the runtime of the connections.
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         match &self.runtime {
             Some(runtime) => runtime.spawn(work),
             None => tokio::spawn(work),
@@ -91,15 +90,14 @@ pub(super) struct DownstreamServer {
     shared: Arc<ServerContext>,
     inner: Mutex<Inner>,
     connecting: Mutex<Option<ConnectTask>>,
-    relisting: RelistStatus,
+    relisting: Mutex<RelistState>,
     /// Held from listing to storing, so that an older listing is not stored last. Shared by the connections of all
     /// principals.
     listing_lock: Arc<tokio::sync::Mutex<()>>,
-    redactor: Arc<Redactor>,
     limits: InboundLimits,
     uris: UriMapper,
-    /// Its listing with the policies of presets.toml applied.
-    described: DescribedListing,
+    /// Its last listing, as stored and as clients see it.
+    described: Mutex<Option<(Arc<Listing>, Arc<Listing>)>>,
     login: LoginId,
     /// Connections of principals, if each has its own login.
     callers: CallerServers,
@@ -149,11 +147,9 @@ impl DownstreamServer {
         login: LoginId,
         listing_lock: Arc<tokio::sync::Mutex<()>>,
     ) -> Arc<Self> {
-        let redactor = Arc::new(Redactor::new(&definition.secrets));
         Arc::new_cyclic(|this| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
-            limits: InboundLimits::new(Arc::clone(&redactor)),
-            redactor,
+            limits: InboundLimits::new(Arc::new(Redactor::new(&definition.secrets))),
             uris: UriMapper::new(&definition.name),
             definition,
             place: AtomicUsize::default(),
@@ -178,13 +174,13 @@ impl DownstreamServer {
                 closed: false,
             }),
             connecting: Mutex::default(),
-            relisting: RelistStatus::default(),
+            relisting: Mutex::default(),
             listing_lock,
-            described: DescribedListing::default(),
+            described: Mutex::default(),
             login,
             callers: CallerServers::default(),
             asking: tokio::sync::Mutex::default(),
-            isolated_slots: Semaphore::new(isolated_connection::MAX_ISOLATED_CONNECTIONS),
+            isolated_slots: Semaphore::new(MAX_ISOLATED_CONNECTIONS),
             this: Weak::clone(this),
         })
     }
@@ -226,7 +222,7 @@ impl DownstreamServer {
         inner.connection = None;
         inner.connected_at = None;
         inner.state = state;
-        inner.last_error = why.map(|why| self.redactor.redact_text(why)).or(inner.last_error.take());
+        inner.last_error = why.map(|why| self.limits.redactor.redact_text(why)).or(inner.last_error.take());
         true
     }
 
@@ -248,11 +244,6 @@ impl DownstreamServer {
             }
         };
         tokio::join!(own, self.callers.close());
-    }
-
-    fn fail_connection(&self, connection: &Arc<dyn ServerConnection>, why: &str) -> Fault {
-        self.close_connection(connection, why.to_owned());
-        self.unreachable(why)
     }
 
     fn close_connection(&self, connection: &Arc<dyn ServerConnection>, why: String) {

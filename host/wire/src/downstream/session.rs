@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{CallContext, Fault, SourceId, names::quoted, ports::client::MessageLevel};
+use gatehouse_core::{CallContext, Fault, names::quoted, ports::client::MessageLevel};
 use rmcp::{
     RoleClient,
     model::{
@@ -27,14 +27,14 @@ use tokio::{sync::watch, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    active_calls::{self, ActiveCalls},
+    active_calls,
     connection::{CallFailure, ConnectionEnd, ServerConnection as _},
     host_client::{HostClient, is_since_2026},
-    inbound::{InboundReader, MessageMemory, ProgressWatchers},
+    inbound::{InboundReader, MessageMemory},
     process::ServerProcess,
-    upstream_subscriptions::UpstreamSubscriptions,
 };
 use crate::peer_requests::{await_answer, cancel_on_drop};
+pub(super) use follow::UpstreamSubscriptions;
 pub(super) use pipe_calls::PipeCalls;
 
 /// Answers of the client, and the request state of the server.
@@ -44,18 +44,14 @@ type InputAnswers = (Option<InputResponses>, Option<String>);
 const MAX_CLOSE_REASON_WAIT: Duration = Duration::from_secs(1);
 
 pub(super) struct ServerSession {
-    server: SourceId,
-    calls: ActiveCalls,
+    host: HostClient,
     peer: Peer<RoleClient>,
     /// `None` if rmcp sends the tool calls, as over HTTP.
     pipe_calls: Option<PipeCalls>,
-    watchers: ProgressWatchers,
-    subscriptions: UpstreamSubscriptions,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// Server process. `None` for HTTP.
     process: Option<Arc<ServerProcess>>,
     end: watch::Receiver<Option<ConnectionEnd>>,
-    inbound: InboundReader,
     since_2026: bool,
     /// True if the server sends log messages.
     logs: bool,
@@ -80,11 +76,11 @@ impl ServerSession {
         pipe_calls: Option<PipeCalls>,
     ) -> Self {
         let peer = running.peer().clone();
-        let HostClient { server, calls, inbound, watchers, subscriptions, .. } = running.service().clone();
+        let host = running.service().clone();
         let stop = Mutex::new(Some(running.cancellation_token()));
         let process = process.map(Arc::new);
         let (sender, end) = watch::channel(None);
-        let (watched, guard) = (process.clone(), inbound.clone());
+        let (watched, guard) = (process.clone(), host.inbound.clone());
         tokio::spawn(async move {
             let why = match &watched {
                 // A descendant may hold the output open after the process exits, and a process that exits closes its
@@ -108,21 +104,16 @@ impl ServerSession {
         });
         let since_2026 = is_since_2026(&peer);
         let logs = peer.peer_info().is_some_and(|info| info.capabilities.logging.is_some());
-        let log_level = tokio::sync::Mutex::default();
         Self {
-            server,
-            calls,
+            host,
             peer,
             pipe_calls,
-            watchers,
-            subscriptions,
             stop,
             process,
             end,
-            inbound,
             since_2026,
             logs,
-            log_level,
+            log_level: tokio::sync::Mutex::default(),
             requests: TaskTracker::new(),
             unsubscribed: CancellationToken::new(),
         }
@@ -149,9 +140,9 @@ impl ServerSession {
         let _waiting = self.requests.token();
         let watch = |token: ProgressToken| {
             let progress = call.and_then(|call| call.progress.clone());
-            progress.map(|progress| self.watchers.watch(token, progress))
+            progress.map(|progress| self.host.watchers.watch(token, progress))
         };
-        let register = |id: &RequestId| call.map(|call| self.calls.register(id.clone(), call));
+        let register = |id: &RequestId| call.map(|call| self.host.calls.register(id.clone(), call));
         const ABANDONED: &str = "The caller stopped waiting.";
         let direct =
             self.pipe_calls.as_ref().filter(|_| matches!(request, ClientRequest::CallToolRequest(_)));
@@ -159,10 +150,10 @@ impl ServerSession {
         if let Some(direct) = direct {
             id = direct.next_id();
             let (_watched, _run) = (watch(ProgressToken(id.clone())), register(&id));
-            let sent = direct.request(&id, request, &self.inbound);
+            let sent = direct.request(&id, request, &self.host.inbound);
             answer = cancel_on_drop(&self.peer, id.clone(), ABANDONED, sent).await;
         } else {
-            let starting = call.map(|_| self.calls.start());
+            let starting = call.map(|_| self.host.calls.start());
             let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
             let handle = match handle {
                 Ok(handle) => handle,
@@ -173,7 +164,7 @@ impl ServerSession {
             drop(starting);
             answer = await_answer(handle, ABANDONED).await;
         }
-        let arrival = self.inbound.take_response(&id);
+        let arrival = self.host.inbound.take_response(&id);
         match (answer, arrival.refused) {
             (_, Some(why)) => Err(CallFailure::Unreadable(why)),
             (Ok(answer), None) => Ok((arrival.result.unwrap_or(answer), arrival.memory)),
@@ -208,7 +199,7 @@ impl ServerSession {
                 result => return Ok(result),
             };
             let requests = required.input_requests.unwrap_or_default();
-            let given = active_calls::answer_input_requests(&self.server, context, requests).await;
+            let given = active_calls::answer_input_requests(&self.host.server, context, requests).await;
             answers = (Some(given.map_err(CallFailure::Unanswered)?), required.request_state);
         }
         Err(CallFailure::Unanswered(Fault::exhausted(format!(
@@ -221,13 +212,12 @@ impl ServerSession {
     // rmcp deprecates this request, which later versions lack.
     #[allow(deprecated)]
     async fn lower_log_level(&self, level: MessageLevel) {
-        let is_enough = |current: Option<MessageLevel>| current.is_some_and(|current| current <= level);
         if !self.logs {
             return;
         }
         // Requests that overtake each other would leave a higher level.
         let mut current = self.log_level.lock().await;
-        if is_enough(*current) {
+        if current.is_some_and(|current| current <= level) {
             return;
         }
         let Ok(lowest) = serde_json::from_value(json!(level)) else { return };
@@ -235,9 +225,11 @@ impl ServerSession {
         match timeout(MAX_LEVEL_WAIT, self.request(request.into(), None)).await {
             Ok(Ok(_)) => *current = Some(level),
             Ok(Err(failure)) => {
-                tracing::debug!(server = %self.server, "it did not set its log level: {failure:?}");
+                tracing::debug!(server = %self.host.server, "it did not set its log level: {failure:?}");
             }
-            Err(_) => tracing::debug!(server = %self.server, "it did not answer logging/setLevel in time"),
+            Err(_) => {
+                tracing::debug!(server = %self.host.server, "it did not answer logging/setLevel in time")
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Mapping between a server's resource URIs and those that clients see. The latter include the server's name, so that
 //! they are unique.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use gatehouse_core::{
     ContentPart, ToolSpec,
@@ -34,45 +34,35 @@ const APP_SCHEME: &str = "ui://";
 const SKILL_SCHEME: &str = "skill://";
 
 pub(super) struct UriMapper {
-    server: String,
     prefix: String,
     app_prefix: String,
     skill_prefix: String,
+    /// Template of all URIs but those of interfaces and skills.
+    pub(super) family: UriTemplate,
+    /// Template of the URIs of interfaces.
+    pub(super) app_family: UriTemplate,
+    /// Template of the URIs of skills.
+    pub(super) skill_family: UriTemplate,
 }
 
 impl UriMapper {
     pub(super) fn new(server: &str) -> Self {
-        Self {
-            server: server.to_owned(),
-            prefix: format!("gatehouse://server/{server}/"),
-            app_prefix: format!("{APP_SCHEME}server/{server}/"),
-            skill_prefix: format!("{SKILL_SCHEME}server/{server}/"),
-        }
-    }
-
-    /// Returns the template of all URIs but those of interfaces and skills.
-    pub(super) fn family(&self) -> UriTemplate {
-        let description = format!("Resources of server '{}', by their own URI.", self.server);
-        self.template_of_all(&self.prefix, description)
-    }
-
-    /// Returns the template of the URIs of interfaces.
-    pub(super) fn app_family(&self) -> UriTemplate {
-        self.template_of_all(&self.app_prefix, format!("Interfaces of server '{}'.", self.server))
-    }
-
-    /// Returns the template of the URIs of skills.
-    pub(super) fn skill_family(&self) -> UriTemplate {
-        self.template_of_all(&self.skill_prefix, format!("Skills of server '{}'.", self.server))
-    }
-
-    fn template_of_all(&self, prefix: &str, description: String) -> UriTemplate {
-        UriTemplate {
+        let prefixes = ["gatehouse://", APP_SCHEME, SKILL_SCHEME];
+        let [prefix, app_prefix, skill_prefix] = prefixes.map(|scheme| format!("{scheme}server/{server}/"));
+        let template = |prefix: &str, description: String| UriTemplate {
             uri_template: format!("{prefix}{{+uri}}"),
-            name: self.server.clone(),
+            name: server.to_owned(),
             title: None,
             description: Some(description),
             mime_type: None,
+        };
+        Self {
+            family: template(&prefix, format!("Resources of server '{server}', by their own URI.")),
+            app_family: template(&app_prefix, format!("Interfaces of server '{server}'.")),
+            skill_family: template(&skill_prefix, format!("Skills of server '{server}'.")),
+            prefix,
+            app_prefix,
+            skill_prefix,
         }
     }
 
@@ -89,23 +79,16 @@ impl UriMapper {
         let (prefix, rest) = self.split(uri);
         let plain = rest.chars().all(|c| c.is_ascii_graphic() && !"{}<>\"\\^`|".contains(c))
             && !rest.starts_with(ESCAPE_PREFIX);
-        let rest = match plain {
-            true => Cow::from(rest),
-            false => Cow::from(format!("{ESCAPE_PREFIX}{}", utf8_percent_encode(rest, ESCAPED_CHARS))),
-        };
-        let exposed = format!("{prefix}{rest}");
+        let exposed = if plain { format!("{prefix}{rest}") } else { escaped(prefix, rest) };
         (!uri.is_empty() && exposed.len() <= MAX_URI_BYTES).then_some(exposed)
     }
 
     /// Maps the URI of a content. That of a file of a skill does not get the scheme of skills: it is not checked.
     pub(super) fn to_exposed_content(&self, uri: &str) -> Option<String> {
-        match uri.starts_with(SKILL_SCHEME) {
-            true => {
-                Some(format!("{}{ESCAPE_PREFIX}{}", self.prefix, utf8_percent_encode(uri, ESCAPED_CHARS)))
-                    .filter(|exposed| exposed.len() <= MAX_URI_BYTES)
-            }
-            false => self.to_exposed(uri),
+        if !uri.starts_with(SKILL_SCHEME) {
+            return self.to_exposed(uri);
         }
+        Some(escaped(&self.prefix, uri)).filter(|exposed| exposed.len() <= MAX_URI_BYTES)
     }
 
     /// Returns the server's own URI. `None` for other URIs.
@@ -129,24 +112,18 @@ impl UriMapper {
 
     /// Maps the address of a tool's interface in its `_meta`. Returns the same tool if it has none.
     pub(super) fn map_tool(&self, tool: &Arc<ToolSpec>) -> Arc<ToolSpec> {
-        let mapped = tool.meta.as_ref().and_then(|meta| {
-            let mut meta = Map::clone(meta);
-            let mut changed = false;
-            for address in app_addresses(&mut meta) {
-                if let Some(exposed) = address
-                    .as_str()
-                    .filter(|uri| uri.starts_with(APP_SCHEME))
-                    .and_then(|uri| self.to_exposed(uri))
-                {
-                    *address = exposed.into();
-                    changed = true;
-                }
+        let mut meta = tool.meta.as_deref().cloned().unwrap_or_default();
+        let mut changed = false;
+        for address in app_addresses(&mut meta) {
+            let uri = address.as_str().filter(|uri| uri.starts_with(APP_SCHEME));
+            if let Some(exposed) = uri.and_then(|uri| self.to_exposed(uri)) {
+                *address = exposed.into();
+                changed = true;
             }
-            changed.then_some(meta)
-        });
-        match mapped {
-            Some(meta) => Arc::new(ToolSpec { meta: Some(Arc::new(meta)), ..ToolSpec::clone(tool) }),
-            None => Arc::clone(tool),
+        }
+        match changed {
+            true => Arc::new(ToolSpec { meta: Some(Arc::new(meta)), ..ToolSpec::clone(tool) }),
+            false => Arc::clone(tool),
         }
     }
 
@@ -177,6 +154,10 @@ impl UriMapper {
             ContentPart::Text(_) | ContentPart::Image(_) | ContentPart::Audio(_) => {}
         }
     }
+}
+
+fn escaped(prefix: &str, rest: &str) -> String {
+    format!("{prefix}{ESCAPE_PREFIX}{}", utf8_percent_encode(rest, ESCAPED_CHARS))
 }
 
 /// Returns the members of a tool's `_meta` that hold the address of an interface: that of the extension

@@ -10,14 +10,15 @@ use super::{
     CALLBACK_PATH, LoginSettings, NamedClient,
     client_assertion::{ASSERTION_TYPE, client_assertion},
     http::{LoginHttp, RequestContent, basic},
-    login_store,
+    login_store::{optional_secret, reveal},
     metadata::AuthorizationServer,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AuthMethod {
     /// Public client: only its id, protected by PKCE.
+    #[default]
     None,
     ClientSecretBasic,
     ClientSecretPost,
@@ -25,10 +26,10 @@ pub(super) enum AuthMethod {
     PrivateKeyJwt,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OAuthClient {
     pub(super) id: String,
-    #[serde(with = "login_store::optional_secret", default)]
+    #[serde(serialize_with = "reveal", deserialize_with = "optional_secret", default)]
     pub(super) secret: Option<Secret>,
     pub(super) auth_method: AuthMethod,
     /// Issuer for which a private key signs. Empty for other methods.
@@ -44,11 +45,6 @@ struct RegistrationResponse {
 }
 
 impl OAuthClient {
-    /// Returns the client of a login that is a token from elsewhere, which cannot be renewed.
-    pub(super) fn unused() -> Self {
-        Self { id: String::new(), secret: None, auth_method: AuthMethod::None, audience: String::new() }
-    }
-
     pub(super) async fn find_or_register(
         server: &str,
         settings: &LoginSettings,
@@ -108,8 +104,8 @@ impl OAuthClient {
         let registered: RegistrationResponse =
             answer.json(&format!("the registration response of {issuer}"))?;
         let auth_method = match registered.token_endpoint_auth_method.as_deref() {
-            _ if registered.client_secret.is_none() => AuthMethod::None,
             Some("none") => AuthMethod::None,
+            _ if registered.client_secret.is_none() => AuthMethod::None,
             Some(method) => AuthMethod::for_secret(&[method.to_owned()]),
             None => AuthMethod::for_secret(&authority.auth_methods),
         };
@@ -120,7 +116,6 @@ impl OAuthClient {
     /// Adds the credentials of the client to a request.
     ///
     /// # Errors
-    ///
     /// If its private key is invalid.
     pub(super) fn authenticate(
         &self,

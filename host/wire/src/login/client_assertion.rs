@@ -8,6 +8,7 @@ use base64::{
 };
 use gatehouse_core::{Fault, http::Secret};
 use ring::{
+    error::Unspecified,
     rand::{SecureRandom as _, SystemRandom},
     signature::{
         ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
@@ -22,83 +23,61 @@ pub(super) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-
 /// Time for which an assertion is valid. It is used at once.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// A key that signs assertions.
-enum SigningKey {
-    Es256(EcdsaKeyPair),
-    Es384(EcdsaKeyPair),
-    EdDsa(Ed25519KeyPair),
-    Rs256(RsaKeyPair),
-}
+/// Function that signs a text with a private key.
+type Signer = Box<dyn Fn(&[u8]) -> Result<Vec<u8>, Unspecified>>;
 
-impl SigningKey {
-    /// Reads a private key in PKCS#8.
-    fn read(pem: &Secret, random: &SystemRandom) -> Result<Self, Fault> {
-        let invalid = || {
-            Fault::invalid("invalid private_key: expected a PEM text that begins with -----BEGIN PRIVATE KEY-----")
-                .hint(
-                    "The key must be in PKCS#8, of the type EC (P-256 or P-384), Ed25519 or RSA. `openssl pkcs8 -topk8 \
-                    -nocrypt` converts older formats.",
-                )
-        };
-        let text = pem.reveal().trim();
-        let text = text.strip_prefix("-----BEGIN PRIVATE KEY-----").ok_or_else(invalid)?;
-        let text = text.strip_suffix("-----END PRIVATE KEY-----").ok_or_else(invalid)?;
-        let text: String = text.split_whitespace().collect();
-        let der = STANDARD.decode(text).map_err(|_| invalid())?;
-        let p256 =
-            || EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der, random).map(Self::Es256);
-        let p384 =
-            || EcdsaKeyPair::from_pkcs8(&ECDSA_P384_SHA384_FIXED_SIGNING, &der, random).map(Self::Es384);
-        let ed25519 = || Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).map(Self::EdDsa);
-        let rsa = || RsaKeyPair::from_pkcs8(&der).map(Self::Rs256);
-        let read = p256().or_else(|_| p384()).or_else(|_| ed25519()).or_else(|_| rsa());
-        read.map_err(|_| invalid())
-    }
-
-    const fn algorithm(&self) -> &'static str {
-        match self {
-            Self::Es256(_) => "ES256",
-            Self::Es384(_) => "ES384",
-            Self::EdDsa(_) => "EdDSA",
-            Self::Rs256(_) => "RS256",
+/// Reads a private key in PKCS#8. Returns the name of its algorithm, and the function that signs with it.
+fn signer(pem: &Secret) -> Result<(&'static str, Signer), Fault> {
+    let invalid = || {
+        Fault::invalid("invalid private_key: expected a PEM text that begins with -----BEGIN PRIVATE KEY-----")
+            .hint(
+                "The key must be in PKCS#8, of the type EC (P-256 or P-384), Ed25519 or RSA. `openssl pkcs8 -topk8 \
+                -nocrypt` converts older formats.",
+            )
+    };
+    let text = pem.reveal().trim();
+    let text = text.strip_prefix("-----BEGIN PRIVATE KEY-----").ok_or_else(invalid)?;
+    let text = text.strip_suffix("-----END PRIVATE KEY-----").ok_or_else(invalid)?;
+    let text: String = text.split_whitespace().collect();
+    let der = STANDARD.decode(text).map_err(|_| invalid())?;
+    let random = SystemRandom::new();
+    let curves = [("ES256", &ECDSA_P256_SHA256_FIXED_SIGNING), ("ES384", &ECDSA_P384_SHA384_FIXED_SIGNING)];
+    for (name, algorithm) in curves {
+        if let Ok(key) = EcdsaKeyPair::from_pkcs8(algorithm, &der, &random) {
+            return Ok((name, Box::new(move |text| Ok(key.sign(&random, text)?.as_ref().to_vec()))));
         }
     }
-
-    fn sign(&self, message: &[u8], random: &SystemRandom) -> Result<Vec<u8>, Fault> {
-        let failed = |_| Fault::internal("cannot sign the login with private_key");
-        match self {
-            Self::Es256(key) | Self::Es384(key) => {
-                key.sign(random, message).map(|signature| signature.as_ref().to_vec()).map_err(failed)
-            }
-            Self::EdDsa(key) => Ok(key.sign(message).as_ref().to_vec()),
-            Self::Rs256(key) => {
-                let mut signature = vec![0; key.public().modulus_len()];
-                key.sign(&RSA_PKCS1_SHA256, random, message, &mut signature).map_err(failed)?;
-                Ok(signature)
-            }
-        }
+    if let Ok(key) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der) {
+        return Ok(("EdDSA", Box::new(move |text| Ok(key.sign(text).as_ref().to_vec()))));
     }
+    let key = RsaKeyPair::from_pkcs8(&der).map_err(|_| invalid())?;
+    let sign = move |text: &[u8]| {
+        let mut signature = vec![0; key.public().modulus_len()];
+        key.sign(&RSA_PKCS1_SHA256, &random, text, &mut signature)?;
+        Ok(signature)
+    };
+    Ok(("RS256", Box::new(sign)))
 }
 
 /// Returns an assertion of the client `id` for the authorization server `issuer`.
 ///
 /// # Errors
-///
 /// If `pem` is not a private key in PKCS#8.
 pub(super) fn client_assertion(id: &str, issuer: &str, pem: &Secret) -> Result<Secret, Fault> {
-    let random = SystemRandom::new();
-    let key = SigningKey::read(pem, &random)?;
+    let (algorithm, sign) = signer(pem)?;
     let mut number = [0; 16];
-    random.fill(&mut number).map_err(|_| Fault::internal("the system has no random numbers"))?;
+    let random = SystemRandom::new().fill(&mut number);
+    random.map_err(|_| Fault::internal("the system has no random numbers"))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let header = json!({"alg": key.algorithm(), "typ": "JWT"});
+    let header = json!({"alg": algorithm, "typ": "JWT"});
     let claims = json!({
         "iss": id, "sub": id, "aud": issuer, "jti": URL_SAFE_NO_PAD.encode(number), "iat": now,
         "exp": now + LIFETIME.as_secs(),
     });
     let part = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let message = format!("{}.{}", part(header), part(claims));
-    let signature = key.sign(message.as_bytes(), &random)?;
+    let signature = sign(message.as_bytes());
+    let signature = signature.map_err(|_| Fault::internal("cannot sign the login with private_key"))?;
     Ok(Secret::new(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))))
 }
 

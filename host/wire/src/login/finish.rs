@@ -28,11 +28,9 @@ impl Logins {
             TokenError::Other(fault) => fault,
         })?;
         let StartedLogin { id, server, named_issuer, authority, confirmed_origins, client, .. } = started;
-        let server = resource(&server);
+        let unissued = StoredLogin::from_token(&id, resource(&server), Secret::new(""), 0);
         let mut login = StoredLogin {
-            owner: id.owner().map(|owner| owner.as_str().to_owned()),
-            resource: authority.resource.unwrap_or_else(|| server.clone()),
-            server,
+            resource: authority.resource.unwrap_or_else(|| unissued.server.clone()),
             issuer: authority.issuer,
             named_issuer,
             confirmed_origins,
@@ -40,12 +38,9 @@ impl Logins {
             revocation_endpoint: authority.revocation.map(|endpoint| endpoint.url.into()),
             client,
             scopes: started.scopes,
-            access_token: Secret::new(""),
-            refresh_token: None,
             client_credentials: matches!(proof, LoginProof::ClientCredentials),
             identity,
-            issued_at: 0,
-            expires_at: None,
+            ..unissued
         };
         login.replace_tokens(issued, shared.clock.now_ms());
         let state = login.state(shared.clock.now_ms());
@@ -73,28 +68,11 @@ impl Logins {
                 "invalid token: expected 1 to {MAX_TOKEN} letters, digits or -._~+/="
             )));
         }
-        let (shared, server) = (&self.shared, resource(&parsed(url)?));
-        let login = StoredLogin {
-            owner: id.owner().map(|owner| owner.as_str().to_owned()),
-            resource: server.clone(),
-            issuer: server.clone(),
-            server,
-            named_issuer: None,
-            confirmed_origins: None,
-            token_endpoint: String::new(),
-            revocation_endpoint: None,
-            client: OAuthClient::unused(),
-            scopes: Vec::new(),
-            access_token: token.clone(),
-            refresh_token: None,
-            client_credentials: false,
-            identity: None,
-            issued_at: shared.clock.now_ms(),
-            expires_at: None,
-        };
+        let (shared, now) = (&self.shared, self.shared.clock.now_ms());
+        let login = StoredLogin::from_token(id, resource(&parsed(url)?), token.clone(), now);
         let _locked = shared.store.lock(id).await?;
         shared.store.write(id, &login).await?;
-        Ok(login.state(shared.clock.now_ms()))
+        Ok(login.state(now))
     }
 }
 
@@ -135,6 +113,28 @@ impl LoginContext {
 }
 
 impl StoredLogin {
+    /// Returns the login that is a token from elsewhere, which cannot be renewed.
+    fn from_token(id: &LoginId, server: String, token: Secret, now: u64) -> Self {
+        Self {
+            owner: id.owner().map(|owner| owner.as_str().to_owned()),
+            resource: server.clone(),
+            issuer: server.clone(),
+            server,
+            named_issuer: None,
+            confirmed_origins: None,
+            token_endpoint: String::new(),
+            revocation_endpoint: None,
+            client: OAuthClient::default(),
+            scopes: Vec::new(),
+            access_token: token,
+            refresh_token: None,
+            client_credentials: false,
+            identity: None,
+            issued_at: now,
+            expires_at: None,
+        }
+    }
+
     /// Replaces the tokens. The old refresh token remains if the server issued no new one.
     pub(super) fn replace_tokens(&mut self, issued: TokenResponse, now: u64) {
         self.access_token = issued.access;

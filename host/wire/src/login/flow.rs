@@ -10,11 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     LoginDialog, LoginGrant, LoginId, LoginSettings, LoginState, Logins,
-    address::{ConfiguredHosts, LoginTarget, resource},
+    address::{ConfiguredHosts, LoginEndpoints, LoginTarget, resource},
     callback::{CallbackListener, ExpectedAnswer},
     challenge::BearerChallenge,
     client::OAuthClient,
-    endpoints::LoginEndpoints,
     http::RequestContent,
     identity::IdentityProvider,
     metadata::{AuthorizationServer, Discovery},
@@ -68,7 +67,30 @@ impl StartedLogin {
             Some(provider) => (&provider.client, &provider.authority.scopes),
             None => (&self.client, &self.scopes),
         };
-        authorization(self.page(), client, &self.redirect, scopes, &self.state, &self.verifier)
+        let authority = self.page();
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.reveal().as_bytes()));
+        let mut url = authority.authorization.url.clone();
+        let mut query = url.query_pairs_mut();
+        query.extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &client.id),
+            ("redirect_uri", &self.redirect),
+            ("state", self.state.reveal()),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ]);
+        if let Some(resource) = &authority.resource {
+            query.append_pair("resource", resource);
+        }
+        if scopes.iter().any(|scope| scope == "offline_access") {
+            // Without consent, providers ignore the scope (OpenID Connect Core, section 11).
+            query.append_pair("prompt", "consent");
+        }
+        if !scopes.is_empty() {
+            query.append_pair("scope", &scopes.join(" "));
+        }
+        drop(query);
+        url
     }
 
     pub(super) fn expected_answer(&self) -> ExpectedAnswer<'_> {
@@ -157,21 +179,17 @@ impl Logins {
         let needs_user = settings.grant == LoginGrant::AuthorizationCode;
         let http = &shared.http;
         let discovery = Discovery { http, hosts: &hosts, server: &url, issuer, needs_user, is_challenged };
-        let authority = discovery.run(&challenge).await.map_err(|fault| match status {
-            StatusCode::UNAUTHORIZED => fault,
-            _ => {
-                let message = format!(
-                    "server '{server}' does not require a login (it answered {status}): {}",
-                    fault.message
-                );
-                Fault { message, ..fault }
-            }
+        let unneeded = format!("server '{server}' does not require a login (it answered {status})");
+        let authority = discovery.run(&challenge).await.map_err(|fault| match is_challenged {
+            true => fault,
+            false => Fault { message: format!("{unneeded}: {}", fault.message), ..fault },
         })?;
         let endpoints = LoginEndpoints::new(&authority)?;
         let confirmed_origins = endpoints.check(server, settings, earlier.as_ref(), dialog).await?;
         let client =
             OAuthClient::find_or_register(server, settings, &authority, &shared.http, &redirect).await?;
-        let scopes = scopes(settings, &challenge, &authority);
+        let scopes = [settings.scopes.clone(), challenge.scopes(), authority.scopes.clone()];
+        let scopes = scopes.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default();
         let provider = match &settings.grant {
             LoginGrant::IdentityProvider(named) => {
                 Some(IdentityProvider::find(http, server, named, !redirect.is_empty()).await?)
@@ -205,50 +223,7 @@ impl Logins {
     }
 }
 
-/// Returns the configured scopes, else those of the challenge, else all supported ones.
-fn scopes(
-    settings: &LoginSettings,
-    challenge: &BearerChallenge,
-    authority: &AuthorizationServer,
-) -> Vec<String> {
-    let candidates = [settings.scopes.clone(), challenge.scopes(), authority.scopes.clone()];
-    candidates.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
-}
-
 /// Returns 256 random bits as text for URLs.
 pub(super) fn random() -> Result<Secret, Fault> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
-}
-
-fn authorization(
-    authority: &AuthorizationServer,
-    client: &OAuthClient,
-    redirect: &str,
-    scopes: &[String],
-    state: &Secret,
-    verifier: &Secret,
-) -> Url {
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.reveal().as_bytes()));
-    let mut url = authority.authorization.url.clone();
-    let mut query = url.query_pairs_mut();
-    query.extend_pairs([
-        ("response_type", "code"),
-        ("client_id", &client.id),
-        ("redirect_uri", redirect),
-        ("state", state.reveal()),
-        ("code_challenge", &challenge),
-        ("code_challenge_method", "S256"),
-    ]);
-    if let Some(resource) = &authority.resource {
-        query.append_pair("resource", resource);
-    }
-    if scopes.iter().any(|scope| scope == "offline_access") {
-        // Without consent, providers ignore the scope (OpenID Connect Core, section 11).
-        query.append_pair("prompt", "consent");
-    }
-    if !scopes.is_empty() {
-        query.append_pair("scope", &scopes.join(" "));
-    }
-    drop(query);
-    url
 }

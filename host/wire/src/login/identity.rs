@@ -12,7 +12,7 @@ use super::{
     address::{ConfiguredHosts, LoginTarget},
     client::OAuthClient,
     http::LoginHttp,
-    login_store::{self, StoredLogin},
+    login_store::{StoredLogin, optional_secret, reveal, secret},
     metadata::{AuthorizationServer, Discovery},
     parsed,
     renew::no_revocation,
@@ -37,9 +37,9 @@ pub(super) struct StoredIdentity {
     token_endpoint: String,
     revocation_endpoint: Option<String>,
     client: OAuthClient,
-    #[serde(with = "login_store::secret")]
+    #[serde(serialize_with = "reveal", deserialize_with = "secret")]
     id_token: Secret,
-    #[serde(with = "login_store::optional_secret", default)]
+    #[serde(serialize_with = "reveal", deserialize_with = "optional_secret", default)]
     refresh_token: Option<Secret>,
     /// Scopes that the login requests. The authorization server may grant others.
     scopes: Vec<String>,

@@ -46,9 +46,9 @@ pub(super) struct StoredLogin {
     pub(super) revocation_endpoint: Option<String>,
     pub(super) client: OAuthClient,
     pub(super) scopes: Vec<String>,
-    #[serde(with = "secret")]
+    #[serde(serialize_with = "reveal", deserialize_with = "secret")]
     pub(super) access_token: Secret,
-    #[serde(with = "optional_secret")]
+    #[serde(serialize_with = "reveal", deserialize_with = "optional_secret")]
     pub(super) refresh_token: Option<Secret>,
     /// True if the client logged in with its own secret, and does so again instead of refreshing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,19 +69,16 @@ impl LoginStore {
     pub(super) async fn read(&self, id: &LoginId) -> Result<Option<StoredLogin>, Fault> {
         let path = self.path(id, "json")?;
         let shown = path.display().to_string();
-        let bytes = blocking(move || bounded(&path)).await;
-        let bytes = match bytes {
+        let bytes = match blocking(move || bounded(&path)).await {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Fault::unavailable(format!("cannot read {shown}: {error}"))),
         };
-        let login = serde_json::from_slice(&bytes).ok();
-        // A file that was renamed must not become the login of another principal.
-        let login =
-            login.filter(|login: &StoredLogin| login.owner.as_deref() == id.owner().map(Principal::as_str));
-        login
-            .map(Some)
-            .ok_or_else(|| id.hint_login(Fault::unavailable(format!("{shown} is not a valid login file"))))
+        match serde_json::from_slice::<StoredLogin>(&bytes) {
+            // A file that was renamed must not become the login of another principal.
+            Ok(login) if login.owner.as_deref() == id.owner().map(Principal::as_str) => Ok(Some(login)),
+            _ => Err(id.hint_login(Fault::unavailable(format!("{shown} is not a valid login file")))),
+        }
     }
 
     pub(super) async fn write(&self, id: &LoginId, login: &StoredLogin) -> Result<(), Fault> {
@@ -131,32 +128,29 @@ impl LoginStore {
     /// Returns the logins of principals, without those that cannot be read. Sorted by server and owner.
     pub(super) async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
         let mut all = Vec::new();
-        for file in self.principal_files().await? {
-            let read = blocking(move || bounded(&file.path)).await;
+        for stem in self.principal_stems().await? {
+            let path = self.folder.join(format!("{stem}.json"));
+            let read = blocking(move || bounded(&path)).await;
             let login = read.ok().and_then(|bytes| serde_json::from_slice::<StoredLogin>(&bytes).ok());
-            let owner = login.and_then(|login| login.owner);
-            all.extend(
-                owner.map(|owner| LoginId::from_principal(&file.server, &Principal::Named(owner.into()))),
-            );
+            let owner = login.and_then(|login| login.owner).map(|owner| Principal::Named(owner.into()));
+            all.extend(owner.map(|owner| LoginId::from_principal(server_of(&stem), &owner)));
         }
-        all.sort_by(|a, b| {
-            (a.server(), a.owner().map(Principal::as_str))
-                .cmp(&(b.server(), b.owner().map(Principal::as_str)))
-        });
+        let key = |id: &LoginId| (id.server().to_owned(), id.owner().map(|owner| owner.as_str().to_owned()));
+        all.sort_by_cached_key(key);
         Ok(all)
     }
 
     /// Returns the logins of one principal by their files, also of those that cannot be read.
     pub(super) async fn of_principal(&self, principal: &Principal) -> Result<Vec<LoginId>, Fault> {
-        let files = self.principal_files().await?;
-        let ids = files.into_iter().map(|file| (LoginId::from_principal(&file.server, principal), file.stem));
-        Ok(ids.filter(|(id, stem)| id.file_stem().is_ok_and(|own| own == *stem)).map(|(id, _)| id).collect())
+        let stems = self.principal_stems().await?.into_iter();
+        let own = stems.map(|stem| (LoginId::from_principal(server_of(&stem), principal), stem));
+        Ok(own.filter(|(id, stem)| id.file_stem().is_ok_and(|own| own == *stem)).map(|(id, _)| id).collect())
     }
 
-    async fn principal_files(&self) -> Result<Vec<PrincipalFile>, Fault> {
+    async fn principal_stems(&self) -> Result<Vec<String>, Fault> {
         let (folder, shown) = (self.folder.clone(), self.folder.display().to_string());
-        let files = blocking(move || principal_files(&folder)).await;
-        files.map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))
+        let stems = blocking(move || principal_stems(&folder)).await;
+        stems.map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))
     }
 
     fn path(&self, id: &LoginId, ending: &str) -> Result<PathBuf, Fault> {
@@ -168,32 +162,25 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// The file of a login of a principal.
-struct PrincipalFile {
-    server: String,
-    /// Name without the extension.
-    stem: String,
-    path: PathBuf,
+/// Returns the server of a file of a login of a principal.
+fn server_of(stem: &str) -> &str {
+    stem.split_once('@').map_or(stem, |(server, _)| server)
 }
 
-/// Returns the files of logins of principals. Empty if there is no folder.
-fn principal_files(folder: &Path) -> io::Result<Vec<PrincipalFile>> {
+/// Returns the names of the files of logins of principals, without the extension. Empty if there is no folder.
+fn principal_stems(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let mut files = Vec::new();
+    let mut stems = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
         let is_login = path.extension().is_some_and(|ending| ending == "json");
-        if let Some(stem) = stem.filter(|_| is_login)
-            && let Some((server, _)) = stem.split_once('@')
-        {
-            files.push(PrincipalFile { server: server.to_owned(), stem, path });
-        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        stems.extend(stem.filter(|stem| is_login && stem.contains('@')).map(str::to_owned));
     }
-    Ok(files)
+    Ok(stems)
 }
 
 fn bounded(path: &Path) -> io::Result<Vec<u8>> {
@@ -207,36 +194,19 @@ fn bounded(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Serializes a secret in plain text: the file is readable only by its owner.
-pub(super) mod secret {
-    use super::{Deserialize, Deserializer, Secret, Serializer};
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        secret: &Secret,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(secret.reveal())
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Secret, D::Error> {
-        Ok(Secret::new(String::deserialize(deserializer)?))
-    }
+pub(super) fn reveal<'a, T, S: Serializer>(secret: &'a T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    &'a T: Into<Option<&'a Secret>>,
+{
+    secret.into().map(Secret::reveal).serialize(serializer)
 }
 
-pub(super) mod optional_secret {
-    use super::{Deserialize, Deserializer, Secret, Serialize, Serializer};
+pub(super) fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+    String::deserialize(deserializer).map(Secret::new)
+}
 
-    pub(in super::super) fn serialize<S: Serializer>(
-        secret: &Option<Secret>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        secret.as_ref().map(Secret::reveal).serialize(serializer)
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Secret>, D::Error> {
-        Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
-    }
+pub(super) fn optional_secret<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Secret>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
 }

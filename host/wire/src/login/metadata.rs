@@ -36,7 +36,7 @@ struct ResourceDocument {
     scopes_supported: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct AuthorizationServerDocument {
     issuer: String,
     authorization_endpoint: Option<String>,
@@ -65,12 +65,8 @@ impl AuthorizationServerDocument {
             authorization_endpoint: Some(format!("{base}/authorize")),
             token_endpoint: format!("{base}/token"),
             registration_endpoint: Some(format!("{base}/register")),
-            revocation_endpoint: None,
-            scopes_supported: Vec::new(),
             code_challenge_methods_supported: vec!["S256".to_owned()],
-            token_endpoint_auth_methods_supported: Vec::new(),
-            authorization_response_iss_parameter_supported: false,
-            client_id_metadata_document_supported: false,
+            ..Self::default()
         }
     }
 }

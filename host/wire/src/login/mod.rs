@@ -13,7 +13,6 @@ mod callback;
 mod challenge;
 mod client;
 mod client_assertion;
-mod endpoints;
 mod finish;
 mod flow;
 mod http;
@@ -29,9 +28,9 @@ mod token;
 mod transport;
 
 pub(crate) use address::is_loopback;
+pub use address::{LoginDialog, LoginEndpoints};
 pub use challenge::BearerChallenge;
 pub(crate) use challenge::auth_challenges;
-pub use endpoints::{LoginDialog, LoginEndpoints};
 pub use gatehouse_net::Url;
 pub use login_id::LoginId;
 use login_id::is_safe_in_shell;
@@ -61,7 +60,6 @@ pub struct LoginSettings {
     pub grant: LoginGrant,
 }
 
-/// How a login is granted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LoginGrant {
     /// A user agrees in a browser.

@@ -6,7 +6,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
@@ -190,7 +189,7 @@ impl Logins {
     /// `not-found` if no sign-in of this browser waits for this answer, or the error of the login.
     pub(crate) async fn finish_sign_in(&self, answer: &Url, cookies: &[Secret]) -> Result<LoginId, Fault> {
         let gone = || Fault::not_found("no sign-in of this browser waits for this answer");
-        let (one, started, caller, code) = {
+        let (login, ended, started, caller, code) = {
             let mut pending = lock(&self.sign_ins.pending);
             let answered = pending.iter().find_map(|(id, one)| {
                 let SignInStep::Started { login, cookie: expected, .. } = &one.step else { return None };
@@ -202,28 +201,18 @@ impl Logins {
                 Some((Arc::clone(id), login.expected_answer().code_in(answer)?))
             });
             let (id, code) = answered.ok_or_else(gone)?;
-            let one = pending.remove(&id).ok_or_else(gone)?;
-            match one.step {
-                SignInStep::Started { login, caller, .. } => ((one.login, one.ended), login, caller, code?),
-                SignInStep::Opened => return Err(gone()),
-            }
+            let PendingSignIn { login, ended, step, .. } = pending.remove(&id).ok_or_else(gone)?;
+            let SignInStep::Started { login: started, caller, .. } = step else { return Err(gone()) };
+            (login, ended, started, caller, code?)
         };
-        let (login, ended) = one;
         // The key may be revoked, and the server may be removed, since the page asked for it.
-        let host =
-            self.sign_ins.host.get().filter(|host| host.targets.login_target(login.server()).is_some());
-        if host.is_none() || caller.ended.is_cancelled() {
+        let is_target = |host: &SignInHost| host.targets.login_target(login.server()).is_some();
+        if !self.sign_ins.host.get().is_some_and(is_target) || caller.ended.is_cancelled() {
             return Err(gone());
         }
         self.finish_login(*started, LoginProof::Code(&code)).await?;
         tracing::info!(server = login.server(), owner = login.owner().map(Principal::as_str), "signed in");
         ended.send_replace(true);
         Ok(login)
-    }
-}
-
-impl fmt::Debug for SignInLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SignInLink(…)")
     }
 }

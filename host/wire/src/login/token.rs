@@ -17,7 +17,6 @@ pub(super) const MAX_TOKEN: usize = 16 << 10;
 /// Maximum lifetime of a token in seconds; longer ones are capped.
 const MAX_TOKEN_LIFE: u64 = 10 * 365 * 24 * 3600;
 
-/// Tokens of a response.
 pub(super) struct TokenResponse {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
@@ -119,11 +118,10 @@ impl TokenEndpoint<'_> {
         pairs.extend(self.resource.map(|resource| ("resource", resource.to_owned())));
         let (answer, refused) = self.send(pairs, secrets).await?;
         let Some(why) = refused else { return Ok(answer) };
+        let is_client_error = answer.status.is_client_error();
         match answer.error().as_deref() {
-            Some("invalid_grant") if answer.status.is_client_error() => Err(TokenError::Grant(why)),
-            Some("invalid_request") if is_exchange && answer.status.is_client_error() => {
-                Err(TokenError::Grant(why))
-            }
+            Some("invalid_grant") if is_client_error => Err(TokenError::Grant(why)),
+            Some("invalid_request") if is_exchange && is_client_error => Err(TokenError::Grant(why)),
             Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(why)),
             Some("access_denied" | "invalid_target") => Err(TokenError::Other(Fault::denied(why))),
             _ => Err(TokenError::Other(Fault::unavailable(why))),

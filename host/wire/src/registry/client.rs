@@ -149,12 +149,10 @@ impl RegistryClient {
     }
 
     async fn authorize(&mut self, response: &Response) -> Result<(), RegistryError> {
-        let name = &self.reference.registry;
         let challenge = SupportedChallenge::from_headers(response.headers());
-        let anonymous = || RegistryError::credentials(format!("registry '{name}' requires credentials"));
         self.authorization = Some(match (challenge, &self.credentials) {
             (Some(SupportedChallenge::Basic), Some(credentials)) => basic(credentials)?,
-            (Some(SupportedChallenge::Basic), None) => return Err(anonymous()),
+            (Some(SupportedChallenge::Basic), None) => return Err(self.denied()),
             (Some(SupportedChallenge::Bearer { realm, service }), _) => {
                 self.token(&realm, service.as_deref()).await?
             }

@@ -7,7 +7,7 @@ use gatehouse_core::{hash::sha256_hex, names::quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{RegistryError, reference::sha256_digits};
+use super::reference::sha256_digits;
 
 /// Media types of manifests and indexes (OCI image specification, Docker registry API).
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -127,7 +127,7 @@ pub(super) struct ArtifactParts {
 
 impl GatePackage {
     /// Builds the parts. The result is reproducible: the same package always has the same digest.
-    pub(super) fn parts(&self) -> Result<ArtifactParts, RegistryError> {
+    pub(super) fn parts(&self) -> ArtifactParts {
         let layer = Blob::new(self.wasm.clone());
         // Readers require `created`; a real time would change the digest.
         let config = json!({
@@ -137,7 +137,7 @@ impl GatePackage {
             "layerDigests": [layer.digest],
             "component": {"exports": self.exports, "imports": self.imports},
         });
-        let config = Blob::new(json_bytes(&config)?);
+        let config = Blob::new(config.to_string().into());
         let annotations = BTreeMap::from([
             ("org.opencontainers.image.title", &self.title),
             (VERSION, &self.version),
@@ -150,15 +150,8 @@ impl GatePackage {
             "layers": [layer.descriptor(WASM)],
             "annotations": annotations,
         });
-        Ok(ArtifactParts { manifest: Blob::new(json_bytes(&manifest)?), config, layer })
+        ArtifactParts { manifest: Blob::new(manifest.to_string().into()), config, layer }
     }
-}
-
-fn json_bytes(value: &serde_json::Value) -> Result<Bytes, RegistryError> {
-    let bytes = serde_json::to_vec(value);
-    bytes
-        .map(Bytes::from)
-        .map_err(|error| RegistryError::new(format!("cannot serialize the manifest: {error}")))
 }
 
 #[cfg(test)]
@@ -175,7 +168,7 @@ mod tests {
             version: "1.0.0".into(),
             description: "Returns the weather.".into(),
         };
-        let (first, second) = (package.parts().expect("parts"), package.parts().expect("parts"));
+        let (first, second) = (package.parts(), package.parts());
         assert_eq!(first.manifest.digest, second.manifest.digest);
         let layer = component(&first.manifest.bytes, Some(MANIFEST)).expect("a component");
         assert_eq!(layer, ComponentLayer { sha256: sha256_hex(b"component"), size: 9 });

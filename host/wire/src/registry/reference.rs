@@ -11,7 +11,6 @@ const SCHEME: &str = "oci://";
 /// Docker Hub serves `docker.io` from another host.
 const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
 
-/// Reference to an artifact in a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OciReference {
     pub registry: String,

@@ -73,7 +73,7 @@ impl RegistryClient {
 
     /// Publishes a gate under the tag of the reference. Returns the digest of its manifest.
     pub async fn publish(&mut self, package: &GatePackage) -> Result<String, RegistryError> {
-        let parts = package.parts()?;
+        let parts = package.parts();
         self.upload(&parts.config).await?;
         self.upload(&parts.layer).await?;
         let url = self.url(&format!("manifests/{}", self.reference.version()))?;

@@ -20,32 +20,22 @@ use crate::downstream::{
 /// Maximum wait for the exit of a process after its output closes.
 const MAX_EXIT_WAIT: Duration = Duration::from_millis(500);
 
-const MAX_STARTS: usize = 4;
+/// Limit on processes that start at the same time. Package runners download and unpack at startup, and many of them
+/// together would miss their time limits.
+pub(super) const MAX_STARTS: usize = 4;
 
 /// Maximum time to hold a slot.
 const MAX_HOLD: Duration = Duration::from_secs(10);
 
-/// Limit on processes that start at the same time. Package runners download and unpack at startup, and many of them
-/// together would miss their time limits.
-pub(super) struct StartSlots(Semaphore);
-
-impl Default for StartSlots {
-    fn default() -> Self {
-        Self(Semaphore::new(MAX_STARTS))
+/// Runs `start` in a slot. After [`MAX_HOLD`], `start` continues without the slot.
+pub(super) async fn run_in_slot<T>(slots: &Semaphore, start: impl Future<Output = T>) -> T {
+    let slot = slots.acquire().await;
+    let mut start = pin!(start);
+    if let Ok(started) = timeout(MAX_HOLD, &mut start).await {
+        return started;
     }
-}
-
-impl StartSlots {
-    /// Runs `start` in a slot. After [`MAX_HOLD`], `start` continues without the slot.
-    pub(super) async fn run<T>(&self, start: impl Future<Output = T>) -> T {
-        let slot = self.0.acquire().await;
-        let mut start = pin!(start);
-        if let Ok(started) = timeout(MAX_HOLD, &mut start).await {
-            return started;
-        }
-        drop(slot);
-        start.await
-    }
+    drop(slot);
+    start.await
 }
 
 impl RealConnector {
@@ -57,13 +47,7 @@ impl RealConnector {
         limit: AttemptDeadline,
     ) -> Result<ServerSession, ConnectFailure> {
         let redactor = Arc::clone(&context.limits.redactor);
-        let (process, output, input) = ServerProcess::start(
-            &self.program,
-            &server.transport,
-            &self.base,
-            &self.inherited.passed,
-            redactor,
-        )?;
+        let (process, output, input) = ServerProcess::start(&self.settings, &server.transport, redactor)?;
         let inbound = InboundReader::new(&context.limits);
         let transport = PipeTransport::new(output, input, &inbound);
         let writer = transport.writer();
@@ -103,7 +87,7 @@ impl RealConnector {
     ) -> ConnectFailure {
         let stderr = process.error_summary().map(|stderr| format!("; stderr: {stderr}")).unwrap_or_default();
         let withheld = match &server.transport {
-            ServerTransport::Stdio { env, .. } => self.inherited.withheld_from(&server.name, env),
+            ServerTransport::Stdio { env, .. } => self.settings.inherited.withheld_from(&server.name, env),
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,
         };
         let withheld = withheld.map(|withheld| format!("; {withheld}")).unwrap_or_default();
@@ -122,10 +106,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_a_few_programs_start_at_the_same_time() {
-        let (slots, starting) = (StartSlots::default(), AtomicUsize::new(0));
+        let (slots, starting) = (Semaphore::new(MAX_STARTS), AtomicUsize::new(0));
         let begin = Instant::now();
         let starts = (0..10).map(|_| {
-            slots.run(async {
+            run_in_slot(&slots, async {
                 assert!(starting.fetch_add(1, Ordering::SeqCst) < MAX_STARTS);
                 sleep(Duration::from_secs(1)).await;
                 starting.fetch_sub(1, Ordering::SeqCst);
@@ -137,10 +121,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn programs_that_hang_do_not_keep_their_slots() {
-        let slots = StartSlots::default();
+        let slots = Semaphore::new(MAX_STARTS);
         let begin = Instant::now();
-        let hanging = join_all((0..MAX_STARTS).map(|_| slots.run(sleep(Duration::from_secs(60)))));
-        let next = slots.run(async { begin.elapsed() });
+        let hanging = join_all((0..MAX_STARTS).map(|_| run_in_slot(&slots, sleep(Duration::from_secs(60)))));
+        let next = run_in_slot(&slots, async { begin.elapsed() });
         let (_, waited) = join(hanging, next).await;
         assert_eq!((waited, begin.elapsed()), (MAX_HOLD, Duration::from_secs(60)));
     }

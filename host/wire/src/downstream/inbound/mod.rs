@@ -1,19 +1,16 @@
 //! Guard for messages of servers, before rmcp reads them. It redacts secrets, counts values before parsing, and parses
 //! large messages outside the async runtime. A response that cannot be read only fails its own request.
 
-mod call_reply;
 mod flood;
 mod pending_responses;
+mod server_text;
 #[cfg(test)]
 mod tests;
 mod transport;
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use futures_util::future::BoxFuture;
 use gatehouse_core::{
     http::{Redactor, Secret},
     json::{MAX_VALUES, MessageSize},
@@ -32,12 +29,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{connection::ConnectionEnd, server_text::repaired};
+use super::connection::ConnectionEnd;
 use crate::{MIN_LARGE_MESSAGE, peer_requests::answered_request, serve::response_id};
-use call_reply::parse_call_reply;
 use flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS};
 use pending_responses::{DirectAnswer, PendingResponses};
 pub(super) use pending_responses::{MessageMemory, ReceivedResponse};
+pub(super) use server_text::is_task_only;
+use server_text::{parse_call_reply, repaired};
 pub(super) use transport::{GuardedTransport, ProgressWatchers, UNSENT_REQUEST};
 
 pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
@@ -74,9 +72,6 @@ pub(crate) struct InboundReader {
     ended: Arc<OnceLock<ConnectionEnd>>,
     ending: CancellationToken,
 }
-
-/// Message that is being read. Yields `None` if no request waits for it.
-type ReadFuture = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
 
 impl InboundReader {
     pub(crate) fn new(limits: &InboundLimits) -> Self {
@@ -162,9 +157,10 @@ impl InboundReader {
     /// Counts an unrequested message. A flood ends the connection.
     fn count_unrequested(&self) {
         if lock(&self.flood).add(Instant::now()) {
-            self.end(ConnectionEnd::abuse(format!(
+            let why = format!(
                 "it sent more than {MAX_PER_SECOND} unrequested messages a second for {MAX_SECONDS} s"
-            )));
+            );
+            self.end(ConnectionEnd { why, is_abuse: true });
         }
     }
 
@@ -223,8 +219,9 @@ impl InboundReader {
 
 /// Reader for transports that receive one message after another.
 pub(super) struct MessageReader {
-    inbound: InboundReader,
-    reading: Option<ReadFuture>,
+    pub(super) inbound: InboundReader,
+    /// Message that is being read. Yields `None` if no request waits for it.
+    reading: Option<BoxFuture<'static, Option<ServerMessage>>>,
 }
 
 impl MessageReader {

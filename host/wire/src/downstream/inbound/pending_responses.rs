@@ -32,7 +32,6 @@ pub(in crate::downstream) struct ReceivedResponse {
     pub(in crate::downstream) refused: Option<String>,
 }
 
-/// Pending requests of one connection.
 #[derive(Clone, Default)]
 pub(super) struct PendingResponses(Arc<Mutex<PendingTable>>);
 
@@ -99,7 +98,6 @@ impl PendingResponses {
         lock(&self.0).by_id.values().any(|pending| pending.is_call)
     }
 
-    /// Whether this request calls a tool.
     pub(super) fn is_call(&self, id: &RequestId) -> bool {
         lock(&self.0).by_id.get(&sent_id(id)).is_some_and(|pending| pending.is_call)
     }

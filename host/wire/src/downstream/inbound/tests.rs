@@ -123,7 +123,7 @@ async fn a_flood_of_notifications_ends_the_connection() {
     assert!(transport.receive().await.is_none());
     assert!((10..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     let why = "it sent more than 1000 unrequested messages a second for 10 s";
-    assert_eq!(inbound.ended(), Some(ConnectionEnd::abuse(why)));
+    assert_eq!(inbound.ended(), Some(ConnectionEnd { why: why.into(), is_abuse: true }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,8 +19,9 @@ use rmcp::{
 };
 use tokio::sync::Semaphore;
 
-use super::{InboundReader, ServerMessage};
+use super::ServerMessage;
 use crate::{
+    OnDrop,
     downstream::host_client::HostClient,
     peer_requests::{answered_request, cancelled_request},
 };
@@ -36,7 +37,6 @@ pub(in crate::downstream) const UNSENT_REQUEST: &str = "gatehouse/unsent";
 
 pub(in crate::downstream) struct GuardedTransport<T> {
     inner: T,
-    inbound: InboundReader,
     host: HostClient,
     unanswered: Arc<Semaphore>,
     probe: DiscoveryProbe,
@@ -54,7 +54,7 @@ enum DiscoveryProbe {
 
 impl<T> Drop for GuardedTransport<T> {
     fn drop(&mut self) {
-        self.inbound.pending.close();
+        self.host.inbound.pending.close();
     }
 }
 
@@ -62,7 +62,7 @@ impl<T> GuardedTransport<T> {
     pub(in crate::downstream) fn new(inner: T, host: &HostClient) -> Self {
         let unanswered = Arc::new(Semaphore::new(MAX_UNANSWERED));
         let probe = DiscoveryProbe::default();
-        Self { inner, inbound: host.inbound.clone(), host: host.clone(), unanswered, probe }
+        Self { inner, host: host.clone(), unanswered, probe }
     }
 
     /// Handles a notification. Returns it if rmcp has to handle it, as part of a subscription or the lifecycle.
@@ -78,7 +78,7 @@ impl<T> GuardedTransport<T> {
             ServerNotification::ToolListChangedNotification(_)
             | ServerNotification::PromptListChangedNotification(_)
             | ServerNotification::ResourceListChangedNotification(_) => {
-                if let Some(changed) = &self.host.changed {
+                if let Some(changed) = &self.host.context.changed {
                     changed();
                 }
             }
@@ -119,7 +119,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
             && is_sent
         {
             let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
-            self.inbound.register_request(&request.id, is_call);
+            self.host.inbound.register_request(&request.id, is_call);
             self.probe = match (&request.request, std::mem::take(&mut self.probe)) {
                 (ClientRequest::DiscoverRequest(_), _) => DiscoveryProbe::Sent(request.id.clone()),
                 (ClientRequest::InitializeRequest(_), DiscoveryProbe::Sent(id)) => {
@@ -128,7 +128,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                 (_, probe) => probe,
             };
         } else if let Some(id) = cancelled_request(&item) {
-            self.inbound.pending.forget(id);
+            self.host.inbound.pending.forget(id);
         }
         let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
         let answered = is_answer.then(|| Arc::clone(&self.unanswered));
@@ -148,18 +148,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
             drop(self.unanswered.acquire().await);
             let message = tokio::select! {
                 biased;
-                () = self.inbound.ending.cancelled() => None,
+                () = self.host.inbound.ending.cancelled() => None,
                 message = self.inner.receive() => message,
             };
             let Some(message) = message else {
                 // Nobody reads the answers of later calls.
-                self.inbound.pending.close();
+                self.host.inbound.pending.close();
                 return None;
             };
             if let DiscoveryProbe::Abandoned(probe) = &self.probe
                 && answered_request(&message) == Some(probe)
             {
-                self.inbound.pending.forget(probe);
+                self.host.inbound.pending.forget(probe);
                 continue;
             }
             match &message {
@@ -169,19 +169,20 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
                     }
                 }
                 JsonRpcMessage::Response(response)
-                    if is_negotiation(&response.result) && !self.inbound.pending.is_call(&response.id) =>
+                    if is_negotiation(&response.result)
+                        && !self.host.inbound.pending.is_call(&response.id) =>
                 {
-                    self.inbound.pending.forget(&response.id);
+                    self.host.inbound.pending.forget(&response.id);
                 }
                 _ => {}
             }
             let JsonRpcMessage::Notification(mut message) = message else {
-                match self.inbound.deliver_direct(message) {
+                match self.host.inbound.deliver_direct(message) {
                     Some(message) => return Some(message),
                     None => continue,
                 }
             };
-            self.inbound.count_unrequested();
+            self.host.inbound.count_unrequested();
             if let Some(notification) = self.handle_notification(message.notification) {
                 message.notification = notification;
                 return Some(JsonRpcMessage::Notification(message));
@@ -190,7 +191,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        self.inbound.pending.close();
+        self.host.inbound.pending.close();
         self.inner.close()
     }
 }
@@ -211,7 +212,7 @@ impl ProgressWatchers {
         &self,
         token: ProgressToken,
         sink: Arc<dyn ProgressSink>,
-    ) -> ProgressWatch {
+    ) -> OnDrop<impl FnOnce()> {
         let mut inner = lock(&self.0);
         inner.early.retain(|early| {
             let is_its = early.progress_token == token;
@@ -221,7 +222,8 @@ impl ProgressWatchers {
             !is_its
         });
         inner.by_token.insert(token.clone(), sink);
-        ProgressWatch { watchers: self.clone(), token }
+        drop(inner);
+        OnDrop::new(move || drop(lock(&self.0).by_token.remove(&token)))
     }
 
     fn take(&self, progress: ProgressNotificationParam) {
@@ -235,17 +237,6 @@ impl ProgressWatchers {
                 inner.early.push_back(progress);
             }
         }
-    }
-}
-
-pub(in crate::downstream) struct ProgressWatch {
-    watchers: ProgressWatchers,
-    token: ProgressToken,
-}
-
-impl Drop for ProgressWatch {
-    fn drop(&mut self) {
-        lock(&self.watchers.0).by_token.remove(&self.token);
     }
 }
 

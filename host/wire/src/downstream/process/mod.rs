@@ -8,7 +8,6 @@ use std::{
     ffi::OsString,
     io,
     os::{fd::OwnedFd, unix::process::CommandExt},
-    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
     thread,
@@ -28,7 +27,7 @@ use tokio::{
 
 pub use supervise::{SUPERVISE, supervise};
 
-use super::connection::ConnectFailure;
+use super::{DownstreamSettings, connection::ConnectFailure};
 use error_output::ErrorOutput;
 
 /// Time for a server to exit after its input closes, and then for its supervisor to exit.
@@ -83,21 +82,20 @@ pub(super) struct ServerProcess {
 
 impl ServerProcess {
     pub(super) fn start(
-        program: &Path,
+        settings: &DownstreamSettings,
         transport: &ServerTransport,
-        base: &Path,
-        passed_on: &[(String, OsString)],
         redactor: Arc<Redactor>,
     ) -> Result<(Self, Receiver, Sender), ConnectFailure> {
         let ServerTransport::Stdio { command, args, env, cwd } = transport else {
             return Err(ConnectFailure::permanent("its transport is not stdio"));
         };
+        let DownstreamSettings { program, base, inherited, .. } = settings;
         let mut supervised = Command::new(program);
         supervised.arg(SUPERVISE).arg(std::process::id().to_string()).arg(command).args(args);
         supervised.env_clear();
-        supervised.envs(passed_on.iter().map(|(name, value)| (name, value)));
+        supervised.envs(inherited.passed.iter().map(|(name, value)| (name, value)));
         supervised.envs(env.iter().map(|(name, value)| (name, value.reveal())));
-        supervised.current_dir(cwd.as_ref().map_or_else(|| base.to_path_buf(), PathBuf::clone));
+        supervised.current_dir(cwd.as_ref().unwrap_or(base));
         supervised.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A process group of its own keeps terminal signals of the host from its servers.
         supervised.process_group(0);
@@ -126,7 +124,7 @@ impl ServerProcess {
             })
             .map_err(|error| ConnectFailure::transient(format!("cannot start a thread for it: {error}")))?;
         let failed = |error: io::Error| {
-            let directory = cwd.as_deref().unwrap_or(base);
+            let directory = cwd.as_ref().unwrap_or(base);
             let why = if directory.is_dir() {
                 error.to_string()
             } else {

@@ -2,7 +2,7 @@
 //! the server reports changes, one at a time however many reports arrive.
 
 use std::{
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -47,11 +47,8 @@ pub(in crate::downstream) enum AfterListing {
     Stop,
 }
 
-#[derive(Default)]
-pub(super) struct RelistStatus(Mutex<RelistState>);
-
 #[derive(Default, Clone, Copy, PartialEq)]
-enum RelistState {
+pub(super) enum RelistState {
     #[default]
     Idle,
     Running,
@@ -134,7 +131,7 @@ impl DownstreamServer {
 
     /// Schedules another listing, immediately if none has run recently.
     pub(super) fn lists_changed(self: &Arc<Self>) {
-        let mut state = lock(&self.relisting.0);
+        let mut state = lock(&self.relisting);
         if *state != RelistState::Idle {
             *state = RelistState::Again;
             return;
@@ -152,7 +149,7 @@ impl DownstreamServer {
                 tokio::time::sleep_until(began + RELIST.pause(round)).await;
                 let Some(server) = weak.upgrade() else { return };
                 failures = if is_listed { 0 } else { failures + 1 };
-                let mut state = lock(&server.relisting.0);
+                let mut state = lock(&server.relisting);
                 // Retry after a failure, so that the reported change is not lost.
                 let again = (1..=MAX_FAILURES).contains(&failures);
                 if *state == RelistState::Running && !again {

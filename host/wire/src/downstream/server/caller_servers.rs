@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Call, CallContext, ContentPart, Effect, Fault, Intent, Outcome, Principal, Reply, ToolSpec, lock,
+    Call, CallContext, ContentPart, Fault, Outcome, Principal, Reply, ToolSpec, lock,
     ports::servers::{ServerDefinition, ServerLogin, ServerState, ServerTransport},
     question::ClientQuestion,
     source::Listing,
@@ -57,10 +57,9 @@ impl CallerServers {
 impl DownstreamServer {
     /// Returns the server with the login that a principal uses, connected or not.
     pub(super) fn for_caller(&self, principal: &Principal) -> Result<Arc<Self>, Fault> {
-        let this = || self.this.upgrade().ok_or_else(shutdown_fault);
         // The local user manages the host, and uses the login that lists the server.
         if self.definition.login == ServerLogin::Shared || *principal == Principal::Local {
-            return this();
+            return self.this.upgrade().ok_or_else(shutdown_fault);
         }
         let mut servers = lock(&self.callers.servers);
         if lock(&self.inner).closed {
@@ -226,20 +225,12 @@ impl DownstreamServer {
 
 fn sign_in_listing(server: &str) -> Arc<Listing> {
     let object = || Arc::new(Map::from_iter([("type".to_owned(), json!("object"))]));
+    let description = format!("Signs the user in to server '{server}'. Its tools are listed afterwards.");
     let tool = ToolSpec {
-        name: SIGN_IN_TOOL.into(),
         title: Some("Sign in".into()),
-        description: format!("Signs the user in to server '{server}'. Its tools are listed afterwards."),
         input_schema: object(),
-        output_schema: None,
-        intent: Intent::Query,
-        effect: Effect::ReadOnly,
-        idempotent: true,
         open_world: true,
-        dry_run: None,
-        additive: false,
-        meta: None,
-        icons: Vec::new(),
+        ..ToolSpec::new(SIGN_IN_TOOL, description)
     };
     Arc::new(Listing {
         name: server.into(),

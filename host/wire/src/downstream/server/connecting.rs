@@ -8,12 +8,16 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use gatehouse_core::{
     Fault, lock,
     ports::servers::{CircuitState, RefreshReport, ServerState, ServerTransport},
 };
 use gatehouse_net::Backoff;
-use tokio::{sync::watch, task::AbortHandle, time::Instant};
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::{DownstreamServer, ListFailure, shutdown_fault};
 use crate::client_features::DeclaredFeatures;
@@ -38,11 +42,9 @@ fn default_timeout(transport: &ServerTransport) -> Duration {
     if DOWNLOADERS.iter().any(|name| program == *name) { DOWNLOAD_TIMEOUT } else { CONNECTION_TIMEOUT }
 }
 
-type ConnectOutcome = Option<Result<Arc<dyn ServerConnection>, Fault>>;
-
 /// Task that connects. It outlives the callers that wait for it.
 pub(super) struct ConnectTask {
-    pub(super) outcome: watch::Receiver<ConnectOutcome>,
+    outcome: Shared<BoxFuture<'static, Result<Arc<dyn ServerConnection>, Fault>>>,
     pub(super) task: AbortHandle,
 }
 
@@ -136,25 +138,22 @@ impl DownstreamServer {
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
-        let mut outcome = {
+        let outcome = {
             let mut connecting = lock(&self.connecting);
             match connecting.as_ref().filter(|running| !running.task.is_finished()) {
                 Some(running) => running.outcome.clone(),
                 None => {
                     let this = self.this.upgrade().ok_or_else(shutdown_fault)?;
-                    let (sender, outcome) = watch::channel(None);
-                    let task = self.shared.spawn(async move {
-                        let connected = this.connect().await;
-                        sender.send_replace(Some(connected));
-                    });
-                    let task = task.abort_handle();
+                    let connecting_task = self.shared.spawn(this.connect());
+                    let task = connecting_task.abort_handle();
+                    let ended = connecting_task.map(|ended| ended.unwrap_or_else(|_| Err(shutdown_fault())));
+                    let outcome = ended.boxed().shared();
                     *connecting = Some(ConnectTask { outcome: outcome.clone(), task });
                     outcome
                 }
             }
         };
-        let connected = outcome.wait_for(Option::is_some).await.map_err(|_| shutdown_fault())?;
-        connected.clone().unwrap_or_else(|| Err(shutdown_fault()))
+        outcome.await
     }
 
     /// Returns a connection for the request of a client, which declares what clients have now unless it was used before.
@@ -187,13 +186,12 @@ impl DownstreamServer {
 
     /// Returns what to declare to the server. One that has listed interfaces or skills is always offered them: its
     /// listing must not change with the client that connects it.
-    pub(super) async fn features_to_declare(&self) -> DeclaredFeatures {
+    async fn features_to_declare(&self) -> DeclaredFeatures {
         let mut features = self.shared.client_features.declared();
         if !(features.apps && features.skills)
             && let Ok(Some(known)) = self.known().await
         {
-            let app_family = self.uris.app_family();
-            features.apps |= known.listing.templates.contains(&app_family);
+            features.apps |= known.listing.templates.contains(&self.uris.app_family);
             features.skills |= !known.listing.skills.is_empty();
         }
         features
@@ -239,16 +237,12 @@ impl DownstreamServer {
             }
         });
         let limit = self.connection_timeout();
-        let declared = self.features_to_declare().await;
-        let is_legacy = {
+        let context = self.connection_context(Some(changed)).await;
+        {
             let mut inner = lock(&self.inner);
-            inner.declared = declared;
-            std::mem::take(&mut inner.is_legacy)
-        };
-        let (login, limits) = (self.login.clone(), self.limits.clone());
-        let clients = Arc::clone(&self.shared.client_features);
-        let context =
-            ConnectionContext { login, changed: Some(changed), limits, clients, declared, is_legacy };
+            inner.declared = context.declared;
+            inner.is_legacy = false;
+        }
         let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
             let connection = connecting.await?;
@@ -269,9 +263,20 @@ impl DownstreamServer {
             }
         };
         connected.await.map_err(|failure| ConnectFailure {
-            message: self.redactor.redact_text(failure.message),
+            message: self.limits.redactor.redact_text(failure.message),
             ..failure
         })
+    }
+
+    pub(super) async fn connection_context(&self, changed: Option<ListChanged>) -> ConnectionContext {
+        ConnectionContext {
+            login: self.login.clone(),
+            changed,
+            limits: self.limits.clone(),
+            clients: Arc::clone(&self.shared.client_features),
+            declared: self.features_to_declare().await,
+            is_legacy: lock(&self.inner).is_legacy,
+        }
     }
 
     pub(super) fn connection_timeout(&self) -> Duration {

@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 
 use super::{
-    DownstreamServer, InFlightGuard, ServerContext,
+    DownstreamServer, ServerContext,
     omitted_items::{UniqueNames, drop_invalid_tools},
 };
 use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
@@ -32,7 +32,7 @@ impl ListFailure {
     pub(super) fn in_one_line(self) -> String {
         match self {
             Self::Server(why) => why,
-            Self::SessionEnded => describe_failure(&CallFailure::SessionEnded { has_begun: false }),
+            Self::SessionEnded => "it ended the session".to_owned(),
             Self::Index(fault) => fault.in_one_line(),
         }
     }
@@ -51,7 +51,7 @@ impl DownstreamServer {
         connection: &Arc<dyn ServerConnection>,
         force: bool,
     ) -> Result<RefreshReport, ListFailure> {
-        let _in_use = InFlightGuard::begin(self);
+        let _in_use = self.begin_use();
         let _listing = self.listing_lock.lock().await;
         let limit = self.connection_timeout();
         let listed = tokio::time::timeout(limit, connection.list()).await;
@@ -59,7 +59,10 @@ impl DownstreamServer {
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
         let mut listing = listed.map_err(|failure| match failure {
             CallFailure::SessionEnded { .. } => ListFailure::SessionEnded,
-            failure => describe_failure(&failure).into(),
+            CallFailure::Transport(why) | CallFailure::Unreadable(why) => why.into(),
+            CallFailure::Refused { code, message } => format!("it answered: {message} ({code})").into(),
+            CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()).into(),
+            CallFailure::Login(fault) => fault_as_clause(&fault).into(),
         })?;
         let (source, source_id, this) = (self.id.clone(), self.id.clone(), Weak::clone(&self.this));
         let checked = check_threads::run(&Principal::Local, &self.id, move |_| {
@@ -78,7 +81,7 @@ impl DownstreamServer {
         let mut listing = checked.await.map_err(|fault| fault.in_one_line())?;
         let omitted = &mut listing.omitted;
         for why in &mut omitted.reasons {
-            *why = self.redactor.redact_text(std::mem::take(why));
+            *why = self.limits.redactor.redact_text(std::mem::take(why));
             tracing::warn!(%source, "leaving out an item of its listing: {why}");
         }
         let omitted = (!omitted.is_empty()).then(|| (self.definition.name.to_string(), omitted.clone()));
@@ -101,6 +104,7 @@ impl DownstreamServer {
         }
         // Only the index knows which tools are quarantined, and whether another host stored the change first.
         let now = self.shared.index.known(&self.definition.name).await.map_err(ListFailure::Index)?;
+        let without_tools = |listing: &Listing| Listing { tools: Vec::new(), ..listing.clone() };
         let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| without_tools(&known.listing));
         let quarantined = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
         if tools_changed || rest(&before) != rest(&now) {
@@ -148,7 +152,7 @@ impl DownstreamServer {
             Err(fault) => Err(fault.in_one_line()),
         };
         if let Err(why) = listed {
-            let why = self.redactor.redact_text(why);
+            let why = self.limits.redactor.redact_text(why);
             tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
             return false;
         }
@@ -178,7 +182,11 @@ impl DownstreamServer {
                 self.retire(connection);
                 self.unreachable(&ListFailure::SessionEnded.in_one_line())
             }
-            ListFailure::Server(why) => self.fail_connection(connection, &why),
+            ListFailure::Server(why) => {
+                let fault = self.unreachable(&why);
+                self.close_connection(connection, why);
+                fault
+            }
         }
     }
 
@@ -197,7 +205,7 @@ impl DownstreamServer {
                 .iter()
                 .filter_map(|tool| Some((tool.name.to_string(), tool.quarantine_reason.clone()?)));
             let quarantined = Arc::new(quarantined.collect());
-            let listing = self.described.listing(&self.id, &self.uris, &self.definition.tools, known.listing);
+            let listing = self.described(known.listing);
             ServerListing { source: source as _, quarantined, listing }
         }))
     }
@@ -233,7 +241,7 @@ impl DownstreamServer {
         let templates = std::mem::take(&mut listing.templates);
         if listing.resources {
             let all = templates.into_iter().map(|template| self.uris.template(template));
-            listing.templates = vec![self.uris.family()];
+            listing.templates = vec![self.uris.family.clone()];
             listing
                 .templates
                 .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));
@@ -274,19 +282,5 @@ impl ServerContext {
             self.changes.send_modify(|changes| *changes += 1);
         }
         Ok(())
-    }
-}
-
-fn without_tools(listing: &Listing) -> Listing {
-    Listing { tools: Vec::new(), ..listing.clone() }
-}
-
-fn describe_failure(failure: &CallFailure) -> String {
-    match failure {
-        CallFailure::Transport(why) | CallFailure::Unreadable(why) => why.clone(),
-        CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
-        CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()),
-        CallFailure::Login(fault) => fault_as_clause(fault),
-        CallFailure::SessionEnded { .. } => "it ended the session".to_owned(),
     }
 }

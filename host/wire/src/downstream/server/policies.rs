@@ -1,83 +1,59 @@
 //! The listing of a server as clients see it: with the tool policies of presets.toml, and readable addresses of
 //! interfaces.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
-    SourceId, ToolSpec, lock, names::did_you_mean, outcome::ResourceLink, source::Listing,
-    tool_policy::ToolPolicy,
+    ToolSpec, lock, names::did_you_mean, outcome::ResourceLink, source::Listing, tool_policy::ToolPolicy,
 };
 
 use super::DownstreamServer;
-use crate::downstream::uri_mapper::UriMapper;
 
-/// Last listing, as stored and as clients see it. Catalogs identify a tool by its `Arc`, so the same listing must yield the
-/// same tools.
-#[derive(Default)]
-pub(super) struct DescribedListing(Mutex<Option<(Arc<Listing>, Arc<Listing>)>>);
-
-impl DescribedListing {
+impl DownstreamServer {
     /// Applies the policies to a listing and maps the addresses of interfaces. Policies that do not apply are logged once
     /// per listing.
-    pub(super) fn listing(
-        &self,
-        source: &SourceId,
-        uris: &UriMapper,
-        policies: &BTreeMap<String, ToolPolicy>,
-        listed: Arc<Listing>,
-    ) -> Arc<Listing> {
-        let mut last = lock(&self.0);
+    ///
+    /// Catalogs identify a tool by its `Arc`, so the same listing yields the same tools.
+    pub(super) fn described(&self, listed: Arc<Listing>) -> Arc<Listing> {
+        let mut last = lock(&self.described);
         if let Some((_, described)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, &listed)) {
             return Arc::clone(described);
         }
-        let described = match apply(source, uris, policies, &listed) {
-            Some(described) => Arc::new(described),
-            None => Arc::clone(&listed),
-        };
+        let described = self.describe(&listed).map_or_else(|| Arc::clone(&listed), Arc::new);
         *last = Some((listed, Arc::clone(&described)));
         described
     }
-}
 
-/// Returns the listing with changes. `None` if there are none to make.
-fn apply(
-    source: &SourceId,
-    uris: &UriMapper,
-    policies: &BTreeMap<String, ToolPolicy>,
-    listed: &Listing,
-) -> Option<Listing> {
-    let app_family = uris.app_family();
-    let is_app = |link: &ResourceLink| app_family.matches(&link.uri);
-    let has_apps = listed.known_resources.iter().any(is_app)
-        || listed.tools.iter().any(|tool| !Arc::ptr_eq(tool, &uris.map_tool(tool)));
-    let has_skills = !listed.skills.is_empty();
-    if policies.is_empty() && !has_apps && !has_skills {
-        return None;
-    }
-    let mut problems = unlisted(policies, listed);
-    let mut described = listed.clone();
-    for tool in &mut described.tools {
-        if let Some(policy) = policies.get(&*tool.name) {
-            *tool = Arc::new(policy.apply(tool, &mut problems));
+    /// Returns the listing with changes. `None` if there are none to make.
+    fn describe(&self, listed: &Listing) -> Option<Listing> {
+        let (uris, policies) = (&self.uris, &self.definition.tools);
+        let is_app = |link: &ResourceLink| uris.app_family.matches(&link.uri);
+        let has_apps = listed.known_resources.iter().any(is_app)
+            || listed.tools.iter().any(|tool| !Arc::ptr_eq(tool, &uris.map_tool(tool)));
+        let has_skills = !listed.skills.is_empty();
+        if policies.is_empty() && !has_apps && !has_skills {
+            return None;
         }
-        *tool = uris.map_tool(tool);
+        let mut problems = unlisted(policies, listed);
+        let mut described = listed.clone();
+        for tool in &mut described.tools {
+            if let Some(policy) = policies.get(&*tool.name) {
+                *tool = Arc::new(policy.apply(tool, &mut problems));
+            }
+            *tool = uris.map_tool(tool);
+        }
+        if described.resources && has_apps {
+            described.templates.push(uris.app_family.clone());
+        }
+        if described.resources && has_skills {
+            described.templates.push(uris.skill_family.clone());
+        }
+        for problem in problems {
+            tracing::warn!(source = %self.id, "[servers.{}.tools]: {problem}", self.definition.name);
+        }
+        Some(described)
     }
-    if described.resources && has_apps {
-        described.templates.push(app_family);
-    }
-    if described.resources && has_skills {
-        described.templates.push(uris.skill_family());
-    }
-    for problem in problems {
-        tracing::warn!(%source, "[servers.{}.tools]: {problem}", source.name());
-    }
-    Some(described)
-}
 
-impl DownstreamServer {
     pub(in crate::downstream) fn described_tool(&self, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
         let spec = self.uris.map_tool(spec);
         match self.definition.tools.get(&*spec.name) {
@@ -100,10 +76,10 @@ fn unlisted(policies: &BTreeMap<String, ToolPolicy>, listed: &Listing) -> Vec<St
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::Effect;
+    use gatehouse_core::{Effect, ports::servers::ServerDefinition};
     use serde_json::json;
 
-    use super::*;
+    use super::{super::tests::server, *};
 
     fn listing() -> Arc<Listing> {
         let tool = json!({
@@ -115,19 +91,18 @@ mod tests {
         Arc::new(Listing { tools: vec![tool], ..Listing::default() })
     }
 
-    #[test]
-    fn the_same_listing_gives_the_same_tools() {
+    #[tokio::test]
+    async fn the_same_listing_gives_the_same_tools() {
         let policy = ToolPolicy { effect: Some(Effect::ReadOnly), ..ToolPolicy::default() };
-        let policies = BTreeMap::from([("find".to_owned(), policy)]);
-        let (source, uris, listed) = (SourceId::Server("s".into()), UriMapper::new("s"), listing());
-        let described = DescribedListing::default();
-        let one = described.listing(&source, &uris, &policies, Arc::clone(&listed));
-        let other = described.listing(&source, &uris, &policies, Arc::clone(&listed));
+        let tools = BTreeMap::from([("find".to_owned(), policy)]);
+        let ((untouched, _), listed) = (server(), listing());
+        let definition = ServerDefinition { tools, ..untouched.definition.clone() };
+        let server = DownstreamServer::new(definition, Arc::clone(&untouched.shared));
+        let one = server.described(Arc::clone(&listed));
+        let other = server.described(Arc::clone(&listed));
         assert!(Arc::ptr_eq(&one.tools[0], &other.tools[0]));
         assert_eq!((one.tools[0].effect, listed.tools[0].effect), (Effect::ReadOnly, Effect::ExternalExec));
-        let untouched = DescribedListing::default();
-        let untouched = untouched.listing(&source, &uris, &BTreeMap::new(), Arc::clone(&listed));
-        assert!(Arc::ptr_eq(&untouched, &listed));
+        assert!(Arc::ptr_eq(&untouched.described(Arc::clone(&listed)), &listed));
     }
 
     #[test]

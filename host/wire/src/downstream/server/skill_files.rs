@@ -47,7 +47,7 @@ impl DownstreamServer {
         if texts.cloned().any(|object| hidden_chars::strip_value(&mut Value::Object(object)) > 0) {
             return Err("it has hidden characters");
         }
-        if self.redactor.redact_text(text.clone()) != text {
+        if self.limits.redactor.redact_text(text.clone()) != text {
             return Err("it contains a secret of the server");
         }
         skills::to_mcp(skill).map(drop).ok_or("its name or its files are invalid")
@@ -59,8 +59,7 @@ impl DownstreamServer {
         upstream: &str,
         read: &[EmbeddedResource],
     ) -> Result<Option<String>, Fault> {
-        let Some(exposed) =
-            self.uris.to_exposed(upstream).filter(|uri| self.uris.skill_family().matches(uri))
+        let Some(exposed) = self.uris.to_exposed(upstream).filter(|uri| self.uris.skill_family.matches(uri))
         else {
             return Ok(None);
         };

@@ -21,15 +21,13 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{AfterListing, DownstreamServer, InFlightGuard, in_flight::record_connecting};
+use super::{AfterListing, DownstreamServer, connection_use::record_connecting};
 use crate::downstream::connection::{CallFailure, ServerConnection};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
 
 const INVALID_PARAMS: i32 = -32602;
-
-const MAY_HAVE_RUN: &str = "The call may have taken effect.";
 
 #[async_trait]
 impl Source for DownstreamServer {
@@ -42,7 +40,7 @@ impl Source for DownstreamServer {
     }
 
     fn redact(&self, text: String) -> String {
-        self.redactor.redact_text(text)
+        self.limits.redactor.redact_text(text)
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
@@ -81,7 +79,7 @@ impl Source for DownstreamServer {
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
         let own = self.for_caller(&call.context.caller.principal)?;
-        let _running = InFlightGuard::begin(&own);
+        let _running = own.begin_use();
         let mut connection = own.connection_to_list(MAX_LIST_WAIT).await;
         let mut listed = own.ask_for_resources(connection.as_ref(), cursor).await;
         if let (Some(ended), Some(Err(CallFailure::SessionEnded { .. }))) = (&connection, &listed) {
@@ -98,7 +96,7 @@ impl Source for DownstreamServer {
                     return Ok(ResourcePage { resources, next: page.next });
                 }
                 Some(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
-                    return Err(Fault::invalid(self.redactor.redact_text(message)));
+                    return Err(Fault::invalid(self.limits.redactor.redact_text(message)));
                 }
                 _ => tracing::warn!(source = %self.id, "cannot list its resources; using the stored list"),
             }
@@ -116,7 +114,7 @@ impl Source for DownstreamServer {
     }
 
     fn resource_families(&self) -> Vec<UriTemplate> {
-        vec![self.uris.family(), self.uris.app_family(), self.uris.skill_family()]
+        [&self.uris.family, &self.uris.app_family, &self.uris.skill_family].map(UriTemplate::clone).to_vec()
     }
 
     fn exposed_uri(&self, uri: &str) -> Option<String> {
@@ -131,7 +129,7 @@ impl Source for DownstreamServer {
     ) -> Result<Vec<EmbeddedResource>, Fault> {
         let upstream = self.upstream_uri(uri)?;
         let own = self.signed_in_for(&call.context).await?;
-        let _running = InFlightGuard::begin(&own);
+        let _running = own.begin_use();
         let (upstream, context) = (upstream.as_str(), &call.context);
         let read = |connection: Arc<dyn ServerConnection>| async move {
             connection.read_resource(upstream, context).await
@@ -164,7 +162,7 @@ impl Source for DownstreamServer {
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
         let upstream = self.upstream_uri(uri)?;
         let own = self.signed_in(&call.context.caller.principal).await?;
-        let _running = InFlightGuard::begin(&own);
+        let _running = own.begin_use();
         let upstream = upstream.as_str();
         let follow =
             |connection: Arc<dyn ServerConnection>| async move { connection.follow_resource(upstream).await };
@@ -180,7 +178,7 @@ impl Source for DownstreamServer {
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
         let own = self.signed_in_for(&call.context).await?;
-        let _running = InFlightGuard::begin(&own);
+        let _running = own.begin_use();
         let get = |connection: Arc<dyn ServerConnection>| async move {
             connection.get_prompt(name, arguments.clone(), &call.context).await
         };
@@ -204,13 +202,18 @@ impl Source for DownstreamServer {
             *template = self.uris.to_upstream(template).unwrap_or_default();
         }
         let own = self.signed_in(&call.context.caller.principal).await?;
-        let _running = InFlightGuard::begin(&own);
+        let _running = own.begin_use();
         let typed = &typed;
         let complete =
             |connection: Arc<dyn ServerConnection>| async move { connection.complete(typed.clone()).await };
         let (connection, completed) = own.request_in_session(&call.context, complete).await?;
         completed.map_err(|failure| own.call_failed(&connection, failure))
     }
+}
+
+/// Returns the fault for a request that the server may have run before the connection ended.
+fn may_have_run(message: String) -> Fault {
+    Fault { retryable: false, ..Fault::unavailable(message) }.hint("The call may have taken effect.")
 }
 
 fn without_quarantined(listed: ServerListing) -> Arc<Listing> {
@@ -234,7 +237,7 @@ impl DownstreamServer {
 
     /// Calls a tool over the connection of this server, which has the caller's login.
     async fn call_as_itself(&self, call: &Call, tool: &ToolEntry) -> Outcome {
-        let _running = InFlightGuard::begin(self);
+        let _running = self.begin_use();
         lock(&self.inner).needed |= !call.context.isolated;
         let Value::Object(arguments) = &call.arguments else {
             return Err(Fault::invalid("arguments must be an object"));
@@ -291,16 +294,13 @@ impl DownstreamServer {
         let name = &self.definition.name;
         match failure {
             CallFailure::Transport(why) => {
-                let why = self.redactor.redact_text(why);
+                let why = self.limits.redactor.redact_text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());
                 self.close_connection(connection, why.clone());
-                let mut fault = Fault::unavailable(format!("server '{name}' did not answer: {why}"));
-                // The server may have run the request before the connection ended.
-                fault.retryable = false;
-                fault.hint(MAY_HAVE_RUN)
+                may_have_run(format!("server '{name}' did not answer: {why}"))
             }
             CallFailure::Refused { code, message } => {
-                let message = self.redactor.redact_text(message);
+                let message = self.limits.redactor.redact_text(message);
                 lock(&self.inner).breaker.record_success();
                 let kind = match code {
                     INVALID_PARAMS => FaultKind::InvalidArguments,
@@ -310,10 +310,10 @@ impl DownstreamServer {
                 Fault::new(kind, format!("server '{name}' answered: {message} ({code})"))
             }
             CallFailure::Login(fault) => {
-                let why = self.redactor.redact_text(fault.in_one_line());
+                let why = self.limits.redactor.redact_text(fault.in_one_line());
                 // The next call reconnects with the login that is stored by then.
                 self.close_connection(connection, why);
-                let message = self.redactor.redact_text(fault.message);
+                let message = self.limits.redactor.redact_text(fault.message);
                 Fault { message: format!("server '{name}' refused the call: {message}"), ..fault }
             }
             CallFailure::SessionEnded { has_begun } => {
@@ -322,10 +322,7 @@ impl DownstreamServer {
                 if !has_begun {
                     return self.unreachable("it ended the session before it ran the request");
                 }
-                let mut fault =
-                    Fault::unavailable(format!("server '{name}' ended the session during the call"));
-                fault.retryable = false;
-                fault.hint(MAY_HAVE_RUN)
+                may_have_run(format!("server '{name}' ended the session during the call"))
             }
             CallFailure::Unreadable(why) => {
                 lock(&self.inner).breaker.record_success();

@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Call, CallContext, Catalog, CompiledPreset, ContentPart, Outcome, Pipeline, Principal, Reply,
+    Call, CallContext, Catalog, CompiledPreset, ContentPart, Fault, Outcome, Pipeline, Principal, Reply,
     completion::{CompletionRequest, Completions},
     outcome::EmbeddedResource,
     ports::{
@@ -20,7 +20,6 @@ use gatehouse_core::{
     },
     prompt::PromptMessage,
     resource::ResourcePage,
-    source::Listing,
     tool::ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -41,7 +40,7 @@ const URL: &str = "http://localhost";
 type Hold = Arc<Mutex<Option<mpsc::Sender<()>>>>;
 
 #[derive(Default)]
-struct ScriptedConnector {
+pub(super) struct ScriptedConnector {
     attempts: AtomicU32,
     down: AtomicBool,
     slow: AtomicBool,
@@ -64,7 +63,7 @@ struct ScriptedConnection {
     end: watch::Sender<Option<String>>,
 }
 
-fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
+pub(super) fn server() -> (Arc<DownstreamServer>, Arc<ScriptedConnector>) {
     let logins = Logins::new(std::env::temp_dir().join("gatehouse-no-logins"), Arc::new(FixedClock));
     server_with(ServerLogin::Shared, Arc::new(logins))
 }

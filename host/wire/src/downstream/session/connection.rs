@@ -80,7 +80,7 @@ impl ServerConnection for ServerSession {
     }
 
     fn is_followed(&self) -> bool {
-        self.subscriptions.has_followers()
+        self.host.subscriptions.has_followers()
     }
 
     fn is_legacy(&self) -> bool {

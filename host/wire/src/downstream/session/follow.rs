@@ -1,19 +1,20 @@
 //! Subscriptions to resources of a server: one request per URI before MCP 2026-07-28, then one `subscriptions/listen`
-//! stream per URI.
+//! stream per URI. The server is asked once per resource, however many clients follow it, and unsubscribed after the
+//! last.
 
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex},
+};
+
+use gatehouse_core::lock;
 // rmcp deprecates these, but servers of earlier versions need them.
+use rmcp::model::{ErrorCode, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams};
 #[allow(deprecated)]
 use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
-use rmcp::{
-    model::{ErrorCode, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams},
-    service::Subscription,
-};
 use tokio::sync::watch;
 
-use super::{
-    super::upstream_subscriptions::{FirstFollower, FollowOutcome},
-    CallFailure, ServerSession,
-};
+use super::{CallFailure, ServerSession};
 
 impl ServerSession {
     /// Subscribes to updates of a URI. `None` if the server does not report any.
@@ -23,7 +24,7 @@ impl ServerSession {
         if reports_updates != Some(true) {
             return Ok(None);
         }
-        let first = match self.subscriptions.follow(uri) {
+        let first = match self.host.subscriptions.follow(uri) {
             FollowOutcome::Joined(receiver) => return Ok(Some(receiver)),
             FollowOutcome::First(first) => first,
         };
@@ -74,7 +75,11 @@ impl ServerSession {
         tokio::spawn(async move {
             tokio::select! {
                 () = first.wait_until_unfollowed() => {}
-                () = forward_updates(&mut subscription, &first) => {}
+                () = async {
+                    while let Ok(Some(_)) = subscription.next().await {
+                        first.notify();
+                    }
+                } => {}
             }
             let _ = subscription.cancel().await;
         });
@@ -82,9 +87,83 @@ impl ServerSession {
     }
 }
 
-async fn forward_updates(subscription: &mut Subscription, first: &FirstFollower) {
-    while let Ok(Some(_)) = subscription.next().await {
-        first.notify();
+/// Update counters by the server's own URI.
+#[derive(Clone, Default)]
+pub(in crate::downstream) struct UpstreamSubscriptions(Arc<Mutex<HashMap<String, watch::Sender<u64>>>>);
+
+pub(in crate::downstream) enum FollowOutcome {
+    Joined(watch::Receiver<u64>),
+    /// The caller has to subscribe at the server.
+    First(FirstFollower),
+}
+
+/// First follower of a resource. Dropping it ends the subscription for all followers.
+pub(in crate::downstream) struct FirstFollower {
+    subscriptions: UpstreamSubscriptions,
+    uri: String,
+    sender: watch::Sender<u64>,
+}
+
+impl UpstreamSubscriptions {
+    pub(in crate::downstream) fn follow(&self, uri: &str) -> FollowOutcome {
+        match lock(&self.0).entry(uri.to_owned()) {
+            Entry::Occupied(known) => FollowOutcome::Joined(known.get().subscribe()),
+            Entry::Vacant(vacant) => {
+                let sender = vacant.insert(watch::Sender::new(0)).clone();
+                FollowOutcome::First(FirstFollower {
+                    subscriptions: self.clone(),
+                    uri: uri.to_owned(),
+                    sender,
+                })
+            }
+        }
+    }
+
+    /// Counts an update of a URI, which may be part of a followed resource. Other URIs are ignored.
+    pub(in crate::downstream) fn changed(&self, uri: &str) {
+        for (followed, count) in lock(&self.0).iter() {
+            let is_part =
+                |rest: &str| rest.is_empty() || rest.starts_with(['/', '#']) || followed.ends_with('/');
+            if uri.strip_prefix(followed.as_str()).is_some_and(is_part) {
+                count.send_modify(|count| *count = count.wrapping_add(1));
+            }
+        }
+    }
+
+    pub(in crate::downstream) fn has_followers(&self) -> bool {
+        !lock(&self.0).is_empty()
+    }
+}
+
+impl FirstFollower {
+    pub(in crate::downstream) fn receiver(&self) -> watch::Receiver<u64> {
+        self.sender.subscribe()
+    }
+
+    pub(in crate::downstream) fn notify(&self) {
+        self.sender.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub(in crate::downstream) async fn wait_until_unfollowed(&self) {
+        loop {
+            self.sender.closed().await;
+            let mut followed = lock(&self.subscriptions.0);
+            // Another client may have joined in the meantime.
+            if self.sender.receiver_count() == 0 {
+                followed.remove(&self.uri);
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for FirstFollower {
+    fn drop(&mut self) {
+        let mut followed = lock(&self.subscriptions.0);
+        // After [`Self::wait_until_unfollowed`], the entry may belong to a new first follower.
+        if followed.get(&self.uri).is_some_and(|known| known.same_channel(&self.sender)) {
+            followed.remove(&self.uri);
+        }
     }
 }
 

@@ -2,27 +2,29 @@
 //! called is left out with the reason, without affecting the others.
 
 use std::{
+    convert::identity,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use gatehouse_core::{
     names::quoted,
-    outcome::ResourceLink,
-    prompt::{MAX_PROMPTS, Prompt},
-    resource::{MAX_TEMPLATES, UriTemplate},
+    prompt::MAX_PROMPTS,
+    resource::MAX_TEMPLATES,
     source::{Listing, OmittedItems},
 };
 use rmcp::model::{
     ClientRequest, CustomResult, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    ListSkillsRequest, ListToolsRequest, PaginatedRequestParams, ServerCapabilities, ServerResult, Skill,
-    Tool,
+    ListSkillsRequest, ListToolsRequest, PaginatedRequestParams, ServerCapabilities, ServerResult, Tool,
 };
 use serde_json::Value;
 
 use super::{CallFailure, ServerSession, unexpected_response};
 use crate::{
-    downstream::{convert, inbound::MessageMemory, server_text::is_task_only},
+    downstream::{
+        convert,
+        inbound::{MessageMemory, is_task_only},
+    },
     skills,
 };
 
@@ -40,6 +42,25 @@ const MAX_REMEMBERED_RESOURCES: usize = 1_000;
 
 const MAX_SKILLS: usize = 1_000;
 
+/// Maximum templates of a listing, which leaves room for the one of the whole URI family.
+const MAX_LISTED_TEMPLATES: usize = MAX_TEMPLATES - 1;
+
+/// Requests all pages of a list, and takes its items.
+macro_rules! all_pages {
+    ($session:expr, $method:literal, $budget:expr, $max:expr, $Request:ident, $Result:ident.$items:ident) => {
+        $session.pages(
+            $method,
+            $budget,
+            $max,
+            |page| $Request { params: page, ..Default::default() }.into(),
+            |result| match result {
+                ServerResult::$Result(page) => Some((page.$items, page.next_cursor)),
+                _ => None,
+            },
+        )
+    };
+}
+
 /// Size of all pages so far, which stay in memory until the last one arrives.
 #[derive(Default)]
 pub(super) struct ListingBudget {
@@ -48,21 +69,16 @@ pub(super) struct ListingBudget {
 }
 
 impl ListingBudget {
-    /// Counts a page.
-    ///
-    /// # Errors
-    /// If the listing is too large with this page.
+    /// Counts a page. Fails if the listing is too large with it.
     pub(super) fn take(&self, method: &str, page: &MessageMemory) -> Result<(), CallFailure> {
         let bytes = self.bytes.fetch_add(page.bytes, Ordering::Relaxed) + page.bytes;
         let values = self.values.fetch_add(page.size.values, Ordering::Relaxed) + page.size.values;
-        let too_large = |what: String, max: String| {
-            CallFailure::Unreadable(format!("its listing has {what} with {method}; the limit is {max}"))
-        };
-        if bytes > MAX_LISTING_BYTES {
-            return Err(too_large(format!("{bytes} bytes"), MAX_LISTING_BYTES.to_string()));
-        }
-        if values > MAX_LISTING_VALUES {
-            return Err(too_large(format!("{values} values"), MAX_LISTING_VALUES.to_string()));
+        for (sum, what, max) in [(bytes, "bytes", MAX_LISTING_BYTES), (values, "values", MAX_LISTING_VALUES)]
+        {
+            if sum > max {
+                let why = format!("its listing has {sum} {what} with {method}; the limit is {max}");
+                return Err(CallFailure::Unreadable(why));
+            }
         }
         Ok(())
     }
@@ -143,12 +159,38 @@ impl ServerSession {
         listing.completes = has.completions.is_some();
         let skills = resources && has.supports_skills();
         let server = &listing.name;
+        let templates = all_pages!(
+            self,
+            "resources/templates/list",
+            budget,
+            MAX_LISTED_TEMPLATES,
+            ListResourceTemplatesRequest,
+            ListResourceTemplatesResult.resource_templates
+        );
+        let known = all_pages!(
+            self,
+            "resources/list",
+            budget,
+            MAX_REMEMBERED_RESOURCES,
+            ListResourcesRequest,
+            ListResourcesResult.resources
+        );
+        let listed_prompts = all_pages!(
+            self,
+            "prompts/list",
+            budget,
+            MAX_PROMPTS,
+            ListPromptsRequest,
+            ListPromptsResult.prompts
+        );
+        let listed_skills =
+            all_pages!(self, "skills/list", budget, MAX_SKILLS, ListSkillsRequest, ListSkillsResult.skills);
         let all = async {
             tokio::join!(
-                list_or_empty(resources, server, "resource templates", self.templates(budget)),
-                list_or_empty(resources, server, "resources", self.all_resources(budget)),
-                list_or_empty(prompts, server, "prompts", self.prompts(budget)),
-                list_or_empty(skills, server, "skills", self.skills(budget)),
+                list_or_empty(resources, server, "resource templates", templates, convert::resource_template),
+                list_or_empty(resources, server, "resources", known, convert::resource_link),
+                list_or_empty(prompts, server, "prompts", listed_prompts, convert::prompt),
+                list_or_empty(skills, server, "skills", listed_skills, identity),
             )
         };
         let Ok((templates, known, prompts, skills)) = tokio::time::timeout(MAX_LIST_WAIT, all).await else {
@@ -167,74 +209,31 @@ impl ServerSession {
         }
         (listing.templates, listing.known_resources, listing.prompts) = (templates, known, prompts);
     }
-
-    async fn templates(&self, budget: &ListingBudget) -> Result<Vec<UriTemplate>, CallFailure> {
-        let ask = |page| ListResourceTemplatesRequest { params: page, ..Default::default() }.into();
-        let take = |result| match result {
-            ServerResult::ListResourceTemplatesResult(page) => {
-                Some((page.resource_templates, page.next_cursor))
-            }
-            _ => None,
-        };
-        // Leaves room for the template of the whole URI family.
-        let listed = self.pages("resources/templates/list", budget, MAX_TEMPLATES - 1, ask, take).await?;
-        Ok(listed.into_iter().map(convert::resource_template).collect())
-    }
-
-    async fn all_resources(&self, budget: &ListingBudget) -> Result<Vec<ResourceLink>, CallFailure> {
-        let ask = |page| ListResourcesRequest { params: page, ..Default::default() }.into();
-        let take = |result| match result {
-            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
-            _ => None,
-        };
-        let listed = self.pages("resources/list", budget, MAX_REMEMBERED_RESOURCES, ask, take).await?;
-        Ok(listed.into_iter().map(convert::resource_link).collect())
-    }
-
-    async fn skills(&self, budget: &ListingBudget) -> Result<Vec<Skill>, CallFailure> {
-        let ask = |page| ListSkillsRequest { params: page, ..Default::default() }.into();
-        let take = |result| match result {
-            ServerResult::ListSkillsResult(page) => Some((page.skills, page.next_cursor)),
-            _ => None,
-        };
-        self.pages("skills/list", budget, MAX_SKILLS, ask, take).await
-    }
-
-    async fn prompts(&self, budget: &ListingBudget) -> Result<Vec<Prompt>, CallFailure> {
-        let ask = |page| ListPromptsRequest { params: page, ..Default::default() }.into();
-        let take = |result| match result {
-            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
-            _ => None,
-        };
-        let listed = self.pages("prompts/list", budget, MAX_PROMPTS, ask, take).await?;
-        Ok(listed.into_iter().map(convert::prompt).collect())
-    }
 }
 
 /// Returns a list, or an empty one if the server does not have it. A failure is logged.
-async fn list_or_empty<T>(
+async fn list_or_empty<T, U>(
     has_list: bool,
     server: &str,
     what: &str,
     list: impl Future<Output = Result<Vec<T>, CallFailure>>,
-) -> Vec<T> {
+    convert: impl Fn(T) -> U,
+) -> Vec<U> {
     if !has_list {
         return Vec::new();
     }
-    list.await.unwrap_or_else(|failure| {
+    let listed = list.await.unwrap_or_else(|failure| {
         tracing::warn!("leaving out the {what} of server '{server}': {failure:?}");
         Vec::new()
-    })
+    });
+    listed.into_iter().map(convert).collect()
 }
 
 type ToolResult = Result<Tool, String>;
 
 /// Parses each tool of a page separately. `None` if the page has no list of tools.
 fn parse_tools(mut page: Value) -> Option<(Vec<ToolResult>, Option<String>)> {
-    let tools = match page.get_mut("tools")?.take() {
-        Value::Array(tools) => tools,
-        _ => return None,
-    };
+    let Value::Array(tools) = page.get_mut("tools")?.take() else { return None };
     let read = |tool: Value| {
         let name = quoted(tool.get("name").and_then(Value::as_str).unwrap_or_default(), 64);
         serde_json::from_value(tool)

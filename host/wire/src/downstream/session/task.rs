@@ -7,19 +7,18 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use gatehouse_core::{CallContext, Fault, call_time::MAX_TASK_PAUSE, names::quoted};
 use rmcp::{
-    RoleClient,
     model::{
         CallToolResult, CancelTaskParams, CancelTaskRequest, ClientRequest, DetailedTask, GetTaskParams,
         GetTaskRequest, JsonObject, ServerResult, Task, TaskPayload, UpdateTaskParams, UpdateTaskRequest,
     },
-    service::{Peer, PeerRequestOptions},
+    service::PeerRequestOptions,
 };
 use serde_json::Value;
 
 use tokio::time::timeout;
 
-use super::{CallFailure, InboundReader, MessageMemory, ServerSession, active_calls, unexpected_response};
-use crate::peer_requests::await_answer;
+use super::{CallFailure, MessageMemory, ServerSession, active_calls, unexpected_response};
+use crate::{OnDrop, peer_requests::await_answer};
 
 /// Pause before the first poll, and after answers.
 const FIRST_POLL: Duration = Duration::from_millis(100);
@@ -42,16 +41,12 @@ impl ServerSession {
         task: Task,
         context: &Arc<CallContext>,
     ) -> Result<CallToolResult, CallFailure> {
-        let mut guard = CancelTaskOnDrop {
-            peer: self.peer.clone(),
-            inbound: self.inbound.clone(),
-            id: Some(task.task_id.clone()),
-        };
+        let cancel = self.cancel_task_on_drop(task.task_id.clone());
         let limit = task.ttl_ms.map_or(MAX_TASK_PAUSE, Duration::from_millis);
         let ended = self.follow_task(task, context);
         let ended = context.wait_for_task(limit.min(MAX_TASK_PAUSE), ended).await;
         let payload = ended.map_err(CallFailure::Unanswered)?.map_err(CallFailure::of_later_request)?;
-        guard.id = None;
+        cancel.disarm();
         match payload {
             TaskPayload::Completed { result } => serde_json::from_value(Value::Object(result))
                 .map_err(|error| CallFailure::Unreadable(format!("the result of its task: {error}"))),
@@ -72,7 +67,7 @@ impl ServerSession {
                 Ok(polled) => polled,
                 // A repeated poll is harmless, and a proxy in between may restart.
                 Err(CallFailure::Transport(why)) if failed < MAX_FAILED_POLLS && !self.is_closed() => {
-                    tracing::debug!(server = %self.server, "cannot poll a task: {why}");
+                    tracing::debug!(server = %self.host.server, "cannot poll a task: {why}");
                     (failed, pause) = (failed + 1, POLL_INTERVAL);
                     continue;
                 }
@@ -95,7 +90,8 @@ impl ServerSession {
                         continue;
                     }
                     answered.extend(input_requests.keys().cloned());
-                    let answers = active_calls::answer_input_requests(&self.server, context, input_requests);
+                    let answers =
+                        active_calls::answer_input_requests(&self.host.server, context, input_requests);
                     let answers = answers.await.map_err(CallFailure::Unanswered)?;
                     let update = UpdateTaskRequest::new(UpdateTaskParams::new(id.clone(), answers));
                     self.measured_request(update.into(), Some(context)).await?;
@@ -126,34 +122,25 @@ impl ServerSession {
     fn is_closed(&self) -> bool {
         self.end.borrow().is_some() || self.peer.is_transport_closed()
     }
+
+    fn cancel_task_on_drop(&self, id: String) -> OnDrop<impl FnOnce()> {
+        let (peer, inbound) = (self.peer.clone(), self.host.inbound.clone());
+        OnDrop::new(move || {
+            tokio::spawn(async move {
+                let request = CancelTaskRequest::new(CancelTaskParams::new(id));
+                let options = PeerRequestOptions::no_options();
+                let Ok(handle) = peer.send_request_with_option(request.into(), options).await else { return };
+                let request = handle.id.clone();
+                let _ = timeout(MAX_CANCEL_WAIT, await_answer(handle, "The task was cancelled.")).await;
+                // Frees the memory of the response.
+                inbound.take_response(&request);
+            });
+        })
+    }
 }
 
 fn refused(error: &JsonObject) -> CallFailure {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str).unwrap_or("the task failed");
     CallFailure::Refused { code: code.unwrap_or(-32603), message: quoted(message, 2_000) }
-}
-
-/// Cancels the task at the server, unless it has ended.
-struct CancelTaskOnDrop {
-    peer: Peer<RoleClient>,
-    inbound: InboundReader,
-    /// `None` once it has ended.
-    id: Option<String>,
-}
-
-impl Drop for CancelTaskOnDrop {
-    fn drop(&mut self) {
-        let Some(id) = self.id.take() else { return };
-        let (peer, inbound) = (self.peer.clone(), self.inbound.clone());
-        tokio::spawn(async move {
-            let request = CancelTaskRequest::new(CancelTaskParams::new(id));
-            let options = PeerRequestOptions::no_options();
-            let Ok(handle) = peer.send_request_with_option(request.into(), options).await else { return };
-            let request = handle.id.clone();
-            let _ = timeout(MAX_CANCEL_WAIT, await_answer(handle, "The task was cancelled.")).await;
-            // Frees the memory of the response.
-            inbound.take_response(&request);
-        });
-    }
 }

@@ -5,27 +5,36 @@
 //! ends is not resumed, because the lost messages are unknown.
 
 mod events;
-mod server_requester;
 #[cfg(test)]
 mod tests;
 
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use gatehouse_core::{Fault, names::quoted};
-use gatehouse_net::{Body, Error, Method, RequestBuilder, StatusCode, Url, http_cause};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use gatehouse_core::{
+    Fault,
+    http::{Redactor, Secret},
+    lock,
+    names::quoted,
+};
+use gatehouse_net::{Body, Client, Error, Method, RequestBuilder, Response, StatusCode, Url, http_cause};
+use http::{
+    HeaderMap,
+    header::{ACCEPT, CONTENT_TYPE},
+};
 use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use sse_stream::Sse;
 
-pub(crate) use self::{
-    events::{EventError, events},
-    server_requester::ServerRequester,
-};
+pub(crate) use self::events::{EventError, events};
 use super::{
     connection::{ConnectFailure, ConnectionEnd, fault_as_clause},
     inbound::{InboundReader, MessageReader, ServerMessage},
 };
-use crate::media_type;
+use crate::{
+    login::{LoginId, Logins},
+    media_type,
+};
 
 const MAX_QUOTED_CHARACTERS: usize = 300;
 
@@ -34,15 +43,15 @@ const MAX_QUOTED_CHARACTERS: usize = 300;
 #[error("{message}")]
 pub(crate) struct SseError {
     message: String,
-    /// HTTP status. `None` if the server did not answer.
-    status: Option<StatusCode>,
+    /// True if another attempt would fail the same way.
+    permanent: bool,
     #[source]
     login: Option<Fault>,
 }
 
 impl SseError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), status: None, login: None }
+        Self { message: message.into(), permanent: false, login: None }
     }
 
     fn broken(error: Error) -> Self {
@@ -50,12 +59,11 @@ impl SseError {
     }
 
     fn answered(status: StatusCode) -> Self {
-        Self { status: Some(status), ..Self::new(format!("it answered {status}")) }
+        Self { permanent: status.is_client_error(), ..Self::new(format!("it answered {status}")) }
     }
 
     fn login(fault: Fault) -> Self {
-        let message = fault_as_clause(&fault);
-        Self { login: Some(fault), ..Self::new(message) }
+        Self { message: fault_as_clause(&fault), permanent: !fault.retryable, login: Some(fault) }
     }
 }
 
@@ -70,12 +78,74 @@ impl From<EventError> for SseError {
 
 impl From<SseError> for ConnectFailure {
     fn from(error: SseError) -> Self {
-        // Another attempt would get the same client error.
-        let permanent = match &error.login {
-            Some(fault) => !fault.retryable,
-            None => error.status.is_some_and(|status| status.is_client_error()),
+        Self { permanent: error.permanent, ..Self::transient(error.message) }
+    }
+}
+
+/// Authenticated requests to a server, with the configured headers or a stored login.
+#[derive(Clone)]
+pub(crate) struct ServerRequester {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    /// Logins, and the one to use. `None` if the configured headers authenticate.
+    logins: Option<(Arc<Logins>, LoginId)>,
+    /// All tokens that were sent, to redact them from messages of the server.
+    sent: Arc<Mutex<Vec<Secret>>>,
+}
+
+impl ServerRequester {
+    pub(crate) fn new(
+        client: Client,
+        url: Url,
+        headers: HeaderMap,
+        logins: Option<(Arc<Logins>, LoginId)>,
+    ) -> Self {
+        Self { client, url, headers, logins, sent: Arc::default() }
+    }
+
+    /// Sends a request, and again with a renewed token after a 401, because the server has not run it.
+    async fn send(
+        &self,
+        method: Method,
+        target: &Url,
+        request: impl Fn(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response, SseError> {
+        let send = async |token: Option<&Secret>| {
+            let headers = self.headers.clone();
+            let mut begun = self.client.request(method.clone(), target.clone()).headers(headers);
+            if let Some(token) = token {
+                self.remember(token);
+                begun = begun.bearer_auth(token.reveal());
+            }
+            request(begun).send().await.map_err(SseError::broken)
         };
-        Self { permanent, ..Self::transient(error.message) }
+        let Some((logins, login)) = &self.logins else { return send(None).await };
+        let declared = self.url.as_str();
+        let token = logins.bearer(login, declared, target).await.map_err(SseError::login)?;
+        let response = send(token.as_ref()).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let renewed =
+            logins.renew_refused_token(login, declared, token.as_ref()).await.map_err(SseError::login)?;
+        let response = send(Some(&renewed)).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            return Err(SseError::login(logins.refused_again(login, &renewed).await));
+        }
+        Ok(response)
+    }
+
+    fn redact_tokens(&self, text: String) -> String {
+        let sent = lock(&self.sent);
+        if sent.is_empty() { text } else { Redactor::new(&*sent).redact_text(text) }
+    }
+
+    fn remember(&self, token: &Secret) {
+        let mut sent = lock(&self.sent);
+        if !sent.contains(token) {
+            sent.push(token.clone());
+        }
     }
 }
 
@@ -83,7 +153,6 @@ pub(crate) struct SseTransport {
     requester: ServerRequester,
     endpoint: Url,
     stream: Option<BoxStream<'static, Result<Sse, SseError>>>,
-    inbound: InboundReader,
     incoming: MessageReader,
 }
 
@@ -94,13 +163,11 @@ impl SseTransport {
         inbound: InboundReader,
         limit: usize,
     ) -> Result<Self, SseError> {
-        match Self::begin(&requester, limit).await {
-            Ok((endpoint, stream)) => {
-                let incoming = MessageReader::new(&inbound);
-                Ok(Self { requester, endpoint, stream: Some(stream), inbound, incoming })
-            }
-            Err(error) => Err(SseError { message: requester.redact_tokens(error.message), ..error }),
-        }
+        let redacted =
+            |error: SseError| SseError { message: requester.redact_tokens(error.message), ..error };
+        let (endpoint, stream) = Self::begin(&requester, limit).await.map_err(redacted)?;
+        let incoming = MessageReader::new(&inbound);
+        Ok(Self { requester, endpoint, stream: Some(stream), incoming })
     }
 
     async fn begin(
@@ -178,7 +245,7 @@ impl Transport<RoleClient> for SseTransport {
                 Err(error) => break error.to_string(),
             }
         };
-        self.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_CHARACTERS)));
+        self.incoming.inbound.end(ConnectionEnd::new(quoted(&why, MAX_QUOTED_CHARACTERS)));
         self.stream = None;
         None
     }

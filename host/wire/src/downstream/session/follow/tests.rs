@@ -66,10 +66,10 @@ async fn updates_arrive_until_the_last_follower_leaves() {
         assert_eq!(*one.borrow_and_update(), 1, "and none of the other");
         let two = session.follow("memo://1").await.expect("an answer").expect("updates");
         drop(one);
-        assert!(session.subscriptions.has_followers());
+        assert!(session.host.subscriptions.has_followers());
         drop(two);
         wait_for_request(&mut methods, ends).await;
-        assert!(!session.subscriptions.has_followers());
+        assert!(!session.host.subscriptions.has_followers());
     }
 }
 
@@ -79,7 +79,7 @@ async fn a_server_without_subscriptions_is_not_followed() {
     assert!(quiet.follow("memo://1").await.expect("an answer").is_none());
     let (odd, _methods) = session(ClientLifecycleMode::Initialize, true).await;
     assert!(odd.follow("memo://odd").await.expect("an answer").is_none());
-    assert!(!odd.subscriptions.has_followers());
+    assert!(!odd.host.subscriptions.has_followers());
 }
 
 #[tokio::test]
@@ -88,4 +88,52 @@ async fn followers_notice_the_end_of_the_connection() {
     let mut one = session.follow("memo://1").await.expect("an answer").expect("updates");
     crate::downstream::connection::ServerConnection::close(&session).await;
     while one.changed().await.is_ok() {}
+}
+
+fn first(followed: &UpstreamSubscriptions, uri: &str) -> FirstFollower {
+    match followed.follow(uri) {
+        FollowOutcome::First(first) => first,
+        FollowOutcome::Joined(_) => panic!("{uri} is already followed"),
+    }
+}
+
+fn joined(followed: &UpstreamSubscriptions, uri: &str) -> watch::Receiver<u64> {
+    match followed.follow(uri) {
+        FollowOutcome::Joined(receiver) => receiver,
+        FollowOutcome::First(_) => panic!("{uri} is not followed"),
+    }
+}
+
+#[tokio::test]
+async fn one_subscription_serves_all_followers_until_the_last_leaves() {
+    let followed = UpstreamSubscriptions::default();
+    let task = first(&followed, "memo://1");
+    let (one, two) = (task.receiver(), joined(&followed, "memo://1"));
+    drop(one);
+    drop(two);
+    task.wait_until_unfollowed().await;
+    assert!(!followed.has_followers());
+    let again = first(&followed, "memo://1");
+    drop(task);
+    assert!(followed.has_followers(), "the new follower remains");
+    drop(again);
+    assert!(!followed.has_followers(), "the connection is gone");
+}
+
+#[test]
+fn a_change_reaches_only_followers_of_that_resource() {
+    let followed = UpstreamSubscriptions::default();
+    let (file, folder) = (first(&followed, "file:///a"), first(&followed, "file:///b/"));
+    let (file, folder) = (file.receiver(), folder.receiver());
+    drop((joined(&followed, "file:///a"), joined(&followed, "file:///b/")));
+    let changed = |uri: &str| {
+        let before = (*file.borrow(), *folder.borrow());
+        followed.changed(uri);
+        (*file.borrow() - before.0, *folder.borrow() - before.1)
+    };
+    assert_eq!(changed("file:///a"), (1, 0));
+    assert_eq!(changed("file:///a/part"), (1, 0));
+    assert_eq!(changed("file:///ab"), (0, 0));
+    assert_eq!(changed("file:///b/c"), (0, 1));
+    assert_eq!(changed("file:///elsewhere"), (0, 0));
 }
