@@ -1,4 +1,5 @@
-//! The keys of one issuer, fetched when a token needs them.
+//! The keys of one issuer, fetched when a token needs them from where its metadata says (RFC 8414, and OpenID Connect
+//! Discovery).
 //!
 //! Keys are used for 10 minutes without a question. Older keys are fetched again, and still used for 24 hours if that
 //! fails. A token with an unknown key makes the host fetch, but at most once in 30 s, so made-up tokens cannot make the
@@ -9,11 +10,13 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{Fault, lock, ports::auth::AuthRefusal, single_flight::SingleFlight};
+use gatehouse_core::{Fault, lock, names::quoted, ports::auth::AuthRefusal, single_flight::SingleFlight};
+use gatehouse_net::Url;
 use jsonwebtoken::{Algorithm, DecodingKey};
+use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use super::{http::IssuerHttp, invalid, key_set::KeySet, metadata};
+use super::{http::IssuerHttp, invalid, key_set::KeySet};
 use crate::IssuerSettings;
 
 const FRESH_TIME: Duration = Duration::from_secs(600);
@@ -112,9 +115,105 @@ impl KeySource {
     }
 
     async fn fetch(&self) -> Result<KeySet, Fault> {
-        let url = metadata::jwks_url(&self.http, &self.settings.issuer).await?;
+        let url = jwks_url(&self.http, &self.settings.issuer).await?;
         let keys = KeySet::read(&self.http.get(&url).await?);
         // An empty set would lock out every user until the next fetch.
         if keys.is_empty() { Err(Fault::unavailable("its key set has no usable key")) } else { Ok(keys) }
+    }
+}
+
+/// Finds the address of the issuer's keys. The metadata must name the configured issuer.
+async fn jwks_url(http: &IssuerHttp, issuer: &str) -> Result<Url, Fault> {
+    let address = Url::parse(issuer).map_err(|_| Fault::invalid("the issuer is not a URL"))?;
+    let mut failure = None;
+    for url in candidates(&address) {
+        let checked = match http.get(&url).await {
+            Ok(document) => {
+                let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+                check(&address, issuer, text("issuer"), text("jwks_uri"))
+            }
+            Err(fault) => Err(fault),
+        };
+        match checked {
+            Ok(url) => return Ok(url),
+            // The first failure explains most: the other addresses are for other kinds of issuers.
+            Err(fault) => failure = failure.or(Some(fault)),
+        }
+    }
+    Err(failure.unwrap_or_else(|| Fault::internal("the issuer has no metadata address")))
+}
+
+/// Returns the addresses of the metadata, in the order of MCP.
+fn candidates(issuer: &Url) -> Vec<Url> {
+    let path = issuer.path().trim_end_matches('/');
+    let mut paths = vec![
+        format!("/.well-known/oauth-authorization-server{path}"),
+        format!("/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        paths.push(format!("{path}/.well-known/openid-configuration"));
+    }
+    let url = |path: String| {
+        let mut url = issuer.clone();
+        url.set_path(&path);
+        url.set_query(None);
+        url
+    };
+    paths.into_iter().map(url).collect()
+}
+
+fn check(address: &Url, issuer: &str, named: &str, keys: &str) -> Result<Url, Fault> {
+    if named != issuer {
+        let (named, issuer) = (quoted(named, 200), quoted(issuer, 200));
+        return Err(Fault::denied(format!("the metadata of '{issuer}' is of the issuer '{named}'")));
+    }
+    let refused = || Fault::denied(format!("its jwks_uri '{}' is not an https address", quoted(keys, 200)));
+    let url = Url::parse(keys).map_err(|_| refused())?;
+    // A local issuer over plain HTTP has local keys.
+    let local = address.scheme() == "http" && url.scheme() == "http" && url.host() == address.host();
+    if url.scheme() == "https" || local { Ok(url) } else { Err(refused()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(issuer: &str) -> Vec<String> {
+        candidates(&Url::parse(issuer).expect("a URL")).into_iter().map(String::from).collect()
+    }
+
+    #[test]
+    fn the_addresses_are_those_of_mcp() {
+        let root = [
+            "https://a.example/.well-known/oauth-authorization-server",
+            "https://a.example/.well-known/openid-configuration",
+        ];
+        assert_eq!(shown("https://a.example"), root);
+        assert_eq!(shown("https://a.example/"), root);
+        assert_eq!(
+            shown("https://a.example/t/1"),
+            [
+                "https://a.example/.well-known/oauth-authorization-server/t/1",
+                "https://a.example/.well-known/openid-configuration/t/1",
+                "https://a.example/t/1/.well-known/openid-configuration",
+            ]
+        );
+    }
+
+    #[test]
+    fn metadata_names_its_issuer_and_keys_over_https() {
+        let checked = |issuer: &str, named: &str, keys: &str| {
+            check(&Url::parse(issuer).expect("a URL"), issuer, named, keys).map(String::from)
+        };
+        let https = "https://a.example";
+        assert_eq!(checked(https, https, "https://k.example/k").as_deref(), Ok("https://k.example/k"));
+        assert!(checked(https, "https://b.example", "https://a.example/k").is_err());
+        assert!(checked(https, "https://a.example/", "https://a.example/k").is_err(), "compared as text");
+        for keys in ["http://a.example/k", "file:///etc/passwd", "", "http://127.0.0.1/k"] {
+            assert!(checked(https, https, keys).is_err(), "{keys}");
+        }
+        let local = "http://127.0.0.1:9";
+        assert!(checked(local, local, "http://127.0.0.1:9/k").is_ok());
+        assert!(checked(local, local, "http://b.example/k").is_err());
     }
 }

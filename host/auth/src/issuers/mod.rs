@@ -8,7 +8,6 @@ mod http;
 mod introspection;
 mod issuer_keys;
 mod key_set;
-mod metadata;
 mod signature;
 
 use std::sync::Arc;
@@ -23,12 +22,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub(crate) use self::claims::{CLOCK_SKEW_MS, VerifiedToken};
-use self::{
-    claims::{ClaimRules, TokenClaims},
-    http::IssuerHttp,
-    introspection::Introspector,
-    issuer_keys::IssuerKeys,
-};
+use self::{claims::TokenClaims, http::IssuerHttp, introspection::Introspector, issuer_keys::IssuerKeys};
 use crate::{AuthSettings, IssuerSettings, token_cache::TokenDigest};
 
 /// Maximum bytes of a token of another form than a JSON Web Token, which is sent to the issuer.
@@ -125,8 +119,7 @@ impl IssuerList {
             .find_map(|key| jsonwebtoken::decode::<Map<String, Value>>(token, key, &validation).ok());
         let verified = verified.ok_or_else(|| invalid("the token has an invalid signature"))?;
         let claims = TokenClaims::from_jwt(verified.claims, &verified.header);
-        let rules = ClaimRules { settings: &issuer.settings, digest, now_ms: self.clock.now_ms() };
-        claims.verify(&rules)
+        claims.verify(&issuer.settings, digest, self.clock.now_ms())
     }
 
     async fn introspect(
@@ -144,8 +137,8 @@ impl IssuerList {
             self.issuers.iter().find_map(|issuer| Some((issuer, issuer.introspector.as_ref()?)));
         let (issuer, introspector) = introspected.ok_or_else(unknown)?;
         let claims = introspector.introspect(token, digest, was_valid).await?.ok_or_else(unknown)?;
-        let rules = ClaimRules { settings: &issuer.settings, digest, now_ms: self.clock.now_ms() };
-        TokenClaims::from_introspection((*claims).clone()).verify(&rules)
+        let claims = TokenClaims::from_introspection((*claims).clone());
+        claims.verify(&issuer.settings, digest, self.clock.now_ms())
     }
 }
 
@@ -157,7 +150,7 @@ fn has_jwt_header(token: &str) -> bool {
     header.is_ok_and(|header| serde_json::from_slice::<Map<String, Value>>(&header).is_ok())
 }
 
-/// Returns settings that check only the signature. Claims are checked by [`ClaimRules`], whose clock can be set.
+/// Returns settings that check only the signature. Claims are checked by [`TokenClaims`], whose clock can be set.
 fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();
