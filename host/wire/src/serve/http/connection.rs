@@ -145,11 +145,10 @@ impl HttpConnection {
     }
 
     pub(super) fn add_unsent(&self, bytes: usize) {
-        let unsent = {
-            let mut state = self.state();
-            state.unsent += bytes;
-            state.unsent
-        };
+        let mut state = self.state();
+        state.unsent += bytes;
+        let unsent = state.unsent;
+        drop(state);
         if unsent > MAX_SMALL_REPLY
             && let Some(all) = self.all.upgrade()
         {

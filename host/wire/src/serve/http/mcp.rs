@@ -71,8 +71,7 @@ type PresetService = (Arc<ServedPreset>, Arc<McpService>);
 
 pub(super) struct PresetServices {
     presets: Arc<ServedPresets>,
-    pub(super) default: Arc<McpService>,
-    /// Created again if the preset was removed and added again.
+    /// Services by preset, with an empty name for the default. Created again if the preset was removed and added again.
     by_name: Mutex<HashMap<String, PresetService>>,
     replies: Arc<ReplyStore>,
     seal: Arc<SealKeys>,
@@ -89,18 +88,12 @@ impl PresetServices {
             .with_max_request_body_bytes(MAX_BODY)
             .with_json_response(true)
             .with_cancellation_token(end.child_token());
-        let replies = Arc::default();
-        Self {
-            default: Arc::new(McpService::new(&presets, &presets.default, &replies, &seal, config.clone())),
-            by_name: Mutex::default(),
-            presets,
-            replies,
-            seal,
-            config,
-        }
+        Self { presets, by_name: Mutex::default(), replies: Arc::default(), seal, config }
     }
 
-    pub(super) fn preset(&self, name: &str, served: &Arc<ServedPreset>) -> Arc<McpService> {
+    /// Returns the service of a preset; `None` is the default preset.
+    pub(super) fn preset(&self, name: Option<&str>, served: &Arc<ServedPreset>) -> Arc<McpService> {
+        let name = name.unwrap_or_default();
         let mut services = gatehouse_core::lock(&self.by_name);
         if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);

@@ -1,5 +1,6 @@
 //! Paths of the server.
 
+use gatehouse_core::ports::auth::ProtectedResource;
 use percent_encoding::percent_decode_str;
 
 use super::{
@@ -14,10 +15,8 @@ pub(super) enum Route {
     /// A tool of the preset in the path, for programs that do not use MCP.
     Endpoint(Option<String>, &'static ToolEndpoint),
     Root,
-    /// Metadata of a protected resource.
-    Metadata(Option<String>),
-    /// Metadata of the host as one protected resource.
-    HostMetadata,
+    /// Metadata of the protected resource at a path, which is empty for the host.
+    Metadata(String),
     Health,
     Ready,
     /// A page on which a principal signs in to a server: the path below `/sign-in/`.
@@ -38,10 +37,12 @@ impl Route {
                 Self::SignIn(page.to_owned())
             }
             path => match path.strip_prefix(METADATA_PATH) {
-                Some("") => Self::HostMetadata,
-                Some("/mcp") => Self::Metadata(None),
+                Some("") => Self::Metadata(String::new()),
+                Some("/mcp") => Self::Metadata(ProtectedResource::Default.path()),
                 Some(below) => match Self::from_mcp_path(below) {
-                    Some(Self::Mcp(preset)) => Self::Metadata(preset),
+                    Some(Self::Mcp(Some(preset))) => {
+                        Self::Metadata(ProtectedResource::Preset(&preset).path())
+                    }
                     _ => Self::Unknown,
                 },
                 None => Self::from_mcp_path(path).unwrap_or(Self::Unknown),

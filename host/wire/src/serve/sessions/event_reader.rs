@@ -120,11 +120,6 @@ impl EventReader {
         }
     }
 
-    /// Ends a request whose reply is sent without this stream. Returns false if the stream has messages, or has ended.
-    pub(crate) fn end_silent_call(&self, request: &RequestId) -> bool {
-        self.session.end_silent_call(request, self.stream)
-    }
-
     /// Lets the client resume the stream, whose events it is going to read.
     pub(crate) fn open_to_client(&self) {
         let mut state = self.session.state();
