@@ -3,21 +3,22 @@
 //!
 //! Longer than 300 lines because it has every method of the protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use gatehouse_core::{Caller, Catalog, Principal, lock};
+use gatehouse_core::{Caller, Catalog, Principal, lock, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, DiscoverResult, Extensions, GetPromptRequestParams,
-        GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult,
-        Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Extensions,
+        GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams,
+        GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
+        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
         ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
         PaginatedRequestParams, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
         ReadResourceRequestParams, ReadResourceResponse, SKILLS_EXTENSION_ID, ServerCapabilities,
-        ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID,
-        Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
+        ServerConfig, ServerResult, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+        TASKS_EXTENSION_ID, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -31,9 +32,10 @@ use crate::serve::{
         interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
+        resources_and_prompts::{prompt_list, resource_templates},
         skill_requests::has_skills,
     },
-    sessions::SessionLink,
+    sessions::HttpSession,
 };
 
 pub(super) const LIST_TTL_MS: u64 = 60_000;
@@ -92,6 +94,19 @@ impl Handler {
         self.client.record_listed(list, catalog.generation);
         self.served.clients.notify_watchers();
     }
+}
+
+/// Declares methods that the named method of [`Handler`] answers, unless the host shuts down.
+macro_rules! answered {
+    ($($method:ident($request:ty) -> $result:ty, by $answer:ident;)+) => {$(
+        async fn $method(
+            &self,
+            request: $request,
+            context: RequestContext<RoleServer>,
+        ) -> Result<$result, ErrorData> {
+            self.answer(self.$answer(request, &context)).await
+        }
+    )+};
 }
 
 /// Removes the other extensions. Clients that do not declare skills must not be offered them.
@@ -160,7 +175,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if let Some(session) = context.extensions.get::<SessionLink>() {
+        if let Some(session) = context.extensions.get::<Weak<HttpSession>>().and_then(Weak::upgrade) {
             session.attach(self.clone(), context.peer.clone());
         }
         self.presets.client_features.join(&self.caller.principal, &self.client, &context.peer);
@@ -193,12 +208,15 @@ impl ServerHandler for Handler {
 
     // Methods below reply "method not found" if the capability is not declared; rmcp would return an empty list.
 
-    async fn complete(
-        &self,
-        request: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        self.answer(self.completion(request, &context)).await
+    answered! {
+        complete(CompleteRequestParams) -> CompleteResult, by completion;
+        get_prompt(GetPromptRequestParams) -> GetPromptResponse, by prompt;
+        list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult, by resources;
+        read_resource(ReadResourceRequestParams) -> ReadResourceResponse, by resource;
+        list_skills(Option<PaginatedRequestParams>) -> ListSkillsResult, by skills;
+        get_skill(GetSkillRequestParams) -> GetSkillResult, by skill;
+        read_resource_directory(ReadResourceDirectoryRequestParams) -> ReadResourceDirectoryResult,
+            by resource_directory;
     }
 
     async fn list_prompts(
@@ -206,23 +224,12 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.prompts(page, &context).await
-    }
-
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
-        self.answer(self.prompt(request, &context)).await
-    }
-
-    async fn list_resources(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        self.answer(self.resources(page, &context)).await
+        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
+        one_page(page)?;
+        self.record_listed(ListKind::Prompts, &catalog);
+        Ok(ListPromptsResult::with_all_items(prompt_list(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn list_resource_templates(
@@ -230,15 +237,13 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.templates(page, &context).await
-    }
-
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        self.answer(self.resource(request, &context)).await
+        let catalog = self
+            .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
+            .await?;
+        one_page(page)?;
+        Ok(ListResourceTemplatesResult::with_all_items(resource_templates(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn subscribe(
@@ -246,8 +251,8 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.catalog_with_list::<SubscribeRequestMethod>(&context, ListKind::Resources).await?;
         let caller = self.caller_of(&context.extensions);
-        self.catalog_with_list::<SubscribeRequestMethod>(&caller, ListKind::Resources).await?;
         self.client.watched.subscribe(self, caller, context.peer, request.uri).await
     }
 
@@ -256,8 +261,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let caller = self.caller_of(&context.extensions);
-        self.catalog_with_list::<UnsubscribeRequestMethod>(&caller, ListKind::Resources).await?;
+        self.catalog_with_list::<UnsubscribeRequestMethod>(&context, ListKind::Resources).await?;
         self.client.watched.unsubscribe(&request.uri);
         Ok(())
     }
@@ -302,30 +306,6 @@ impl ServerHandler for Handler {
         self.answer(self.run(params, &context)).await
     }
 
-    async fn list_skills(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListSkillsResult, ErrorData> {
-        self.answer(self.skills(page, &context)).await
-    }
-
-    async fn get_skill(
-        &self,
-        request: GetSkillRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetSkillResult, ErrorData> {
-        self.answer(self.skill(&request, &context)).await
-    }
-
-    async fn read_resource_directory(
-        &self,
-        request: ReadResourceDirectoryRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        self.answer(self.resource_directory(request, &context)).await
-    }
-
     async fn get_task(
         &self,
         request: GetTaskParams,
@@ -365,12 +345,41 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    /// Handles requests that rmcp cannot parse, such as tool arguments sent as a JSON string.
+    /// Answers requests that rmcp cannot parse: calls, for example with arguments as a JSON string. Other methods are unknown,
+    /// or their parameters invalid.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.custom_request(request, &context).await
+        let method = quoted(&request.method, 64);
+        let catalog = self.served.catalog(&self.caller_of(&context.extensions));
+        let legacy = !is_since_2026(&context);
+        if !ListKind::is_known(&request.method, &catalog, !legacy) {
+            let why = format!("unknown method: '{method}'");
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None));
+        }
+        let params = request.params.unwrap_or(Value::Null);
+        let name = params.get("name").and_then(Value::as_str);
+        let (Some(name), "tools/call") = (name, request.method.as_str()) else {
+            let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
+            return Err(ErrorData::invalid_params(format!("invalid params for {method}{what}"), None));
+        };
+        let member = |key| params.get(key).cloned();
+        let params = InteractiveParams {
+            method: "tools/call",
+            name: name.to_owned(),
+            arguments: member("arguments").unwrap_or(Value::Null),
+            state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
+            answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
+        };
+        let result = self.answer(self.run(params, &context)).await?;
+        let value = serde_json::to_value(ServerResult::from(result));
+        let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        // rmcp omits this field for clients before 2026-07-28, but not in custom results.
+        if let Some(object) = value.as_object_mut().filter(|_| legacy) {
+            JsonObject::remove(object, "resultType");
+        }
+        Ok(CustomResult::new(value))
     }
 }

@@ -10,6 +10,7 @@ mod handler;
 mod http;
 mod json_text;
 mod lists;
+mod principal_slots;
 mod requests;
 mod seal;
 mod served_presets;

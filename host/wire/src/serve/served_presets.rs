@@ -20,11 +20,11 @@ use crate::{
     serve::{
         caller_views::{CallerView, InstructionsWriter, PresetState},
         client_table,
-        elicitation::OpenQuestions,
         lists::{
             ListKind,
             clients::{ClientInfo, PresetClients},
         },
+        principal_slots::PrincipalSlots,
         requests::{paused_calls::PausedCalls, tasks::TaskStore},
         shutdown::Shutdown,
     },
@@ -119,11 +119,6 @@ impl ServedPreset {
         self.changes.subscribe()
     }
 
-    /// Sets the first view. No client has a list yet.
-    fn begin(&self, view: PresetView, rules: &Arc<AccessRules>) {
-        self.state.store(view.into_state(rules));
-    }
-
     /// Swaps in a new view. Returns true if any list changed, or if other access rules may have changed one.
     fn swap(&self, view: PresetView, rules: &Arc<AccessRules>) -> bool {
         let now = view.into_state(rules);
@@ -175,7 +170,7 @@ fn serve_all(
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
     /// Calls of all presets that wait for answers.
-    pub(super) open_questions: Arc<OpenQuestions>,
+    pub(super) open_questions: Arc<PrincipalSlots>,
     pub(super) paused_calls: Arc<PausedCalls>,
     pub(super) tasks: Arc<TaskStore>,
     pub(super) shutdown: Arc<Shutdown>,
@@ -240,7 +235,8 @@ impl ServedPresets {
     ) {
         self.rules.store(Arc::clone(rules));
         self.presets.store(Arc::new(serve_all(presets, rules, &self.clients_changed)));
-        self.default.begin(default, rules);
+        // No client has a list yet.
+        self.default.state.store(default.into_state(rules));
         self.composed.cancel();
     }
 

@@ -30,7 +30,7 @@ use crate::{
         envelope,
         handler::{Handler, REQUEST_CALLER},
         seal::SealKeys,
-        sessions::{NoSession, Sessions, events::ReplyStore, with_owner},
+        sessions::{Sessions, events::ReplyStore, with_owner},
     },
 };
 
@@ -148,7 +148,7 @@ impl McpService {
             Ok(message) => message,
             Err(why) => return json(StatusCode::BAD_REQUEST, &why),
         };
-        let Ok(()) = self.open_session_id(request.headers_mut(), &owner) else {
+        let Some(()) = self.open_session_id(request.headers_mut(), &owner) else {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         };
         let begun = match message {
@@ -215,12 +215,11 @@ impl McpService {
         answer_in_session(&session, message, request).await
     }
 
-    /// Replaces the session ID of a request by what it seals. Fails if its session is unknown, or somebody else's.
-    fn open_session_id(&self, headers: &mut HeaderMap, owner: &Principal) -> Result<(), NoSession> {
-        let Some(sealed) = headers.get(SESSION) else { return Ok(()) };
-        let opened = sealed.to_str().ok().and_then(|sealed| self.sessions.open_id(sealed, owner));
-        let opened = opened.filter(|id| self.sessions.is_known(id)).ok_or(NoSession)?;
-        headers.insert(SESSION, HeaderValue::try_from(opened).map_err(|_| NoSession)?);
-        Ok(())
+    /// Replaces the session ID of a request by what it seals. `None` if its session is unknown, or somebody else's.
+    fn open_session_id(&self, headers: &mut HeaderMap, owner: &Principal) -> Option<()> {
+        let Some(sealed) = headers.get(SESSION) else { return Some(()) };
+        let opened = self.sessions.open_id(sealed.to_str().ok()?, owner)?;
+        headers.insert(SESSION, HeaderValue::try_from(opened).ok()?);
+        Some(())
     }
 }

@@ -50,7 +50,7 @@ fn prompt(entry: &PromptEntry) -> Prompt {
 }
 
 pub(crate) fn prompt_result(
-    entry: &PromptEntry,
+    description: Option<String>,
     messages: Result<Vec<PromptMessage>, Fault>,
 ) -> Result<GetPromptResult, ErrorData> {
     let message = |message: PromptMessage| {
@@ -63,7 +63,7 @@ pub(crate) fn prompt_result(
     let messages =
         messages.and_then(|messages| messages.into_iter().map(message).collect::<Result<Vec<_>, Fault>>());
     let mut result = GetPromptResult::new(messages.map_err(|fault| fault_to_error(&fault, None))?);
-    result.description.clone_from(&entry.prompt.description);
+    result.description = description;
     Ok(result)
 }
 

@@ -39,7 +39,10 @@ use super::{
     notifications::NotificationSender,
     paused_calls::{CallOwner, ResumableCall, WorkFuture},
 };
-use crate::serve::elicitation::PendingInput;
+use crate::serve::{
+    elicitation::PendingInput,
+    principal_slots::{PrincipalSlot, PrincipalSlots},
+};
 
 /// Time to fetch a result, if the call uses all of its time and its pauses.
 const RESULT_RETENTION: Duration = Duration::from_secs(600);
@@ -61,31 +64,13 @@ const MAX_RESULT_BYTES: usize = 64 << 20;
 pub(crate) struct TaskStore {
     tasks: Mutex<HashMap<String, Arc<HostTask>>>,
     /// Tasks by principal, with those that may still begin.
-    slots: Mutex<HashMap<Principal, usize>>,
+    slots: Arc<PrincipalSlots>,
     result_bytes: AtomicUsize,
-}
-
-/// Place for one task of a principal.
-struct TaskSlot {
-    store: Arc<TaskStore>,
-    principal: Principal,
-}
-
-impl Drop for TaskSlot {
-    fn drop(&mut self) {
-        let mut slots = lock(&self.store.slots);
-        if let Some(own) = slots.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                slots.remove(&self.principal);
-            }
-        }
-    }
 }
 
 /// Permission to answer one request with a task.
 pub(crate) struct TaskOffer {
-    _slot: TaskSlot,
+    _slot: PrincipalSlot,
     switch: Arc<TaskSwitch>,
 }
 
@@ -118,18 +103,12 @@ struct TaskState {
 
 impl TaskStore {
     /// Returns an offer for a request whose client can follow a task. `None` if there are too many tasks.
-    pub(crate) fn offer(self: &Arc<Self>, principal: &Principal, terms: &TaskTerms) -> Option<TaskOffer> {
+    pub(crate) fn offer(&self, principal: &Principal, terms: &TaskTerms) -> Option<TaskOffer> {
         if self.result_bytes.load(Ordering::Relaxed) > MAX_RESULT_BYTES {
             return None;
         }
-        let mut slots = lock(&self.slots);
-        let own = slots.get(principal).copied().unwrap_or_default();
-        if own >= MAX_TASKS_PER_PRINCIPAL || slots.values().sum::<usize>() >= MAX_TASKS {
-            return None;
-        }
-        slots.insert(principal.clone(), own + 1);
+        let slot = self.slots.take(principal, MAX_TASKS_PER_PRINCIPAL, MAX_TASKS)?;
         terms.switch.is_possible.store(true, Ordering::Release);
-        let slot = TaskSlot { store: Arc::clone(self), principal: principal.clone() };
         Some(TaskOffer { _slot: slot, switch: Arc::clone(&terms.switch) })
     }
 

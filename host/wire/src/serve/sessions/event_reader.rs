@@ -26,7 +26,7 @@ pub(crate) struct EventReader {
     session: Arc<HttpSession>,
     stream: u64,
     next: u64,
-    send_priming_event: bool,
+    pub(super) send_priming_event: bool,
     request: Option<RequestId>,
     /// Listener number, on the stream of changes.
     listener: Option<u64>,
@@ -34,17 +34,6 @@ pub(crate) struct EventReader {
 }
 
 impl EventReader {
-    pub(crate) fn from_start(
-        session: &Arc<HttpSession>,
-        state: &mut SessionState,
-        stream: u64,
-        send_priming_event: bool,
-    ) -> Self {
-        let mut reader = Self::from_number(session, state, stream, 1);
-        reader.send_priming_event = send_priming_event;
-        reader
-    }
-
     pub(crate) fn from_number(
         session: &Arc<HttpSession>,
         state: &mut SessionState,

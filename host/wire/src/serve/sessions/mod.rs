@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     event_reader::EventReader,
-    session::{HttpSession, NoSession, SessionLink},
+    session::{HttpSession, NoSession},
 };
 use self::{
     events::{EventId, ReplyStore},
@@ -184,13 +184,11 @@ impl Sessions {
         self.seal.seal(&session.wire_id()?, owner)
     }
 
-    /// Opens an ID that a client sent. `None` if it was not sealed for this principal.
+    /// Opens an ID that a client sent. `None` if it was not sealed for this principal, or its session has ended.
     pub(crate) fn open_id(&self, sealed: &str, owner: &Principal) -> Option<String> {
-        self.seal.open(sealed, owner)
-    }
-
-    pub(crate) fn is_known(&self, id: &str) -> bool {
-        WireId::parse(id).is_some_and(|wire| !self.open().has_ended(wire.id))
+        let id = self.seal.open(sealed, owner)?;
+        let is_known = WireId::parse(&id).is_some_and(|wire| !self.open().has_ended(wire.id));
+        is_known.then_some(id)
     }
 
     /// Returns the session with this ID. Restores it if necessary.
