@@ -33,14 +33,10 @@ const FETCH_INTERVAL: Duration = Duration::from_secs(30);
 const FIRST_FETCH_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(super) struct IssuerKeys {
-    source: Arc<KeySource>,
-    flights: SingleFlight<(), ()>,
-}
-
-struct KeySource {
     settings: Arc<IssuerSettings>,
     http: Arc<IssuerHttp>,
     state: Mutex<KeyState>,
+    flights: SingleFlight<(), ()>,
 }
 
 #[derive(Default)]
@@ -51,26 +47,25 @@ struct KeyState {
 
 impl IssuerKeys {
     pub(super) fn new(settings: Arc<IssuerSettings>, http: Arc<IssuerHttp>) -> Self {
-        let source = Arc::new(KeySource { settings, http, state: Mutex::default() });
-        Self { source, flights: SingleFlight::default() }
+        Self { settings, http, state: Mutex::default(), flights: SingleFlight::default() }
     }
 
     /// Returns the keys that may have signed a token, at least one.
     pub(super) async fn find(
-        &self,
+        self: &Arc<Self>,
         algorithm: Algorithm,
         kid: Option<&str>,
     ) -> Result<Vec<DecodingKey>, AuthRefusal> {
-        let known = self.source.keys(FRESH_TIME).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
+        let known = self.keys(FRESH_TIME).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
         if !known.is_empty() {
             return Ok(known);
         }
-        let source = Arc::clone(&self.source);
+        let this = Arc::clone(self);
         // A task of its own continues if the client that sent the token disconnects.
         let fetch = || async move {
-            let _ended = tokio::spawn(async move { source.fetch_if_due().await }).await;
+            let _ended = tokio::spawn(async move { this.fetch_if_due().await }).await;
         };
-        let stale = self.source.keys(MAX_AGE).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
+        let stale = self.keys(MAX_AGE).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
         let fetched = self.flights.run((), fetch);
         if stale.is_empty() {
             fetched.await;
@@ -78,17 +73,15 @@ impl IssuerKeys {
             // The issuer hangs. The fetch continues in its task.
             return Ok(stale);
         }
-        let Some(keys) = self.source.keys(MAX_AGE) else {
-            let name = &self.source.settings.name;
+        let Some(keys) = self.keys(MAX_AGE) else {
+            let name = &self.settings.name;
             let why = format!("the keys of issuer '{name}' cannot be fetched now; try again later");
             return Err(AuthRefusal::Unavailable(why));
         };
         let found = keys.find(algorithm, kid);
         if found.is_empty() { Err(invalid("the token is signed with an unknown key")) } else { Ok(found) }
     }
-}
 
-impl KeySource {
     fn keys(&self, max_age: Duration) -> Option<Arc<KeySet>> {
         let state = lock(&self.state);
         let (keys, fetched) = state.keys.as_ref()?;

@@ -36,8 +36,8 @@ pub(crate) struct IssuerList {
 
 struct TokenIssuer {
     settings: Arc<IssuerSettings>,
-    keys: IssuerKeys,
-    introspector: Option<Introspector>,
+    keys: Arc<IssuerKeys>,
+    introspector: Option<Arc<Introspector>>,
 }
 
 /// The issuer that an unverified token names.
@@ -56,10 +56,10 @@ impl IssuerList {
         let http = Arc::new(IssuerHttp::default());
         let issuers = settings.issuers.iter().map(|issuer| {
             let settings = Arc::new(issuer.clone());
-            let keys = IssuerKeys::new(Arc::clone(&settings), Arc::clone(&http));
-            let introspector = issuer.introspection.clone();
-            let introspector =
-                introspector.map(|given| Introspector::new(&issuer.name, given, Arc::clone(&http)));
+            let keys = Arc::new(IssuerKeys::new(Arc::clone(&settings), Arc::clone(&http)));
+            let introspector = issuer.introspection.clone().map(|introspection| {
+                Arc::new(Introspector::new(&issuer.name, introspection, Arc::clone(&http)))
+            });
             TokenIssuer { settings, keys, introspector }
         });
         let base_url = settings.base_url.clone().unwrap_or_default();
