@@ -3,7 +3,6 @@
 //! Each hop is checked by the rules, waits for a slot, uses a resolver that drops forbidden addresses, and gets the
 //! headers of its own host's rule only. Responses are read whole, within bounds, and secrets are redacted.
 
-mod encoding;
 mod hop;
 mod request_slots;
 pub(crate) mod resolver;
