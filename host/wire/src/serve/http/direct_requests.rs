@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reply::{BoxResponse, json};
 use crate::serve::{
-    call_future::{CallFuture, call_future},
+    direct_calls::{CallFuture, call_future},
     handler::Handler,
     sessions::{EventReader, HttpSession},
 };

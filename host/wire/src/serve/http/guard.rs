@@ -22,9 +22,8 @@ use serde_json::{Value, json};
 
 use super::{
     auth::{Credentials, bearer},
-    host_names::{HostName, WebOrigin},
     reply::{self, BoxResponse, refuse},
-    settings::HttpSettings,
+    settings::{HostName, HttpSettings, WebOrigin},
 };
 
 /// Path of the metadata of protected resources, before the path of the resource (RFC 9728).

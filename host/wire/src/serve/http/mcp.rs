@@ -26,7 +26,7 @@ use crate::{
     media_type,
     serve::{
         ServedPreset, ServedPresets,
-        call_message::parse_call,
+        direct_calls::parse_call,
         envelope,
         handler::{Handler, REQUEST_CALLER},
         seal::SealKeys,

@@ -13,12 +13,11 @@ use super::{
     body::{BodyReader, BodyRejection},
     connection::{ActiveRequest, HttpConnection},
     door_audit::DoorAudit,
-    endpoints,
+    endpoints::{self, Route},
     guard::RequestGuard,
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
-    route::Route,
     sign_in::SignInPages,
 };
 use crate::{
