@@ -192,12 +192,11 @@ impl ServerHandler for Handler {
     /// Accepts list changes, and resources that have a known source.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let catalog = self.served.catalog(&self.caller);
-        let known = |uri: &&String| catalog.resources_and_prompts.resource_source(uri).is_some();
-        let watched = requested.resource_subscriptions.as_ref();
-        let watched = watched
-            .map(|all| all.iter().filter(known).take(subscriptions::MAX_SUBSCRIPTIONS).cloned().collect());
-        let mut accepted = ListKind::subscribed(requested);
-        accepted.resource_subscriptions = watched;
+        let known = |uri: &str| catalog.resources_and_prompts.resource_source(uri).is_some();
+        let mut accepted = requested.clone();
+        accepted.resource_subscriptions = accepted.resource_subscriptions.map(|all| {
+            all.into_iter().filter(|uri| known(uri)).take(subscriptions::MAX_SUBSCRIPTIONS).collect()
+        });
         Some(accepted)
     }
 

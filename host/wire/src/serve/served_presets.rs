@@ -48,8 +48,7 @@ pub struct ServedPreset {
     state: ArcSwap<PresetState>,
     /// True if a client was answered before the preset was composed, so every list was declared.
     promised_all: AtomicBool,
-    /// Counts changes of lists, of any caller.
-    changes: watch::Sender<u64>,
+    /// Counts new states, whose lists may differ.
     swaps: watch::Sender<u64>,
     pub(super) clients: PresetClients,
 }
@@ -59,7 +58,6 @@ impl ServedPreset {
         Self {
             state: ArcSwap::new(view.into_state(rules)),
             promised_all: AtomicBool::new(false),
-            changes: watch::Sender::default(),
             swaps: watch::Sender::default(),
             clients: PresetClients::new(clients_changed.clone()),
         }
@@ -116,7 +114,7 @@ impl ServedPreset {
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.swaps.subscribe()
     }
 
     /// Swaps in a new view. Returns true if any list changed, or if other access rules may have changed one.
@@ -133,7 +131,6 @@ impl ServedPreset {
         if changed.is_empty() {
             return false;
         }
-        self.changes.send_modify(|changes| *changes += 1);
         // Nobody learns that something changed which it cannot see.
         let changed_for = |caller: &Arc<Caller>| before.view(caller).changed_lists(&now.view(caller));
         self.clients.notify_clients(now.full.catalog.generation, &changed, changed_for);

@@ -168,14 +168,6 @@ impl ListKind {
         wanted == Some(true)
     }
 
-    pub(crate) fn subscribed(requested: &SubscriptionFilter) -> SubscriptionFilter {
-        let mut accepted = SubscriptionFilter::new();
-        accepted.tools_list_changed = requested.tools_list_changed;
-        accepted.prompts_list_changed = requested.prompts_list_changed;
-        accepted.resources_list_changed = requested.resources_list_changed;
-        accepted
-    }
-
     pub(crate) fn in_message(message: &ServerJsonRpcMessage) -> Option<Self> {
         let ServerJsonRpcMessage::Notification(notification) = message else { return None };
         match &notification.notification {

@@ -249,9 +249,7 @@ fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, V
 pub(crate) fn icons_to_mcp(icons: &[Icon]) -> Option<Vec<model::Icon>> {
     let converted = icons.iter().filter_map(|icon| {
         let mut converted = model::Icon::new(&icon.src).with_mime_type(icon.check().ok()?);
-        if !icon.sizes.is_empty() {
-            converted = converted.with_sizes(icon.sizes.clone());
-        }
+        converted.sizes = (!icon.sizes.is_empty()).then(|| icon.sizes.clone());
         Some(match icon.theme {
             Some(IconTheme::Light) => converted.with_theme(model::IconTheme::Light),
             Some(IconTheme::Dark) => converted.with_theme(model::IconTheme::Dark),

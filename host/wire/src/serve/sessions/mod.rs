@@ -69,10 +69,6 @@ fn owner() -> Principal {
     CURRENT.try_with(|request| request.owner.clone()).unwrap_or_default()
 }
 
-fn take_begun() -> Option<EventReader> {
-    CURRENT.try_with(|request| request.begun.take()).ok().flatten()
-}
-
 /// Maximum sessions per preset. Of the principal with the most sessions, the one with the lowest rank is evicted.
 const MAX_SESSIONS: usize = 1_000;
 
@@ -194,7 +190,7 @@ impl Sessions {
     /// Returns the session with this ID. Restores it if necessary.
     pub(crate) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
         let (owner, wire) = (owner(), WireId::parse(id).ok_or(NoSession)?);
-        let mut open = self.open();
+        let open = self.open();
         if open.sessions.contains_key(wire.id) {
             return open.owned(wire.id, &owner).ok_or(NoSession);
         }
@@ -202,14 +198,18 @@ impl Sessions {
             return Err(NoSession);
         }
         let client = wire.client().ok_or(NoSession)?;
-        let room = open.make_room();
         let (session, transport) =
             HttpSession::new(wire.id.into(), owner, Arc::clone(&self.replies), Some(client.clone()));
-        open.sessions.insert(session.id.clone(), Arc::clone(&session));
-        drop(open);
-        self.release(room);
+        self.insert(open, &session);
         self.serve(Arc::clone(&session), transport, client);
         Ok(session)
+    }
+
+    fn insert(&self, mut open: MutexGuard<'_, SessionTable>, session: &Arc<HttpSession>) {
+        let room = open.make_room();
+        open.sessions.insert(session.id.clone(), Arc::clone(session));
+        drop(open);
+        self.release(room);
     }
 
     /// Returns the session with this ID if it is in memory and belongs to this principal.
@@ -268,11 +268,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
         let (session, transport) = HttpSession::new(session_id(), owner(), Arc::clone(&self.replies), None);
-        let mut open = self.open();
-        let room = open.make_room();
-        open.sessions.insert(session.id.clone(), Arc::clone(&session));
-        drop(open);
-        self.release(room);
+        self.insert(self.open(), &session);
         Ok((session.id.clone(), transport))
     }
 
@@ -316,8 +312,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
-        let begun = take_begun();
-        let reader = match begun {
+        let begun = CURRENT.try_with(|request| request.begun.take());
+        let reader = match begun.ok().flatten() {
             Some(reader) => reader,
             None => self.find(id)?.request(message).await?,
         };
