@@ -218,7 +218,6 @@ impl TokenClaims {
 }
 
 impl VerifiedToken {
-    /// Returns true if both tokens say the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         is_same_caller(&self.caller, &other.caller)
             && self.audiences == other.audiences

@@ -8,7 +8,6 @@ mod http;
 mod introspection;
 mod issuer_keys;
 mod key_set;
-mod signature;
 
 use std::sync::Arc;
 
@@ -52,7 +51,7 @@ fn invalid(why: &str) -> AuthRefusal {
 
 impl IssuerList {
     pub(crate) fn new(settings: &AuthSettings, clock: Arc<dyn Clock>) -> Self {
-        signature::install_provider();
+        key_set::install_provider();
         let http = Arc::new(IssuerHttp::default());
         let issuers = settings.issuers.iter().map(|issuer| {
             let settings = Arc::new(issuer.clone());
