@@ -89,7 +89,6 @@ impl Handler {
     }
 }
 
-/// Returns an entry of a directory.
 fn entry(skill: &Skill, uri: String, is_folder: bool) -> Resource {
     let name = uri.rsplit('/').next().unwrap_or_default().to_owned();
     let size = skill.file(&uri).map(|file| file.size);

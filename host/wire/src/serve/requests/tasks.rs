@@ -4,8 +4,7 @@
 //! A task belongs to the principal and preset of its call. Its ID is random, so clients without a login cannot guess the
 //! tasks of others. Tasks end with the host process.
 
-mod open_input;
-mod task_end;
+mod kept_state;
 mod task_requests;
 pub(crate) mod terms;
 
@@ -31,8 +30,7 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{
-    open_input::OpenInputs,
-    task_end::TaskEnd,
+    kept_state::{OpenInputs, TaskEnd},
     terms::{TaskSwitch, TaskTerms},
 };
 use super::{
@@ -59,7 +57,6 @@ const MAX_TASKS_PER_PRINCIPAL: usize = 128;
 /// Maximum bytes of all results. No new tasks begin above it.
 const MAX_RESULT_BYTES: usize = 64 << 20;
 
-/// The tasks of all clients.
 #[derive(Default)]
 pub(crate) struct TaskStore {
     tasks: Mutex<HashMap<String, Arc<HostTask>>>,
