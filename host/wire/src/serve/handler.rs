@@ -70,7 +70,6 @@ impl Handler {
         Self { client: Arc::default(), caller, ..self.clone() }
     }
 
-    /// Returns the input schema of a tool.
     pub(super) fn input_schema(&self, tool: &str) -> Option<Arc<Map<String, Value>>> {
         let catalog = self.served.catalog(&self.caller);
         catalog.get(tool).map(|entry| Arc::clone(&entry.spec.input_schema))

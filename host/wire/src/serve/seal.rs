@@ -26,7 +26,6 @@ pub enum SealError {
 pub struct SealKeys(Vec<LessSafeKey>);
 
 impl SealKeys {
-    /// Creates keys from secret bytes.
     pub fn new(keys: &[[u8; SEAL_KEY_LEN]]) -> Result<Self, SealError> {
         let key =
             |bytes: &[u8; SEAL_KEY_LEN]| UnboundKey::new(&AES_256_GCM, bytes).ok().map(LessSafeKey::new);
@@ -34,7 +33,6 @@ impl SealKeys {
         if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(Self(keys)) }
     }
 
-    /// Returns the bytes of a new key.
     pub fn random_key() -> Result<[u8; SEAL_KEY_LEN], SealError> {
         random_bytes().map_err(|_| SealError::Random)
     }

@@ -1,6 +1,4 @@
 //! Presets that clients can use. A reload swaps in new catalogs; clients are notified only if their lists changed.
-//!
-//! Longer than 300 lines because it shows all states of a preset together.
 
 use std::{
     collections::BTreeMap,
@@ -68,7 +66,6 @@ impl ServedPreset {
         Arc::clone(&self.state.load().full.catalog)
     }
 
-    /// Returns what a caller sees.
     pub(super) fn view(&self, caller: &Arc<Caller>) -> Arc<CallerView> {
         self.state.load().view(caller)
     }
@@ -276,7 +273,6 @@ impl ServedPresets {
         notified
     }
 
-    /// Returns the current access rules.
     pub fn access_rules(&self) -> Arc<AccessRules> {
         self.rules.load_full()
     }

@@ -63,7 +63,6 @@ pub(crate) fn client_profile(
     }
 }
 
-/// The client of a call.
 pub(crate) struct ClientContext {
     pub(crate) profile: ClientProfile,
     pub(crate) principal: Principal,
@@ -91,7 +90,6 @@ impl ClientContext {
     }
 }
 
-/// Way to ask the client.
 pub(crate) enum QuestionChannel {
     Session(SessionChannel),
     Retry(RetryChannel),

@@ -197,7 +197,6 @@ fn status(reply: &ServerJsonRpcMessage) -> StatusCode {
     }
 }
 
-/// Whether a client accepts both forms of a reply.
 pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(ACCEPT).iter();
     let (Some(accept), None) = (values.next().and_then(|value| value.to_str().ok()), values.next()) else {

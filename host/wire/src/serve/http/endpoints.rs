@@ -22,7 +22,6 @@ use crate::{
     },
 };
 
-/// Destination of a request.
 pub(super) enum Route {
     Mcp(Option<String>),
     /// A tool of the preset in the path, for programs that do not use MCP.

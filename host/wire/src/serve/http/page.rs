@@ -120,17 +120,8 @@ fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
 }
 
 pub(super) fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut escaped, letter| {
-        match letter {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            letter => escaped.push(letter),
-        }
-        escaped
-    })
+    let escapes = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;"), ("'", "&#39;")];
+    escapes.iter().fold(text.to_owned(), |text, (letter, escape)| text.replace(letter, escape))
 }
 
 #[cfg(test)]

@@ -181,7 +181,10 @@ impl Router {
         let read = tokio::select! {
             biased;
             read = self.bodies.read(body) => read,
-            () = self.presets.shutdown.wait_until_over() => Err(BodyRejection::ShuttingDown),
+            () = self.presets.shutdown.wait_until_over() => {
+                let why = shutdown::aborted_fault().in_one_line();
+                Err(BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, why))
+            }
         };
         match read {
             Ok((body, memory)) => {

@@ -94,7 +94,6 @@ impl EventReader {
         Self::from_number(session, state, number, 1)
     }
 
-    /// Returns the number of its stream.
     pub(crate) fn stream(&self) -> u64 {
         self.stream
     }

@@ -273,7 +273,6 @@ impl HttpSession {
         Ok(reader)
     }
 
-    /// Forwards a notification or a response.
     pub(crate) async fn accept(self: &Arc<Self>, mut message: ClientJsonRpcMessage) -> Result<(), NoSession> {
         if let ClientJsonRpcMessage::Notification(notification) = &mut message
             && matches!(notification.notification, ClientNotification::InitializedNotification(_))

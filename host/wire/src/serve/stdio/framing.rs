@@ -192,7 +192,6 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
     }
 }
 
-/// Parses a line and marks it as large.
 fn parse_large_line(line: &[u8]) -> ParsedLine {
     let mut message = parse_line(line)?;
     if let JsonRpcMessage::Request(request) = &mut message {

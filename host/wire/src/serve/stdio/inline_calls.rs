@@ -85,7 +85,6 @@ impl Future for InlineCall {
 /// Peer of the client. Unset until the handshake is over.
 pub(crate) type ClientPeer = Arc<OnceLock<Peer<RoleServer>>>;
 
-/// A transport that answers calls itself.
 pub(crate) struct InlineCalls<T: Transport<RoleServer>> {
     transport: T,
     handler: Arc<Handler>,

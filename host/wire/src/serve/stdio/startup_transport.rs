@@ -21,7 +21,6 @@ const MAX_PRESET_WAIT: Duration = Duration::from_secs(1);
 /// Maximum queued messages. More are not read until these are forwarded.
 const MAX_HELD_MESSAGES: usize = 64;
 
-/// A transport that queues requests until the preset is ready.
 pub(crate) struct StartupTransport<T> {
     transport: T,
     in_flight: Arc<InFlightRequests>,

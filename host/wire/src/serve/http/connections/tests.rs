@@ -71,10 +71,10 @@ async fn a_reply_on_its_way_is_no_rest() {
     one.connection.record_stall();
     assert_eq!(one.connection.eviction_rank(), None, "the network is full for a moment");
     advance(Duration::from_secs(2)).await;
-    assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Stalled(_))));
+    assert!(matches!(one.connection.eviction_rank(), Some((EvictionRank::Stalled, _))));
     one.connection.record_written(10);
     one.connection.record_flushed();
-    assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Idle(_))));
+    assert!(matches!(one.connection.eviction_rank(), Some((EvictionRank::Idle, _))));
 }
 
 #[tokio::test(start_paused = true)]
