@@ -21,7 +21,7 @@ use gatehouse_core::lock;
 use super::*;
 use crate::serve::{
     PresetView, ServedPresets,
-    stdio::{self, in_flight::InFlightRequests},
+    stdio::{self, InFlightRequests},
     workers::Workers,
 };
 

@@ -88,19 +88,20 @@ impl RequestRefusal {
 pub(super) struct BrowserOrigin(Option<HeaderValue>);
 
 impl RequestGuard {
-    pub(super) fn new(address: SocketAddr, settings: &HttpSettings, credentials: Credentials) -> Self {
+    /// `base` is the origin of this server for browsers, which may be that of a proxy.
+    pub(super) fn new(
+        address: SocketAddr,
+        settings: &HttpSettings,
+        credentials: Credentials,
+        base: Option<&str>,
+    ) -> Self {
         // Beyond loopback, the server cannot know its names unless configured. The token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
-        let own = WebOrigin::local(address.ip(), address.port());
+        let mut own = WebOrigin::local(address.ip(), address.port());
+        own.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
         let bearer = Caller::named("token");
         Self { hosts, own, pages: settings.origins.clone(), credentials, bearer, limits: Default::default() }
-    }
-
-    /// Adds the origin of this server for browsers, which may be that of a proxy.
-    pub(super) fn with_own_origin(mut self, base: Option<&str>) -> Self {
-        self.own.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
-        self
     }
 
     /// Checks that the request is for this server, and not from a foreign web page.

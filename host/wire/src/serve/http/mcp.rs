@@ -82,12 +82,14 @@ impl PresetServices {
     /// Creates the services inside a runtime. Cancelling `end` closes all streams.
     pub(super) fn new(presets: Arc<ServedPresets>, seal: Arc<SealKeys>, end: &CancellationToken) -> Self {
         // The guard has already checked Host and Origin.
-        let config = StreamableHttpServerConfig::default()
+        let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_BODY)
             .with_json_response(true)
             .with_cancellation_token(end.child_token());
+        // Sessions send their own priming events, depending on the client's version.
+        config.sse_retry = None;
         Self { presets, by_name: Mutex::default(), replies: Arc::default(), seal, config }
     }
 
@@ -98,10 +100,21 @@ impl PresetServices {
         if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = McpService::new(&self.presets, served, &self.replies, &self.seal, self.config.clone());
-        let mcp = Arc::new(mcp);
+        let mcp = Arc::new(self.service(served));
         services.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp
+    }
+
+    /// Creates a service inside a runtime.
+    fn service(&self, served: &Arc<ServedPreset>) -> McpService {
+        let handler = Handler::new(Arc::clone(&self.presets), Arc::clone(served), no_caller());
+        let end = self.config.cancellation_token.clone();
+        let (replies, seal) = (Arc::clone(&self.replies), Arc::clone(&self.seal));
+        let sessions = Sessions::new(handler.for_another_client(), replies, seal, end.clone());
+        let prototype = handler.clone();
+        let make = move || Ok(prototype.for_another_client());
+        let service = StreamableHttpService::new(make, Arc::clone(&sessions), self.config.clone());
+        McpService { service, sessions, stateless: OnceLock::new(), handler, end }
     }
 }
 
@@ -115,26 +128,6 @@ pub(super) struct McpService {
 }
 
 impl McpService {
-    /// Creates the service inside a runtime. `replies` is shared by all presets.
-    fn new(
-        presets: &Arc<ServedPresets>,
-        served: &Arc<ServedPreset>,
-        replies: &Arc<ReplyStore>,
-        seal: &Arc<SealKeys>,
-        mut config: StreamableHttpServerConfig,
-    ) -> Self {
-        // Sessions send their own priming events, depending on the client's version.
-        config.sse_retry = None;
-        let handler = Handler::new(Arc::clone(presets), Arc::clone(served), no_caller());
-        let end = config.cancellation_token.clone();
-        let sessions =
-            Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end.clone());
-        let prototype = handler.clone();
-        let make = move || Ok(prototype.for_another_client());
-        let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-        Self { service, sessions, stateless: OnceLock::new(), handler, end }
-    }
-
     pub(super) async fn answer(&self, mut request: Request<Bytes>) -> BoxResponse {
         let caller: Arc<Caller> = request.extensions().get().cloned().unwrap_or_else(no_caller);
         let owner = caller.principal.clone();

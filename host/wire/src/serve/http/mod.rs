@@ -102,9 +102,9 @@ impl BoundServer {
         let Self { listener, address, credentials, logins, audit } = self;
         let (end, workers) = (CancellationToken::new(), Workers::default());
         let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
+        let base = logins.as_ref().and_then(|logins| logins.sign_ins().base());
         let router = Router {
-            guard: RequestGuard::new(address, &settings, credentials)
-                .with_own_origin(logins.as_ref().and_then(|logins| logins.sign_ins().base())),
+            guard: RequestGuard::new(address, &settings, credentials, base),
             bodies: BodyReader::new(settings.body_timeout, settings.memory),
             services: PresetServices::new(Arc::clone(&presets), Arc::new(seal), &end),
             readiness,

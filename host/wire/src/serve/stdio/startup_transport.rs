@@ -12,7 +12,7 @@ use rmcp::{
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::in_flight::InFlightRequests;
+use super::InFlightRequests;
 use crate::peer_requests::answered_request;
 
 /// Maximum wait of the first request for the preset. If it is ready by then, the reply describes it completely.
