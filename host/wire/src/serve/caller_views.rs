@@ -14,7 +14,7 @@ use gatehouse_core::{
     surface::ToolSurface,
 };
 
-use super::{ServedPreset, ServedPresets, lists::ListKind};
+use super::{PresetView, ServedPreset, ServedPresets, lists::ListKind};
 
 /// Writes the instructions of a preset for a catalog, which names only what the caller may use, and for the tools that
 /// the client lists.
@@ -72,11 +72,11 @@ pub(super) struct PresetState {
 
 impl PresetState {
     pub(super) fn new(
-        catalog: Catalog,
-        writer: Option<InstructionsWriter>,
-        rules: Arc<AccessRules>,
+        PresetView { catalog, instructions }: PresetView,
+        rules: &Arc<AccessRules>,
     ) -> Arc<Self> {
-        Arc::new(Self { full: CallerView::new(catalog), rules, writer, restricted: Mutex::default() })
+        let (full, rules) = (CallerView::new(catalog), Arc::clone(rules));
+        Arc::new(Self { full, rules, writer: instructions, restricted: Mutex::default() })
     }
 
     pub(super) fn view(&self, caller: &Arc<Caller>) -> Arc<CallerView> {

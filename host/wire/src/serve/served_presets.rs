@@ -35,12 +35,6 @@ pub struct PresetView {
     pub instructions: Option<InstructionsWriter>,
 }
 
-impl PresetView {
-    fn into_state(self, rules: &Arc<AccessRules>) -> Arc<PresetState> {
-        PresetState::new(self.catalog, self.instructions, Arc::clone(rules))
-    }
-}
-
 /// A served preset. Clients keep it across reloads.
 pub struct ServedPreset {
     state: ArcSwap<PresetState>,
@@ -54,7 +48,7 @@ pub struct ServedPreset {
 impl ServedPreset {
     fn new(view: PresetView, rules: &Arc<AccessRules>, clients_changed: &ClientsChanged) -> Self {
         Self {
-            state: ArcSwap::new(view.into_state(rules)),
+            state: ArcSwap::new(PresetState::new(view, rules)),
             promised_all: AtomicBool::new(false),
             swaps: watch::Sender::default(),
             clients: PresetClients::new(clients_changed.clone()),
@@ -116,7 +110,7 @@ impl ServedPreset {
 
     /// Swaps in a new view. Returns true if any list changed, or if other access rules may have changed one.
     fn swap(&self, view: PresetView, rules: &Arc<AccessRules>) -> bool {
-        let now = view.into_state(rules);
+        let now = PresetState::new(view, rules);
         let before = self.state.swap(Arc::clone(&now));
         self.swaps.send_modify(|swaps| *swaps += 1);
         let mut changed = before.full.changed_lists(&now.full);
@@ -230,7 +224,7 @@ impl ServedPresets {
         self.rules.store(Arc::clone(rules));
         self.presets.store(Arc::new(serve_all(presets, rules, &self.clients_changed)));
         // No client has a list yet.
-        self.default.state.store(default.into_state(rules));
+        self.default.state.store(PresetState::new(default, rules));
         self.composed.cancel();
     }
 

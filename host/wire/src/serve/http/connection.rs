@@ -50,16 +50,6 @@ struct State {
     stalled: Option<Instant>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ConnectionTimeout {
-    #[error("timed out while reading a request")]
-    Header,
-    #[error("the client does not read its reply")]
-    Write,
-    #[error("idle for too long")]
-    Idle,
-}
-
 /// Rank of a connection for eviction if the server is full. The lowest is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EvictionRank {
@@ -182,23 +172,21 @@ impl HttpConnection {
         Some((rank, state.since))
     }
 
-    /// Returns the timeout that the connection exceeded. Bodies and calls have their own timeouts.
-    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<ConnectionTimeout> {
+    /// Returns the reason to close a connection that exceeded a timeout. Bodies and calls have their own timeouts.
+    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<&'static str> {
         let state = self.state();
         if self.closing.is_cancelled() {
             return None;
         }
         let over = |since: Instant, time| now.saturating_duration_since(since) >= time;
         if state.stalled.is_some_and(|since| over(since, settings.write_timeout)) {
-            return Some(ConnectionTimeout::Write);
+            return Some("the client does not read its reply");
         }
         match state.phase {
             ConnectionPhase::Header if over(state.since, settings.header_timeout) => {
-                Some(ConnectionTimeout::Header)
+                Some("timed out while reading a request")
             }
-            ConnectionPhase::Idle if over(state.since, settings.idle_timeout) => {
-                Some(ConnectionTimeout::Idle)
-            }
+            ConnectionPhase::Idle if over(state.since, settings.idle_timeout) => Some("idle for too long"),
             _ => None,
         }
     }
