@@ -30,7 +30,7 @@ pub(super) async fn read(
     response: Response,
     mut reservation: ByteReservation,
 ) -> Result<HttpResponse, Fault> {
-    let status = response.status().as_u16();
+    let (status, host) = (response.status().as_u16(), &allowed.host);
     let encoding = body_encoding(response.headers(), allowed)?;
     let mut headers: Vec<(String, Vec<u8>)> = response
         .headers()
@@ -42,12 +42,11 @@ pub(super) async fn read(
     let size: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if size > MAX_RESPONSE_HEADERS {
         return Err(Fault::exhausted(format!(
-            "{} answered with {size} bytes of headers; the limit is {MAX_RESPONSE_HEADERS}",
-            allowed.host
+            "{host} answered with {size} bytes of headers; the limit is {MAX_RESPONSE_HEADERS}"
         )));
     }
     let too_large = || {
-        Fault::exhausted(format!("{} answered with more than {} MiB", allowed.host, MAX_RESPONSE_BODY >> 20))
+        Fault::exhausted(format!("{host} answered with more than {} MiB", MAX_RESPONSE_BODY >> 20))
             .hint("Request less data, for example one page or a range.")
     };
     let too_much = || {
@@ -65,10 +64,7 @@ pub(super) async fn read(
         Some(encoding) => {
             let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body)).await;
             let decoded = decoded.ok().and_then(Result::ok).ok_or_else(|| {
-                Fault::unavailable(format!(
-                    "{} answered with a body that does not match its encoding",
-                    allowed.host
-                ))
+                Fault::unavailable(format!("{host} answered with a body that does not match its encoding"))
             })?;
             if decoded.len() > MAX_RESPONSE_BODY {
                 return Err(too_large());
@@ -88,7 +84,7 @@ pub(super) async fn read(
     } else {
         let redactor = redactor.clone();
         let cleaned = tokio::task::spawn_blocking(move || redactor.redact_body(body)).await;
-        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {}", allowed.host)))?
+        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {host}")))?
     };
     let changed = body.len() != length;
     let clean = |(name, value): (String, Vec<u8>)| (name, redactor.redact_header(value));
@@ -120,10 +116,7 @@ enum BodyEncoding {
     Deflate,
 }
 
-/// Returns the compression of the body. `None` if it is not compressed.
-///
-/// # Errors
-/// If the encoding is not supported.
+/// Returns the compression of the body. `None` if it is not compressed. Fails if the encoding is not supported.
 fn body_encoding(headers: &HeaderMap, allowed: &AllowedUrl<'_>) -> Result<Option<BodyEncoding>, Fault> {
     // The HTTP client decodes `chunked`, and no other transfer coding.
     let ignored = ["", "identity", "chunked"];
@@ -140,12 +133,11 @@ fn body_encoding(headers: &HeaderMap, allowed: &AllowedUrl<'_>) -> Result<Option
         [] => Ok(None),
         ["gzip" | "x-gzip"] => Ok(Some(BodyEncoding::Gzip)),
         ["deflate"] => Ok(Some(BodyEncoding::Deflate)),
-        _ => Err(Fault::unavailable(format!(
-            "{} answered with an unsupported encoding: {}",
-            allowed.host,
-            quoted(&codings.join(", "), 80)
-        ))
-        .hint("Request another form of it; the host supports gzip and deflate.")),
+        _ => {
+            let (host, shown) = (&allowed.host, quoted(&codings.join(", "), 80));
+            Err(Fault::unavailable(format!("{host} answered with an unsupported encoding: {shown}"))
+                .hint("Request another form of it; the host supports gzip and deflate."))
+        }
     }
 }
 

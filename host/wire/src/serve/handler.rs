@@ -133,11 +133,9 @@ impl ServerHandler for Handler {
             ListKind::all_capabilities()
         };
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        let config = ServerConfig::new(capabilities).with_server_info(server);
-        match self.served.instructions(&self.caller, None) {
-            Some(instructions) => config.with_instructions(instructions),
-            None => config,
-        }
+        let mut config = ServerConfig::new(capabilities).with_server_info(server);
+        config.instructions = self.served.instructions(&self.caller, None);
+        config
     }
 
     async fn initialize(

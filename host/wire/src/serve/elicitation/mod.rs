@@ -200,10 +200,8 @@ fn client_fault(error: &ServiceError) -> Fault {
             Fault::denied(format!("the client refused the question: {why} ({})", error.code.0))
         }
         _ => {
-            let mut fault =
-                Fault::new(FaultKind::Unavailable, "the client disconnected before it answered the question");
-            fault.retryable = false;
-            fault
+            let fault = Fault::unavailable("the client disconnected before it answered the question");
+            Fault { retryable: false, ..fault }
         }
     }
 }

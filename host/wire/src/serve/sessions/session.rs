@@ -298,15 +298,10 @@ impl HttpSession {
     pub(crate) fn resume(self: &Arc<Self>, after: &EventId) -> EventReader {
         let mut state = self.state();
         let ours = after.epoch == self.epoch;
+        let is_of_request = |stream: &MessageStream| stream.request == after.request;
         match &after.request {
             None => EventReader::changes(self, &mut state, ours.then_some(after.number + 1), false),
-            Some(request)
-                if ours
-                    && state
-                        .streams
-                        .get(&after.stream)
-                        .is_some_and(|s| s.request.as_ref() == Some(request)) =>
-            {
+            Some(_) if ours && state.streams.get(&after.stream).is_some_and(is_of_request) => {
                 EventReader::from_number(self, &mut state, after.stream, after.number + 1)
             }
             Some(request) => EventReader::for_lost_reply(self, &mut state, request.clone()),
