@@ -34,6 +34,7 @@ use crate::serve::{
         resource_requests::one_page,
         resources_and_prompts::{prompt_list, resource_templates},
         skill_requests::has_skills,
+        tasks::{HostTask, terms::can_begin_tasks},
     },
     sessions::HttpSession,
 };
@@ -89,6 +90,13 @@ impl Handler {
         Self { caller: self.caller_of(&context.extensions), ..self.clone() }
     }
 
+    /// Returns a task of the client that sent this request.
+    fn task(&self, id: &str, context: &RequestContext<RoleServer>) -> Result<Arc<HostTask>, ErrorData> {
+        let caller = self.caller_of(&context.extensions);
+        let preset = Arc::clone(&self.served.catalog(&caller).preset);
+        self.presets.tasks.find(id, &self.owner(&caller, preset))
+    }
+
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
         self.client.record_listed(list, catalog.generation);
         self.served.clients.notify_watchers();
@@ -123,7 +131,8 @@ impl ServerHandler for Handler {
             let mut capabilities = ListKind::capabilities(&catalog);
             let (promised, resources) = (self.served.has_promised_all(), capabilities.resources.is_some());
             keep_extensions(&mut capabilities, |name| match name {
-                TASKS_EXTENSION_ID => promised || self.has_tasks(&catalog),
+                // `tasks/*` must work if the preset can begin tasks, or some have begun.
+                TASKS_EXTENSION_ID => promised || can_begin_tasks(&catalog) || !self.presets.tasks.is_empty(),
                 // The files of skills are resources.
                 _ => resources && (promised || has_skills(&catalog)),
             });
@@ -307,7 +316,8 @@ impl ServerHandler for Handler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.task(&request, &context)
+        let task = self.task(&request.task_id, &context)?;
+        Ok(GetTaskResult::new(task.shown(&request.task_id)))
     }
 
     async fn update_task(
@@ -315,7 +325,8 @@ impl ServerHandler for Handler {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.answer_task(request, &context)
+        self.task(&request.task_id, &context)?.answer(request.input_responses);
+        Ok(())
     }
 
     async fn cancel_task(
@@ -323,7 +334,8 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.stop_task(&request, &context)
+        self.task(&request.task_id, &context)?.cancel();
+        Ok(())
     }
 
     // rmcp deprecates this method because requests carry the level since 2026-07-28.

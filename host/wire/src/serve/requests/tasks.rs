@@ -5,7 +5,6 @@
 //! tasks of others. Tasks end with the host process.
 
 mod kept_state;
-mod task_requests;
 pub(crate) mod terms;
 
 use std::{
@@ -20,7 +19,7 @@ use std::{
 use gatehouse_core::{Principal, call_time::MAX_PAUSE, lock, utc_time::rfc3339};
 use rmcp::{
     ErrorData,
-    model::{CreateTaskResult, DetailedTask, Task, TaskPayload, TaskStatus},
+    model::{CreateTaskResult, DetailedTask, InputResponses, Task, TaskPayload, TaskStatus},
     transport::common::server_side_http::session_id,
 };
 use tokio::{
@@ -77,7 +76,7 @@ impl Drop for TaskOffer {
     }
 }
 
-struct HostTask {
+pub(crate) struct HostTask {
     owner: CallOwner,
     created: String,
     began: Instant,
@@ -148,12 +147,12 @@ impl TaskStore {
         created
     }
 
-    fn find(&self, id: &str, owner: &CallOwner) -> Result<Arc<HostTask>, ErrorData> {
+    pub(crate) fn find(&self, id: &str, owner: &CallOwner) -> Result<Arc<HostTask>, ErrorData> {
         let task = lock(&self.tasks).get(id).filter(|task| task.owner == *owner).cloned();
         task.ok_or_else(unknown_task)
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         lock(&self.tasks).is_empty()
     }
 }
@@ -174,7 +173,7 @@ async fn run(
                 state.inputs.add(input);
                 state.updated = now();
             }
-            () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => lock(&task.state).cancel(),
+            () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => task.cancel(),
         }
     };
     TaskEnd::from_result(result, lock(&task.state).was_cancelled)
@@ -219,7 +218,7 @@ impl TaskState {
 }
 
 impl HostTask {
-    fn shown(&self, id: &str) -> DetailedTask {
+    pub(crate) fn shown(&self, id: &str) -> DetailedTask {
         let mut state = lock(&self.state);
         let payload = match &state.end {
             Some(end) => {
@@ -241,6 +240,18 @@ impl HostTask {
             task.status_message = self.notifications.last_progress();
         }
         DetailedTask::new(task, payload)
+    }
+
+    /// Passes answers to the questions of the task. Keys without a question are ignored.
+    pub(crate) fn answer(&self, answers: InputResponses) {
+        let mut state = lock(&self.state);
+        if state.inputs.answer(answers) {
+            state.updated = now();
+        }
+    }
+
+    pub(crate) fn cancel(&self) {
+        lock(&self.state).cancel();
     }
 }
 
