@@ -64,18 +64,14 @@ enum RestOfCall {
 impl HeldCall {
     /// Waits for the reply.
     async fn reply(&mut self) -> ServerJsonRpcMessage {
-        match &mut self.work {
-            Some(work) => {
-                // Once without the task budget: other requests of this connection have used it.
-                let reply = match poll!(unconstrained(work.as_mut())) {
-                    Poll::Ready(reply) => reply,
-                    Poll::Pending => work.await,
-                };
-                self.work = None;
-                reply
-            }
-            None => pending().await,
-        }
+        let Some(work) = &mut self.work else { return pending().await };
+        // Once without the task budget: other requests of this connection have used it.
+        let reply = match poll!(unconstrained(work.as_mut())) {
+            Poll::Ready(reply) => reply,
+            Poll::Pending => work.await,
+        };
+        self.work = None;
+        reply
     }
 }
 
