@@ -1,6 +1,4 @@
 //! Tests over pipes of calls that ask the client for input, with and without sessions.
-//!
-//! Longer than 300 lines because all tests share the tool and the client at the top.
 
 use std::{sync::Arc, time::Duration};
 
