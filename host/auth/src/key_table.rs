@@ -102,7 +102,6 @@ impl KeyTable {
         });
     }
 
-    /// Returns the current secrets by identifier.
     async fn secrets(&self) -> Result<SecretMap, AuthRefusal> {
         if let Some(fresh) = self.fresh() {
             return Ok(fresh);

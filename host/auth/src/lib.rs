@@ -8,15 +8,15 @@ mod api_key;
 mod authenticator;
 mod issuers;
 mod key_table;
-mod settings;
 mod token_cache;
 
 use gatehouse_core::Caller;
 
 pub use api_key::{ApiKey, NewApiKey, is_key_name};
-pub use authenticator::HostAuthenticator;
+pub use authenticator::{
+    AuthSettings, HostAuthenticator, IntrospectionSettings, IssuerSettings, SigningAlgorithm,
+};
 pub use gatehouse_net::Url;
-pub use settings::{AuthSettings, IntrospectionSettings, IssuerSettings, SigningAlgorithm};
 
 /// Returns true if two callers have the same identity and limits.
 fn is_same_caller(one: &Caller, other: &Caller) -> bool {

@@ -4,7 +4,7 @@
 //! Callers of tokens that expire, turn out to be invalid or leave the cache are ended, which ends their streams.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -27,9 +27,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 const MAX_TOKENS: usize = 10_000;
 
-/// Entries of removed tokens that are kept before they are cleaned up.
-const MIN_CLEANED: usize = 64;
-
 pub(crate) type TokenDigest = [u8; 32];
 
 #[derive(Default)]
@@ -41,12 +38,11 @@ pub(crate) struct TokenCache {
 #[derive(Default)]
 struct CachedTokens {
     tokens: HashMap<TokenDigest, CachedToken>,
-    /// Numbers and digests in order of insertion. Those of removed tokens stay for a while.
-    order: VecDeque<(u64, TokenDigest)>,
     next_number: u64,
 }
 
 struct CachedToken {
+    /// Place in the order of insertion.
     number: u64,
     token: Arc<VerifiedToken>,
     checked: Instant,
@@ -103,7 +99,6 @@ impl TokenCache {
         let (token, number) = (Arc::new(token), cached.next_number);
         cached.next_number += 1;
         cached.tokens.insert(digest, CachedToken { number, token: Arc::clone(&token), checked, until });
-        cached.order.push_back((number, digest));
         token
     }
 
@@ -127,12 +122,8 @@ impl TokenCache {
 
 impl CachedTokens {
     fn remove(&mut self, digest: &TokenDigest) {
-        let Some(gone) = self.tokens.remove(digest) else { return };
-        gone.token.caller.ended.cancel();
-        // Looking for it on each removal would make a sweep quadratic.
-        if self.order.len() > 2 * self.tokens.len() + MIN_CLEANED {
-            let tokens = &self.tokens;
-            self.order.retain(|(number, digest)| tokens.get(digest).is_some_and(|one| one.number == *number));
+        if let Some(gone) = self.tokens.remove(digest) {
+            gone.token.caller.ended.cancel();
         }
     }
 
@@ -144,11 +135,8 @@ impl CachedTokens {
             *counts.entry(&one.token.caller.principal).or_default() += 1;
         }
         let (heaviest, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        let is_its_own = |(number, digest): &&(u64, TokenDigest)| {
-            let known = self.tokens.get(digest).filter(|one| one.number == *number);
-            known.is_some_and(|one| one.token.caller.principal == *heaviest)
-        };
-        self.order.iter().find(is_its_own).map(|(_, digest)| *digest)
+        let its_own = self.tokens.iter().filter(|(_, one)| one.token.caller.principal == *heaviest);
+        its_own.min_by_key(|(_, one)| one.number).map(|(digest, _)| *digest)
     }
 }
 
@@ -224,11 +212,10 @@ mod tests {
     #[tokio::test]
     async fn removed_tokens_leave_nothing_behind() {
         let (cache, clock) = (Arc::new(TokenCache::default()), Arc::new(Noon) as Arc<dyn Clock>);
-        for number in 0..10 * MIN_CLEANED {
+        for number in 0..640 {
             cache.insert(digest(number), token(None, false), &clock);
             cache.remove(&digest(number));
         }
-        let cached = lock(&cache.cached);
-        assert!(cached.tokens.is_empty() && cached.order.len() <= MIN_CLEANED, "{}", cached.order.len());
+        assert!(lock(&cache.cached).tokens.is_empty());
     }
 }

@@ -45,13 +45,6 @@ pub(crate) struct VerifiedToken {
     pub(crate) is_opaque: bool,
 }
 
-/// Facts that claims are checked against.
-pub(super) struct ClaimRules<'a> {
-    pub(super) settings: &'a IssuerSettings,
-    pub(super) digest: &'a TokenDigest,
-    pub(super) now_ms: u64,
-}
-
 /// Claims that the issuer vouched for.
 pub(super) struct TokenClaims {
     claims: Map<String, Value>,
@@ -83,22 +76,27 @@ impl TokenClaims {
     }
 
     /// Returns the verified token, if every claim is right.
-    pub(super) fn verify(&self, rules: &ClaimRules<'_>) -> Result<VerifiedToken, AuthRefusal> {
+    pub(super) fn verify(
+        &self,
+        settings: &IssuerSettings,
+        digest: &TokenDigest,
+        now_ms: u64,
+    ) -> Result<VerifiedToken, AuthRefusal> {
         let issuer = self.text("iss");
-        if issuer.is_some_and(|issuer| issuer != rules.settings.issuer) || (self.is_jwt && issuer.is_none()) {
+        if issuer.is_some_and(|issuer| issuer != settings.issuer) || (self.is_jwt && issuer.is_none()) {
             return Err(invalid("the token is from an unknown issuer"));
         }
-        let expires_at = self.check_times(rules.now_ms)?;
+        let expires_at = self.check_times(now_ms)?;
         let audiences = self.audiences()?;
-        let own = rules.settings.audience.as_ref();
+        let own = settings.audience.as_ref();
         if own.is_some_and(|audience| !audiences.contains(audience)) {
             return Err(invalid("the token is for another audience"));
         }
         self.check_kind(&audiences)?;
-        let (effect, missing_scopes) = self.effect(rules.settings);
-        let credential = format!("token {}", hex(&rules.digest[..4]));
-        let mut caller = Caller::new(self.principal(rules.settings)?, &credential);
-        caller.groups = self.groups(&rules.settings.groups_claim)?;
+        let (effect, missing_scopes) = self.effect(settings);
+        let credential = format!("token {}", hex(&digest[..4]));
+        let mut caller = Caller::new(self.principal(settings)?, &credential);
+        caller.groups = self.groups(&settings.groups_claim)?;
         (caller.effect, caller.expires_at) = (effect, expires_at);
         let audiences = own.is_none().then_some(audiences);
         let is_opaque = !self.is_jwt;
@@ -208,9 +206,10 @@ impl TokenClaims {
         if settings.scopes.is_empty() {
             return (None, Vec::new());
         }
-        let granted: BTreeSet<String> =
-            ["scope", "scp"].iter().flat_map(|name| words(self.claims.get(*name))).collect();
-        let effects = settings.scopes.iter().filter(|(scope, _)| granted.contains(*scope));
+        let texts = |name| strings(self.claims.get(name), MAX_GROUPS).unwrap_or_default();
+        let texts = [texts("scope"), texts("scp")].concat();
+        let granted: BTreeSet<&str> = texts.iter().flat_map(|text| text.split(' ')).collect();
+        let effects = settings.scopes.iter().filter(|(scope, _)| granted.contains(scope.as_str()));
         match effects.map(|(_, effect)| *effect).max() {
             Some(strongest) => (Some(strongest), Vec::new()),
             None => (Some(Effect::ReadOnly), settings.scopes.keys().cloned().collect()),
@@ -219,7 +218,6 @@ impl TokenClaims {
 }
 
 impl VerifiedToken {
-    /// Returns true if both tokens say the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         is_same_caller(&self.caller, &other.caller)
             && self.audiences == other.audiences
@@ -230,24 +228,14 @@ impl VerifiedToken {
     /// any.
     pub(crate) fn is_for(&self, base_url: &str, resource: ProtectedResource<'_>) -> bool {
         let Some(audiences) = &self.audiences else { return true };
-        let url = match resource {
-            ProtectedResource::Default | ProtectedResource::Any => format!("{base_url}{}", resource.path()),
-            ProtectedResource::Preset(name) => format!("{base_url}/mcp/p/{}", escaped(name)),
-        };
+        let url = format!("{base_url}{}", resource.path());
         // Clients write URLs with and without a final slash. No other difference is tolerated.
-        let audiences = audiences.iter().map(|audience| audience.strip_suffix('/').unwrap_or(audience));
+        let mut audiences = audiences.iter().map(|audience| audience.strip_suffix('/').unwrap_or(audience));
         let is_any = |audience: &str| {
             resource == ProtectedResource::Any && audience.starts_with(&format!("{base_url}/mcp/p/"))
         };
-        audiences.into_iter().any(|audience| audience == base_url || audience == url || is_any(audience))
+        audiences.any(|audience| audience == base_url || audience == url || is_any(audience))
     }
-}
-
-/// Escapes a path segment of a URL.
-fn escaped(segment: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let escape = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    segment.bytes().map(escape).collect()
 }
 
 /// Returns the strings of a claim that is missing, a string or a list. `None` for anything else, or too many.
@@ -260,12 +248,6 @@ fn strings(value: Option<&Value>, limit: usize) -> Option<Vec<String>> {
         }
         Some(_) => None,
     }
-}
-
-/// Returns the words of a claim that is a string or a list of strings.
-fn words(value: Option<&Value>) -> Vec<String> {
-    let strings = strings(value, MAX_GROUPS).unwrap_or_default();
-    strings.iter().flat_map(|text| text.split(' ')).map(str::to_owned).collect()
 }
 
 fn is_name(text: &str) -> bool {

@@ -34,11 +34,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 type IntrospectionResult = Result<Option<Arc<Map<String, Value>>>, AuthRefusal>;
 
 pub(super) struct Introspector {
-    endpoint: Arc<IntrospectionEndpoint>,
     flights: SingleFlight<TokenDigest, IntrospectionResult>,
-}
-
-struct IntrospectionEndpoint {
     issuer: String,
     settings: IntrospectionSettings,
     http: Arc<IssuerHttp>,
@@ -65,31 +61,29 @@ impl RequestBudget {
 
 impl Introspector {
     pub(super) fn new(issuer: &str, settings: IntrospectionSettings, http: Arc<IssuerHttp>) -> Self {
-        let endpoint = IntrospectionEndpoint {
+        Self {
+            flights: SingleFlight::default(),
             issuer: issuer.to_owned(),
             settings,
             http,
             known: Semaphore::new(KNOWN_SLOTS),
             new: Semaphore::new(NEW_SLOTS),
             budget: Mutex::default(),
-        };
-        Self { endpoint: Arc::new(endpoint), flights: SingleFlight::default() }
+        }
     }
 
     /// Returns the claims of an active token. `None` if the issuer does not know it.
     pub(super) async fn introspect(
-        &self,
+        self: &Arc<Self>,
         token: &str,
         digest: &TokenDigest,
         was_valid: bool,
     ) -> IntrospectionResult {
-        let (endpoint, token) = (Arc::clone(&self.endpoint), token.to_owned());
-        self.flights.run(*digest, || async move { endpoint.introspect(&token, was_valid).await }).await
+        let (this, token) = (Arc::clone(self), token.to_owned());
+        self.flights.run(*digest, || async move { this.introspect_alone(&token, was_valid).await }).await
     }
-}
 
-impl IntrospectionEndpoint {
-    async fn introspect(&self, token: &str, was_valid: bool) -> IntrospectionResult {
+    async fn introspect_alone(&self, token: &str, was_valid: bool) -> IntrospectionResult {
         let busy = || AuthRefusal::Unavailable(format!("issuer '{}' is busy; try again later", self.issuer));
         if !was_valid && !lock(&self.budget).take() {
             return Err(busy());

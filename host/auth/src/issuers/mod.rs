@@ -8,8 +8,6 @@ mod http;
 mod introspection;
 mod issuer_keys;
 mod key_set;
-mod metadata;
-mod signature;
 
 use std::sync::Arc;
 
@@ -23,12 +21,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 pub(crate) use self::claims::{CLOCK_SKEW_MS, VerifiedToken};
-use self::{
-    claims::{ClaimRules, TokenClaims},
-    http::IssuerHttp,
-    introspection::Introspector,
-    issuer_keys::IssuerKeys,
-};
+use self::{claims::TokenClaims, http::IssuerHttp, introspection::Introspector, issuer_keys::IssuerKeys};
 use crate::{AuthSettings, IssuerSettings, token_cache::TokenDigest};
 
 /// Maximum bytes of a token of another form than a JSON Web Token, which is sent to the issuer.
@@ -42,8 +35,8 @@ pub(crate) struct IssuerList {
 
 struct TokenIssuer {
     settings: Arc<IssuerSettings>,
-    keys: IssuerKeys,
-    introspector: Option<Introspector>,
+    keys: Arc<IssuerKeys>,
+    introspector: Option<Arc<Introspector>>,
 }
 
 /// The issuer that an unverified token names.
@@ -58,14 +51,14 @@ fn invalid(why: &str) -> AuthRefusal {
 
 impl IssuerList {
     pub(crate) fn new(settings: &AuthSettings, clock: Arc<dyn Clock>) -> Self {
-        signature::install_provider();
+        key_set::install_provider();
         let http = Arc::new(IssuerHttp::default());
         let issuers = settings.issuers.iter().map(|issuer| {
             let settings = Arc::new(issuer.clone());
-            let keys = IssuerKeys::new(Arc::clone(&settings), Arc::clone(&http));
-            let introspector = issuer.introspection.clone();
-            let introspector =
-                introspector.map(|given| Introspector::new(&issuer.name, given, Arc::clone(&http)));
+            let keys = Arc::new(IssuerKeys::new(Arc::clone(&settings), Arc::clone(&http)));
+            let introspector = issuer.introspection.clone().map(|introspection| {
+                Arc::new(Introspector::new(&issuer.name, introspection, Arc::clone(&http)))
+            });
             TokenIssuer { settings, keys, introspector }
         });
         let base_url = settings.base_url.clone().unwrap_or_default();
@@ -125,8 +118,7 @@ impl IssuerList {
             .find_map(|key| jsonwebtoken::decode::<Map<String, Value>>(token, key, &validation).ok());
         let verified = verified.ok_or_else(|| invalid("the token has an invalid signature"))?;
         let claims = TokenClaims::from_jwt(verified.claims, &verified.header);
-        let rules = ClaimRules { settings: &issuer.settings, digest, now_ms: self.clock.now_ms() };
-        claims.verify(&rules)
+        claims.verify(&issuer.settings, digest, self.clock.now_ms())
     }
 
     async fn introspect(
@@ -144,8 +136,8 @@ impl IssuerList {
             self.issuers.iter().find_map(|issuer| Some((issuer, issuer.introspector.as_ref()?)));
         let (issuer, introspector) = introspected.ok_or_else(unknown)?;
         let claims = introspector.introspect(token, digest, was_valid).await?.ok_or_else(unknown)?;
-        let rules = ClaimRules { settings: &issuer.settings, digest, now_ms: self.clock.now_ms() };
-        TokenClaims::from_introspection((*claims).clone()).verify(&rules)
+        let claims = TokenClaims::from_introspection((*claims).clone());
+        claims.verify(&issuer.settings, digest, self.clock.now_ms())
     }
 }
 
@@ -157,7 +149,7 @@ fn has_jwt_header(token: &str) -> bool {
     header.is_ok_and(|header| serde_json::from_slice::<Map<String, Value>>(&header).is_ok())
 }
 
-/// Returns settings that check only the signature. Claims are checked by [`ClaimRules`], whose clock can be set.
+/// Returns settings that check only the signature. Claims are checked by [`TokenClaims`], whose clock can be set.
 fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();

@@ -60,7 +60,7 @@ async fn a_token_opens_the_resource_of_its_audience() {
         }
         opened.join(" ")
     };
-    let all = "/mcp /mcp/p/dev /mcp/p/a b";
+    let all = "/mcp /mcp/p/dev /mcp/p/a%20b";
     for (audience, paths) in [
         (json!(BASE), all),
         (json!(format!("{BASE}/")), all),
@@ -68,7 +68,7 @@ async fn a_token_opens_the_resource_of_its_audience() {
         (json!(format!("{BASE}/mcp")), "/mcp"),
         (json!(format!("{BASE}/mcp/")), "/mcp"),
         (json!(format!("{BASE}/mcp/p/dev")), "/mcp/p/dev"),
-        (json!(format!("{BASE}/mcp/p/a%20b")), "/mcp/p/a b"),
+        (json!(format!("{BASE}/mcp/p/a%20b")), "/mcp/p/a%20b"),
         (json!([format!("{BASE}/mcp"), format!("{BASE}/mcp/p/dev")]), "/mcp /mcp/p/dev"),
         (json!(format!("{BASE}/mcp/p")), ""),
         (json!(format!("{BASE}/mcp/p/de")), ""),

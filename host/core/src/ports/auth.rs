@@ -32,12 +32,14 @@ pub enum ProtectedResource<'a> {
 }
 
 impl ProtectedResource<'_> {
-    /// Returns the path of the resource on this host.
+    /// Returns the path of the resource on this host, as it is in URLs.
     pub fn path(self) -> String {
-        match self {
-            Self::Default | Self::Any => "/mcp".to_owned(),
-            Self::Preset(name) => format!("/mcp/p/{name}"),
-        }
+        let Self::Preset(name) = self else { return "/mcp".to_owned() };
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        let escape =
+            |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        let name: String = name.bytes().map(escape).collect();
+        format!("/mcp/p/{name}")
     }
 }
 

@@ -61,15 +61,12 @@ impl HopRequest {
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let mut added = HeaderMap::new();
         for (name, value) in &allowed.headers {
-            let bad = |_| {
-                Fault::internal(format!(
-                    "cannot send the configured header '{}' to {}",
-                    quoted(name, 64),
-                    allowed.host
-                ))
+            let bad = || {
+                let (shown, host) = (quoted(name, 64), &allowed.host);
+                Fault::internal(format!("cannot send the configured header '{shown}' to {host}"))
             };
-            let name = HeaderName::from_str(name).map_err(|error| bad(error.to_string()))?;
-            let mut value = HeaderValue::from_str(value.reveal()).map_err(|error| bad(error.to_string()))?;
+            let name = HeaderName::from_str(name).map_err(|_| bad())?;
+            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| bad())?;
             value.set_sensitive(true);
             added.append(name, value);
         }

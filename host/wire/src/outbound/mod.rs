@@ -3,7 +3,6 @@
 //! Each hop is checked by the rules, waits for a slot, uses a resolver that drops forbidden addresses, and gets the
 //! headers of its own host's rule only. Responses are read whole, within bounds, and secrets are redacted.
 
-mod encoding;
 mod hop;
 mod request_slots;
 pub(crate) mod resolver;
@@ -108,13 +107,10 @@ impl HttpFetcher for Outbound {
     async fn fetch(&self, rules: &HttpRules, request: HttpRequest) -> Result<HttpResponse, Fault> {
         let first = rules.check(&request.url)?;
         let (host, begun, deadline) = (first.host.clone(), Instant::now(), request.deadline);
-        let fetched = match timeout_at(deadline, self.follow(rules, first, request)).await {
-            Ok(fetched) => fetched,
-            Err(_) => {
-                let seconds = deadline.saturating_duration_since(begun).as_secs_f32();
-                Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds:.1} s")))
-            }
-        };
+        let fetched = timeout_at(deadline, self.follow(rules, first, request)).await.unwrap_or_else(|_| {
+            let seconds = deadline.saturating_duration_since(begun).as_secs_f32();
+            Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds:.1} s")))
+        });
         // A server could put a credential into the URL of a redirect.
         let clean = |text| rules.redactor().redact_text(text);
         fetched.map_err(|fault| Fault { message: clean(fault.message), hint: fault.hint.map(clean), ..fault })

@@ -28,10 +28,8 @@ pub(super) struct RequestSlots {
     hosts: Mutex<HashMap<String, FairSemaphore>>,
 }
 
-pub(super) struct RequestSlot {
-    _host: FairPermit,
-    _all: FairPermit,
-}
+/// Permits for the host, and overall.
+pub(super) type RequestSlot = [FairPermit; 2];
 
 impl RequestSlots {
     pub(super) fn new() -> Self {
@@ -42,7 +40,7 @@ impl RequestSlots {
         // Acquire the narrower limit first: a waiting request must not block requests to other hosts.
         let host = self.host(url.origin().ascii_serialization()).acquire(principal, gate).await;
         let all = self.all.acquire(principal, gate).await;
-        RequestSlot { _host: host, _all: all }
+        [host, all]
     }
 
     fn host(&self, origin: String) -> FairSemaphore {

@@ -1,5 +1,11 @@
 //! Responses to gates: read within bounds and redacted, or turned into a fault.
+//!
+//! Bodies may be compressed, although the host asks for identity. Secrets cannot be redacted from a compressed body, so it
+//! is decompressed within bounds or rejected.
 
+use std::io::Read;
+
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use gatehouse_core::{
     Fault,
     budget::ByteReservation,
@@ -7,9 +13,13 @@ use gatehouse_core::{
     names::quoted,
     ports::http::{HttpResponse, MAX_RESPONSE_BODY, MAX_RESPONSE_HEADERS},
 };
-use gatehouse_net::{BodyError, Error as HttpError, Response, read_body_while, root_cause};
+use gatehouse_net::{
+    BodyError, Error as HttpError, Response,
+    header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_ENCODING},
+    read_body_while, root_cause,
+};
 
-use super::{encoding, resolver::has_no_public_address};
+use super::resolver::has_no_public_address;
 
 /// Bodies of at least this many bytes are redacted on a blocking thread, because decoding escapes takes long.
 const MIN_BLOCKING_REDACTION: usize = 256 << 10;
@@ -20,8 +30,8 @@ pub(super) async fn read(
     response: Response,
     mut reservation: ByteReservation,
 ) -> Result<HttpResponse, Fault> {
-    let status = response.status().as_u16();
-    let encoding = encoding::from_headers(response.headers(), allowed)?;
+    let (status, host) = (response.status().as_u16(), &allowed.host);
+    let encoding = body_encoding(response.headers(), allowed)?;
     let mut headers: Vec<(String, Vec<u8>)> = response
         .headers()
         .iter()
@@ -32,12 +42,11 @@ pub(super) async fn read(
     let size: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if size > MAX_RESPONSE_HEADERS {
         return Err(Fault::exhausted(format!(
-            "{} answered with {size} bytes of headers; the limit is {MAX_RESPONSE_HEADERS}",
-            allowed.host
+            "{host} answered with {size} bytes of headers; the limit is {MAX_RESPONSE_HEADERS}"
         )));
     }
     let too_large = || {
-        Fault::exhausted(format!("{} answered with more than {} MiB", allowed.host, MAX_RESPONSE_BODY >> 20))
+        Fault::exhausted(format!("{host} answered with more than {} MiB", MAX_RESPONSE_BODY >> 20))
             .hint("Request less data, for example one page or a range.")
     };
     let too_much = || {
@@ -55,10 +64,7 @@ pub(super) async fn read(
         Some(encoding) => {
             let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body)).await;
             let decoded = decoded.ok().and_then(Result::ok).ok_or_else(|| {
-                Fault::unavailable(format!(
-                    "{} answered with a body that does not match its encoding",
-                    allowed.host
-                ))
+                Fault::unavailable(format!("{host} answered with a body that does not match its encoding"))
             })?;
             if decoded.len() > MAX_RESPONSE_BODY {
                 return Err(too_large());
@@ -78,7 +84,7 @@ pub(super) async fn read(
     } else {
         let redactor = redactor.clone();
         let cleaned = tokio::task::spawn_blocking(move || redactor.redact_body(body)).await;
-        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {}", allowed.host)))?
+        cleaned.map_err(|_| Fault::internal(format!("cannot read the response of {host}")))?
     };
     let changed = body.len() != length;
     let clean = |(name, value): (String, Vec<u8>)| (name, redactor.redact_header(value));
@@ -102,3 +108,55 @@ pub(super) fn failed(allowed: &AllowedUrl<'_>, error: HttpError) -> Fault {
     }
     Fault::unavailable(format!("cannot reach {}: {}", allowed.host, quoted(&root_cause(&error), 200)))
 }
+
+/// Compression of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyEncoding {
+    Gzip,
+    Deflate,
+}
+
+/// Returns the compression of the body. `None` if it is not compressed. Fails if the encoding is not supported.
+fn body_encoding(headers: &HeaderMap, allowed: &AllowedUrl<'_>) -> Result<Option<BodyEncoding>, Fault> {
+    // The HTTP client decodes `chunked`, and no other transfer coding.
+    let ignored = ["", "identity", "chunked"];
+    let all = |name: HeaderName, prefix: &'static str| {
+        let values = headers.get_all(name).iter();
+        let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase());
+        values.flat_map(move |value| {
+            let codings = value.split(',').map(str::trim).filter(|coding| !ignored.contains(coding));
+            codings.map(|coding| format!("{prefix}{coding}")).collect::<Vec<_>>()
+        })
+    };
+    let codings: Vec<String> = all(CONTENT_ENCODING, "").chain(all(TRANSFER_ENCODING, "transfer ")).collect();
+    match codings.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Ok(None),
+        ["gzip" | "x-gzip"] => Ok(Some(BodyEncoding::Gzip)),
+        ["deflate"] => Ok(Some(BodyEncoding::Deflate)),
+        _ => {
+            let (host, shown) = (&allowed.host, quoted(&codings.join(", "), 80));
+            Err(Fault::unavailable(format!("{host} answered with an unsupported encoding: {shown}"))
+                .hint("Request another form of it; the host supports gzip and deflate."))
+        }
+    }
+}
+
+impl BodyEncoding {
+    /// Decompresses a body, up to one byte more than [`MAX_RESPONSE_BODY`], so that the caller can detect an excess.
+    fn decode(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
+        let read = |reader: &mut dyn Read| {
+            let mut plain = Vec::new();
+            reader.take(MAX_RESPONSE_BODY as u64 + 1).read_to_end(&mut plain).map(|_| plain)
+        };
+        match self {
+            Self::Gzip => read(&mut MultiGzDecoder::new(body)),
+            // Servers use the name for both zlib and raw deflate (RFC 9110, section 8.4.1.2).
+            Self::Deflate => {
+                read(&mut ZlibDecoder::new(body)).or_else(|_| read(&mut DeflateDecoder::new(body)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use gatehouse_core::{
     surface::ToolSurface,
 };
 
-use super::{ServedPreset, ServedPresets, lists::ListKind};
+use super::{PresetView, ServedPreset, ServedPresets, lists::ListKind};
 
 /// Writes the instructions of a preset for a catalog, which names only what the caller may use, and for the tools that
 /// the client lists.
@@ -72,11 +72,11 @@ pub(super) struct PresetState {
 
 impl PresetState {
     pub(super) fn new(
-        catalog: Catalog,
-        writer: Option<InstructionsWriter>,
-        rules: Arc<AccessRules>,
+        PresetView { catalog, instructions }: PresetView,
+        rules: &Arc<AccessRules>,
     ) -> Arc<Self> {
-        Arc::new(Self { full: CallerView::new(catalog), rules, writer, restricted: Mutex::default() })
+        let (full, rules) = (CallerView::new(catalog), Arc::clone(rules));
+        Arc::new(Self { full, rules, writer: instructions, restricted: Mutex::default() })
     }
 
     pub(super) fn view(&self, caller: &Arc<Caller>) -> Arc<CallerView> {
@@ -110,27 +110,10 @@ impl PresetState {
 }
 
 /// Reason that a caller cannot use a preset, in words for the caller.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PresetRefusal {
-    /// The default preset is not open to the caller.
-    #[error("{0}")]
-    Closed(String),
-    /// There is no such preset, or the caller may not know it.
-    #[error("{0}")]
-    Unknown(String),
-    /// It cannot be served.
-    #[error("{0}")]
-    Broken(String),
-}
-
-impl PresetRefusal {
-    pub(super) const fn status(&self) -> StatusCode {
-        match self {
-            Self::Closed(_) => StatusCode::FORBIDDEN,
-            Self::Unknown(_) => StatusCode::NOT_FOUND,
-            Self::Broken(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PresetRefusal {
+    pub(super) status: StatusCode,
+    pub(super) why: String,
 }
 
 impl ServedPresets {
@@ -142,33 +125,36 @@ impl ServedPresets {
     ) -> Result<Arc<ServedPreset>, PresetRefusal> {
         let access = self.access_rules().access_of(caller);
         let presets = self.presets();
+        let refused = |status, why| Err(PresetRefusal { status, why });
         let known = || presets.keys().map(String::as_str).filter(|preset| access.opens_preset(preset));
         let Some(preset) = preset else {
             if access.opens_preset(&self.default.full_catalog().preset) {
                 return Ok(Arc::clone(&self.default));
             }
             let open: Vec<String> = known().map(|preset| format!("/mcp/p/{preset}")).collect();
-            return Err(PresetRefusal::Closed(match open.is_empty() {
-                true => {
-                    "your credential opens no preset of this host. Ask its operator for access.".to_owned()
+            let why = match open.is_empty() {
+                true => "your credential opens no preset of this host. Ask its operator for access.".into(),
+                false => {
+                    let open = open.join(", ");
+                    format!("your credential does not open the default preset. Connect to: {open}.")
                 }
-                false => format!(
-                    "your credential does not open the default preset. Connect to: {}.",
-                    open.join(", ")
-                ),
-            }));
+            };
+            return refused(StatusCode::FORBIDDEN, why);
         };
         match presets.get(preset).filter(|_| access.opens_preset(preset)) {
             Some(Ok(served)) => Ok(Arc::clone(served)),
             // The reason may name tools and files that this caller must not know.
             Some(Err(_)) if !access.is_full() => {
-                Err(PresetRefusal::Broken(format!("cannot serve preset '{preset}' now")))
+                refused(StatusCode::SERVICE_UNAVAILABLE, format!("cannot serve preset '{preset}' now"))
             }
-            Some(Err(why)) => Err(PresetRefusal::Broken(format!("cannot serve preset '{preset}': {why}"))),
+            Some(Err(why)) => {
+                refused(StatusCode::SERVICE_UNAVAILABLE, format!("cannot serve preset '{preset}': {why}"))
+            }
             None => {
                 let near = names::did_you_mean(preset, known());
                 let (shown, known) = (names::quoted(preset, 64), known().collect::<Vec<_>>().join(", "));
-                Err(PresetRefusal::Unknown(format!("unknown preset '{shown}'.{near} There are: {known}.")))
+                let why = format!("unknown preset '{shown}'.{near} There are: {known}.");
+                refused(StatusCode::NOT_FOUND, why)
             }
         }
     }

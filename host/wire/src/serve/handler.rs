@@ -3,21 +3,22 @@
 //!
 //! Longer than 300 lines because it has every method of the protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use gatehouse_core::{Caller, Catalog, Principal, lock};
+use gatehouse_core::{Caller, Catalog, Principal, lock, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, DiscoverResult, Extensions, GetPromptRequestParams,
-        GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult,
-        Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Extensions,
+        GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams,
+        GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
+        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
         ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
         PaginatedRequestParams, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
         ReadResourceRequestParams, ReadResourceResponse, SKILLS_EXTENSION_ID, ServerCapabilities,
-        ServerConfig, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID,
-        Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
+        ServerConfig, ServerResult, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+        TASKS_EXTENSION_ID, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -31,9 +32,11 @@ use crate::serve::{
         interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
+        resources_and_prompts::{prompt_list, resource_templates},
         skill_requests::has_skills,
+        tasks::{HostTask, terms::can_begin_tasks},
     },
-    sessions::SessionLink,
+    sessions::HttpSession,
 };
 
 pub(super) const LIST_TTL_MS: u64 = 60_000;
@@ -68,7 +71,6 @@ impl Handler {
         Self { client: Arc::default(), caller, ..self.clone() }
     }
 
-    /// Returns the input schema of a tool.
     pub(super) fn input_schema(&self, tool: &str) -> Option<Arc<Map<String, Value>>> {
         let catalog = self.served.catalog(&self.caller);
         catalog.get(tool).map(|entry| Arc::clone(&entry.spec.input_schema))
@@ -88,10 +90,30 @@ impl Handler {
         Self { caller: self.caller_of(&context.extensions), ..self.clone() }
     }
 
+    /// Returns a task of the client that sent this request.
+    fn task(&self, id: &str, context: &RequestContext<RoleServer>) -> Result<Arc<HostTask>, ErrorData> {
+        let caller = self.caller_of(&context.extensions);
+        let preset = Arc::clone(&self.served.catalog(&caller).preset);
+        self.presets.tasks.find(id, &self.owner(&caller, preset))
+    }
+
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
         self.client.record_listed(list, catalog.generation);
         self.served.clients.notify_watchers();
     }
+}
+
+/// Declares methods that the named method of [`Handler`] answers, unless the host shuts down.
+macro_rules! answered {
+    ($($method:ident($request:ty) -> $result:ty, by $answer:ident;)+) => {$(
+        async fn $method(
+            &self,
+            request: $request,
+            context: RequestContext<RoleServer>,
+        ) -> Result<$result, ErrorData> {
+            self.answer(self.$answer(request, &context)).await
+        }
+    )+};
 }
 
 /// Removes the other extensions. Clients that do not declare skills must not be offered them.
@@ -109,7 +131,8 @@ impl ServerHandler for Handler {
             let mut capabilities = ListKind::capabilities(&catalog);
             let (promised, resources) = (self.served.has_promised_all(), capabilities.resources.is_some());
             keep_extensions(&mut capabilities, |name| match name {
-                TASKS_EXTENSION_ID => promised || self.has_tasks(&catalog),
+                // `tasks/*` must work if the preset can begin tasks, or some have begun.
+                TASKS_EXTENSION_ID => promised || can_begin_tasks(&catalog) || !self.presets.tasks.is_empty(),
                 // The files of skills are resources.
                 _ => resources && (promised || has_skills(&catalog)),
             });
@@ -119,11 +142,9 @@ impl ServerHandler for Handler {
             ListKind::all_capabilities()
         };
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        let config = ServerConfig::new(capabilities).with_server_info(server);
-        match self.served.instructions(&self.caller, None) {
-            Some(instructions) => config.with_instructions(instructions),
-            None => config,
-        }
+        let mut config = ServerConfig::new(capabilities).with_server_info(server);
+        config.instructions = self.served.instructions(&self.caller, None);
+        config
     }
 
     async fn initialize(
@@ -160,7 +181,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if let Some(session) = context.extensions.get::<SessionLink>() {
+        if let Some(session) = context.extensions.get::<Weak<HttpSession>>().and_then(Weak::upgrade) {
             session.attach(self.clone(), context.peer.clone());
         }
         self.presets.client_features.join(&self.caller.principal, &self.client, &context.peer);
@@ -177,12 +198,11 @@ impl ServerHandler for Handler {
     /// Accepts list changes, and resources that have a known source.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let catalog = self.served.catalog(&self.caller);
-        let known = |uri: &&String| catalog.resources_and_prompts.resource_source(uri).is_some();
-        let watched = requested.resource_subscriptions.as_ref();
-        let watched = watched
-            .map(|all| all.iter().filter(known).take(subscriptions::MAX_SUBSCRIPTIONS).cloned().collect());
-        let mut accepted = ListKind::subscribed(requested);
-        accepted.resource_subscriptions = watched;
+        let known = |uri: &str| catalog.resources_and_prompts.resource_source(uri).is_some();
+        let mut accepted = requested.clone();
+        accepted.resource_subscriptions = accepted.resource_subscriptions.map(|all| {
+            all.into_iter().filter(|uri| known(uri)).take(subscriptions::MAX_SUBSCRIPTIONS).collect()
+        });
         Some(accepted)
     }
 
@@ -193,12 +213,15 @@ impl ServerHandler for Handler {
 
     // Methods below reply "method not found" if the capability is not declared; rmcp would return an empty list.
 
-    async fn complete(
-        &self,
-        request: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        self.answer(self.completion(request, &context)).await
+    answered! {
+        complete(CompleteRequestParams) -> CompleteResult, by completion;
+        get_prompt(GetPromptRequestParams) -> GetPromptResponse, by prompt;
+        list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult, by resources;
+        read_resource(ReadResourceRequestParams) -> ReadResourceResponse, by resource;
+        list_skills(Option<PaginatedRequestParams>) -> ListSkillsResult, by skills;
+        get_skill(GetSkillRequestParams) -> GetSkillResult, by skill;
+        read_resource_directory(ReadResourceDirectoryRequestParams) -> ReadResourceDirectoryResult,
+            by resource_directory;
     }
 
     async fn list_prompts(
@@ -206,23 +229,12 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.prompts(page, &context).await
-    }
-
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
-        self.answer(self.prompt(request, &context)).await
-    }
-
-    async fn list_resources(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        self.answer(self.resources(page, &context)).await
+        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
+        one_page(page)?;
+        self.record_listed(ListKind::Prompts, &catalog);
+        Ok(ListPromptsResult::with_all_items(prompt_list(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn list_resource_templates(
@@ -230,15 +242,13 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.templates(page, &context).await
-    }
-
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        self.answer(self.resource(request, &context)).await
+        let catalog = self
+            .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
+            .await?;
+        one_page(page)?;
+        Ok(ListResourceTemplatesResult::with_all_items(resource_templates(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn subscribe(
@@ -246,8 +256,8 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        self.catalog_with_list::<SubscribeRequestMethod>(&context, ListKind::Resources).await?;
         let caller = self.caller_of(&context.extensions);
-        self.catalog_with_list::<SubscribeRequestMethod>(&caller, ListKind::Resources).await?;
         self.client.watched.subscribe(self, caller, context.peer, request.uri).await
     }
 
@@ -256,8 +266,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let caller = self.caller_of(&context.extensions);
-        self.catalog_with_list::<UnsubscribeRequestMethod>(&caller, ListKind::Resources).await?;
+        self.catalog_with_list::<UnsubscribeRequestMethod>(&context, ListKind::Resources).await?;
         self.client.watched.unsubscribe(&request.uri);
         Ok(())
     }
@@ -302,36 +311,13 @@ impl ServerHandler for Handler {
         self.answer(self.run(params, &context)).await
     }
 
-    async fn list_skills(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListSkillsResult, ErrorData> {
-        self.answer(self.skills(page, &context)).await
-    }
-
-    async fn get_skill(
-        &self,
-        request: GetSkillRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetSkillResult, ErrorData> {
-        self.answer(self.skill(&request, &context)).await
-    }
-
-    async fn read_resource_directory(
-        &self,
-        request: ReadResourceDirectoryRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        self.answer(self.resource_directory(request, &context)).await
-    }
-
     async fn get_task(
         &self,
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.task(&request, &context)
+        let task = self.task(&request.task_id, &context)?;
+        Ok(GetTaskResult::new(task.shown(&request.task_id)))
     }
 
     async fn update_task(
@@ -339,7 +325,8 @@ impl ServerHandler for Handler {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.answer_task(request, &context)
+        self.task(&request.task_id, &context)?.answer(request.input_responses);
+        Ok(())
     }
 
     async fn cancel_task(
@@ -347,7 +334,8 @@ impl ServerHandler for Handler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.stop_task(&request, &context)
+        self.task(&request.task_id, &context)?.cancel();
+        Ok(())
     }
 
     // rmcp deprecates this method because requests carry the level since 2026-07-28.
@@ -365,12 +353,41 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    /// Handles requests that rmcp cannot parse, such as tool arguments sent as a JSON string.
+    /// Answers requests that rmcp cannot parse: calls, for example with arguments as a JSON string. Other methods are unknown,
+    /// or their parameters invalid.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.custom_request(request, &context).await
+        let method = quoted(&request.method, 64);
+        let catalog = self.served.catalog(&self.caller_of(&context.extensions));
+        let legacy = !is_since_2026(&context);
+        if !ListKind::is_known(&request.method, &catalog, !legacy) {
+            let why = format!("unknown method: '{method}'");
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None));
+        }
+        let params = request.params.unwrap_or(Value::Null);
+        let name = params.get("name").and_then(Value::as_str);
+        let (Some(name), "tools/call") = (name, request.method.as_str()) else {
+            let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
+            return Err(ErrorData::invalid_params(format!("invalid params for {method}{what}"), None));
+        };
+        let member = |key| params.get(key).cloned();
+        let params = InteractiveParams {
+            method: "tools/call",
+            name: name.to_owned(),
+            arguments: member("arguments").unwrap_or(Value::Null),
+            state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
+            answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
+        };
+        let result = self.answer(self.run(params, &context)).await?;
+        let value = serde_json::to_value(ServerResult::from(result));
+        let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        // rmcp omits this field for clients before 2026-07-28, but not in custom results.
+        if let Some(object) = value.as_object_mut().filter(|_| legacy) {
+            JsonObject::remove(object, "resultType");
+        }
+        Ok(CustomResult::new(value))
     }
 }

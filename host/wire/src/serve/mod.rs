@@ -1,15 +1,15 @@
 //! MCP server: one handler for stdio and HTTP, and for every protocol version that rmcp supports.
 
-mod call_future;
-mod call_message;
 mod caller_views;
 mod client_table;
+mod direct_calls;
 mod elicitation;
 mod envelope;
 mod handler;
 mod http;
 mod json_text;
 mod lists;
+mod principal_slots;
 mod requests;
 mod seal;
 mod served_presets;

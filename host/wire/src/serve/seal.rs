@@ -5,10 +5,8 @@ use std::fmt;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use gatehouse_core::Principal;
-use ring::{
-    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
-    rand::{SecureRandom, SystemRandom},
-};
+use gatehouse_net::random_bytes;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 /// Length of a key in bytes.
 pub const SEAL_KEY_LEN: usize = 32;
@@ -25,33 +23,25 @@ pub enum SealError {
 }
 
 /// Keys of a host, or of all hosts behind one address. The first one seals, and every one opens.
-pub struct SealKeys {
-    keys: Vec<LessSafeKey>,
-    random: SystemRandom,
-}
+pub struct SealKeys(Vec<LessSafeKey>);
 
 impl SealKeys {
-    /// Creates keys from secret bytes.
     pub fn new(keys: &[[u8; SEAL_KEY_LEN]]) -> Result<Self, SealError> {
         let key =
             |bytes: &[u8; SEAL_KEY_LEN]| UnboundKey::new(&AES_256_GCM, bytes).ok().map(LessSafeKey::new);
         let keys: Vec<LessSafeKey> = keys.iter().filter_map(key).collect();
-        if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(Self { keys, random: SystemRandom::new() }) }
+        if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(Self(keys)) }
     }
 
-    /// Returns the bytes of a new key.
     pub fn random_key() -> Result<[u8; SEAL_KEY_LEN], SealError> {
-        let mut key = [0; SEAL_KEY_LEN];
-        SystemRandom::new().fill(&mut key).map_err(|_| SealError::Random)?;
-        Ok(key)
+        random_bytes().map_err(|_| SealError::Random)
     }
 
     /// Seals a text for a principal, as URL-safe ASCII. `None` if the operating system gives no random numbers.
     pub(crate) fn seal(&self, text: &str, owner: &Principal) -> Option<String> {
-        let mut nonce = [0; NONCE_LEN];
-        self.random.fill(&mut nonce).ok()?;
+        let nonce: [u8; NONCE_LEN] = random_bytes().ok()?;
         let mut sealed = text.as_bytes().to_vec();
-        let key = self.keys.first()?;
+        let key = self.0.first()?;
         key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), owner_context(owner), &mut sealed)
             .ok()?;
         Some(BASE64.encode([&nonce[..], &sealed].concat()))
@@ -64,7 +54,7 @@ impl SealKeys {
         }
         let bytes = BASE64.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>()?;
-        self.keys.iter().find_map(|key| {
+        self.0.iter().find_map(|key| {
             let mut text = sealed.to_vec();
             let nonce = Nonce::assume_unique_for_key(*nonce);
             let text = key.open_in_place(nonce, owner_context(owner), &mut text).ok()?;

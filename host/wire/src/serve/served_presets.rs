@@ -1,6 +1,4 @@
 //! Presets that clients can use. A reload swaps in new catalogs; clients are notified only if their lists changed.
-//!
-//! Longer than 300 lines because it shows all states of a preset together.
 
 use std::{
     collections::BTreeMap,
@@ -20,11 +18,11 @@ use crate::{
     serve::{
         caller_views::{CallerView, InstructionsWriter, PresetState},
         client_table,
-        elicitation::OpenQuestions,
         lists::{
             ListKind,
             clients::{ClientInfo, PresetClients},
         },
+        principal_slots::PrincipalSlots,
         requests::{paused_calls::PausedCalls, tasks::TaskStore},
         shutdown::Shutdown,
     },
@@ -37,19 +35,12 @@ pub struct PresetView {
     pub instructions: Option<InstructionsWriter>,
 }
 
-impl PresetView {
-    fn into_state(self, rules: &Arc<AccessRules>) -> Arc<PresetState> {
-        PresetState::new(self.catalog, self.instructions, Arc::clone(rules))
-    }
-}
-
 /// A served preset. Clients keep it across reloads.
 pub struct ServedPreset {
     state: ArcSwap<PresetState>,
     /// True if a client was answered before the preset was composed, so every list was declared.
     promised_all: AtomicBool,
-    /// Counts changes of lists, of any caller.
-    changes: watch::Sender<u64>,
+    /// Counts new states, whose lists may differ.
     swaps: watch::Sender<u64>,
     pub(super) clients: PresetClients,
 }
@@ -57,9 +48,8 @@ pub struct ServedPreset {
 impl ServedPreset {
     fn new(view: PresetView, rules: &Arc<AccessRules>, clients_changed: &ClientsChanged) -> Self {
         Self {
-            state: ArcSwap::new(view.into_state(rules)),
+            state: ArcSwap::new(PresetState::new(view, rules)),
             promised_all: AtomicBool::new(false),
-            changes: watch::Sender::default(),
             swaps: watch::Sender::default(),
             clients: PresetClients::new(clients_changed.clone()),
         }
@@ -70,7 +60,6 @@ impl ServedPreset {
         Arc::clone(&self.state.load().full.catalog)
     }
 
-    /// Returns what a caller sees.
     pub(super) fn view(&self, caller: &Arc<Caller>) -> Arc<CallerView> {
         self.state.load().view(caller)
     }
@@ -116,17 +105,12 @@ impl ServedPreset {
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    /// Sets the first view. No client has a list yet.
-    fn begin(&self, view: PresetView, rules: &Arc<AccessRules>) {
-        self.state.store(view.into_state(rules));
+        self.swaps.subscribe()
     }
 
     /// Swaps in a new view. Returns true if any list changed, or if other access rules may have changed one.
     fn swap(&self, view: PresetView, rules: &Arc<AccessRules>) -> bool {
-        let now = view.into_state(rules);
+        let now = PresetState::new(view, rules);
         let before = self.state.swap(Arc::clone(&now));
         self.swaps.send_modify(|swaps| *swaps += 1);
         let mut changed = before.full.changed_lists(&now.full);
@@ -138,7 +122,6 @@ impl ServedPreset {
         if changed.is_empty() {
             return false;
         }
-        self.changes.send_modify(|changes| *changes += 1);
         // Nobody learns that something changed which it cannot see.
         let changed_for = |caller: &Arc<Caller>| before.view(caller).changed_lists(&now.view(caller));
         self.clients.notify_clients(now.full.catalog.generation, &changed, changed_for);
@@ -175,7 +158,7 @@ fn serve_all(
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
     /// Calls of all presets that wait for answers.
-    pub(super) open_questions: Arc<OpenQuestions>,
+    pub(super) open_questions: Arc<PrincipalSlots>,
     pub(super) paused_calls: Arc<PausedCalls>,
     pub(super) tasks: Arc<TaskStore>,
     pub(super) shutdown: Arc<Shutdown>,
@@ -240,7 +223,8 @@ impl ServedPresets {
     ) {
         self.rules.store(Arc::clone(rules));
         self.presets.store(Arc::new(serve_all(presets, rules, &self.clients_changed)));
-        self.default.begin(default, rules);
+        // No client has a list yet.
+        self.default.state.store(PresetState::new(default, rules));
         self.composed.cancel();
     }
 
@@ -283,7 +267,6 @@ impl ServedPresets {
         notified
     }
 
-    /// Returns the current access rules.
     pub fn access_rules(&self) -> Arc<AccessRules> {
         self.rules.load_full()
     }

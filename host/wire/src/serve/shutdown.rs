@@ -119,10 +119,9 @@ pub(super) fn refused_fault() -> Fault {
 
 /// Fault of a request that [`Shutdown::abort`] interrupted.
 pub(super) fn aborted_fault() -> Fault {
-    let mut fault = Fault::unavailable("the host shut down before this request finished")
+    let fault = Fault::unavailable("the host shut down before this request finished")
         .hint("It may have taken effect. Check before you repeat it.");
-    fault.retryable = false;
-    fault
+    Fault { retryable: false, ..fault }
 }
 
 #[cfg(test)]

@@ -114,29 +114,27 @@ fn callers_with_equal_rules_share_a_view_of_what_they_may_use() {
 fn a_hidden_preset_is_like_an_unknown_one() {
     let host = host(&rules());
     let refusal = |preset: Option<&str>, group: &str| host.find(preset, &caller("key:a", group)).err();
+    let refused = |status, why: &str| Some(PresetRefusal { status, why: why.to_owned() });
     for preset in ["secret", "secret2", "secrets"] {
         let why = format!("unknown preset '{preset}'. There are: dev.");
-        assert_eq!(refusal(Some(preset), "dev"), Some(PresetRefusal::Unknown(why)));
+        assert_eq!(refusal(Some(preset), "dev"), refused(StatusCode::NOT_FOUND, &why));
     }
-    let near = "unknown preset 'dew'. Did you mean 'dev'? There are: dev.".to_owned();
-    assert_eq!(refusal(Some("dew"), "dev"), Some(PresetRefusal::Unknown(near)));
-    let closed = "your credential does not open the default preset. Connect to: /mcp/p/dev.".to_owned();
-    assert_eq!(refusal(None, "dev"), Some(PresetRefusal::Closed(closed)));
-    let closed = "your credential opens no preset of this host. Ask its operator for access.".to_owned();
-    assert_eq!(refusal(None, "none"), Some(PresetRefusal::Closed(closed)));
+    let near = "unknown preset 'dew'. Did you mean 'dev'? There are: dev.";
+    assert_eq!(refusal(Some("dew"), "dev"), refused(StatusCode::NOT_FOUND, near));
+    let closed = "your credential does not open the default preset. Connect to: /mcp/p/dev.";
+    assert_eq!(refusal(None, "dev"), refused(StatusCode::FORBIDDEN, closed));
+    let closed = "your credential opens no preset of this host. Ask its operator for access.";
+    assert_eq!(refusal(None, "none"), refused(StatusCode::FORBIDDEN, closed));
     assert!(refusal(None, "ops").is_none() && refusal(Some("secret"), "ops").is_none());
-    let broken = "cannot serve preset 'secret2' now".to_owned();
-    assert_eq!(
-        refusal(Some("secret2"), "ops"),
-        Some(PresetRefusal::Broken(broken)),
-        "no names of hidden tools"
-    );
-    let all = "unknown preset 'x'. There are: dev, secret, secret2.".to_owned();
+    let broken = refused(StatusCode::SERVICE_UNAVAILABLE, "cannot serve preset 'secret2' now");
+    assert_eq!(refusal(Some("secret2"), "ops"), broken, "no names of hidden tools");
+    let all = refused(StatusCode::NOT_FOUND, "unknown preset 'x'. There are: dev, secret, secret2.");
     let without = self::host(&Arc::default());
-    assert_eq!(without.find(Some("x"), &caller("token", "dev")).err(), Some(PresetRefusal::Unknown(all)));
-    let broken = "cannot serve preset 'secret2': its gate is missing".to_owned();
+    assert_eq!(without.find(Some("x"), &caller("token", "dev")).err(), all);
+    let broken = "cannot serve preset 'secret2': its gate is missing";
     let found = without.find(Some("secret2"), &caller("token", "dev")).err();
-    assert_eq!(found, Some(PresetRefusal::Broken(broken)), "a caller without limits reads why");
+    let broken = refused(StatusCode::SERVICE_UNAVAILABLE, broken);
+    assert_eq!(found, broken, "a caller without limits reads why");
 }
 
 #[test]

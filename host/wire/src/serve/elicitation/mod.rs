@@ -3,17 +3,12 @@
 //! With a session, they go to the stream of the client's request. Since 2026-07-28, they are the result of that
 //! request; the client repeats it with the answers while the call is [paused](crate::serve::requests::paused_calls).
 
-pub(crate) mod missing_capability;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, Principal,
     approval::ApprovalStore,
-    lock,
     names::quoted,
     outcome::FaultKind,
     ports::client::{CallingClient, ClientProfile, ClientRoot, MAX_ROOTS, MessageLevel},
@@ -30,11 +25,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::missing_capability::MissingCapability;
 use crate::{
     peer_requests::await_answer,
     serve::{
         lists::clients::ClientState,
+        principal_slots::{PrincipalSlot, PrincipalSlots},
         requests::{notifications::NotificationSender, tasks::terms::TaskSwitch},
     },
 };
@@ -44,42 +39,6 @@ const MAX_OPEN_QUESTIONS: usize = 48;
 const MAX_OPEN_QUESTIONS_PER_PRINCIPAL: usize = 16;
 
 const ROOTS_METHOD: &str = "roots/list";
-
-#[derive(Default)]
-pub(crate) struct OpenQuestions(Mutex<HashMap<Principal, usize>>);
-
-struct OpenQuestionGuard {
-    all: Arc<OpenQuestions>,
-    principal: Principal,
-}
-
-impl OpenQuestions {
-    fn begin(self: &Arc<Self>, principal: &Principal) -> Result<OpenQuestionGuard, Fault> {
-        let mut open = lock(&self.0);
-        let own = open.get(principal).copied().unwrap_or_default();
-        if own >= MAX_OPEN_QUESTIONS_PER_PRINCIPAL || open.values().sum::<usize>() >= MAX_OPEN_QUESTIONS {
-            let why = format!(
-                "too many calls wait for answers; the limit is {MAX_OPEN_QUESTIONS_PER_PRINCIPAL} per client and \
-                {MAX_OPEN_QUESTIONS} in total"
-            );
-            return Err(Fault::exhausted(why).hint("Answer the open questions, then call again."));
-        }
-        *open.entry(principal.clone()).or_default() += 1;
-        Ok(OpenQuestionGuard { all: Arc::clone(self), principal: principal.clone() })
-    }
-}
-
-impl Drop for OpenQuestionGuard {
-    fn drop(&mut self) {
-        let mut open = lock(&self.all.0);
-        if let Some(own) = open.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                open.remove(&self.principal);
-            }
-        }
-    }
-}
 
 /// Returns what the client declared. `messages` is its minimum log level.
 pub(crate) fn client_profile(
@@ -104,13 +63,14 @@ pub(crate) fn client_profile(
     }
 }
 
-/// The client of a call.
 pub(crate) struct ClientContext {
     pub(crate) profile: ClientProfile,
     pub(crate) principal: Principal,
     pub(crate) notifications: Arc<NotificationSender>,
-    pub(crate) open: Arc<OpenQuestions>,
-    pub(crate) missing_capability: MissingCapability,
+    /// Calls of all presets that wait for answers.
+    pub(crate) open: Arc<PrincipalSlots>,
+    /// First question of the call for which the client lacks the capability.
+    pub(crate) missing_capability: Arc<OnceLock<QuestionKind>>,
     /// Kept alive because its address is the client's identity.
     pub(crate) client: Arc<ClientState>,
     pub(crate) channel: QuestionChannel,
@@ -118,7 +78,18 @@ pub(crate) struct ClientContext {
     pub(crate) task_switch: Option<Arc<TaskSwitch>>,
 }
 
-/// Way to ask the client.
+impl ClientContext {
+    fn begin_question(&self) -> Result<PrincipalSlot, Fault> {
+        let (most_own, most) = (MAX_OPEN_QUESTIONS_PER_PRINCIPAL, MAX_OPEN_QUESTIONS);
+        self.open.take(&self.principal, most_own, most).ok_or_else(|| {
+            let why = format!(
+                "too many calls wait for answers; the limit is {most_own} per client and {most} in total"
+            );
+            Fault::exhausted(why).hint("Answer the open questions, then call again.")
+        })
+    }
+}
+
 pub(crate) enum QuestionChannel {
     Session(SessionChannel),
     Retry(RetryChannel),
@@ -139,7 +110,7 @@ impl CallingClient for ClientContext {
     }
 
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        let _open = self.open.begin(&self.principal)?;
+        let _open = self.begin_question()?;
         match &self.channel {
             QuestionChannel::Session(session) => {
                 self.notifications.flush().await;
@@ -150,7 +121,7 @@ impl CallingClient for ClientContext {
     }
 
     async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
-        let _open = self.open.begin(&self.principal)?;
+        let _open = self.begin_question()?;
         match &self.channel {
             QuestionChannel::Session(session) => {
                 self.notifications.flush().await;
@@ -165,7 +136,7 @@ impl CallingClient for ClientContext {
     }
 
     fn record_missing_capability(&self, kind: QuestionKind) {
-        self.missing_capability.note(kind);
+        let _ = self.missing_capability.set(kind);
     }
 
     fn send_log_message(&self, level: MessageLevel, logger: &str, data: Value) {
@@ -229,10 +200,8 @@ fn client_fault(error: &ServiceError) -> Fault {
             Fault::denied(format!("the client refused the question: {why} ({})", error.code.0))
         }
         _ => {
-            let mut fault =
-                Fault::new(FaultKind::Unavailable, "the client disconnected before it answered the question");
-            fault.retryable = false;
-            fault
+            let fault = Fault::unavailable("the client disconnected before it answered the question");
+            Fault { retryable: false, ..fault }
         }
     }
 }

@@ -8,13 +8,14 @@ use gatehouse_core::json::{self as bounds, MAX_VALUES};
 use http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use serde_json::Value;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, timeout_at},
 };
 
-use super::reply::{BoxResponse, refuse, refuse_request};
-use crate::serve::{json_text::MessageOutline, shutdown};
+use super::reply::{BoxResponse, refuse_request};
+use crate::serve::json_text::MessageOutline;
 
 /// Maximum request body in bytes. Lower than over stdio, because a large body affects other clients.
 pub(super) const MAX_BODY: usize = 4 << 20;
@@ -43,15 +44,26 @@ pub(super) struct BodyReader {
     time: Duration,
 }
 
-pub(super) enum BodyRejection {
-    TooLarge,
-    TooSlow,
-    /// Other bodies use the memory.
-    NoMemory,
-    /// The client disconnected, or sent an invalid body.
-    Broken,
-    TooManyValues(Bytes),
-    ShuttingDown,
+/// Refusal of a request because of its body.
+pub(super) struct BodyRejection {
+    status: StatusCode,
+    /// ID of the request, if it is known.
+    request: Value,
+    why: String,
+}
+
+impl BodyRejection {
+    pub(super) fn new(status: StatusCode, why: impl Into<String>) -> Self {
+        Self { status, request: Value::Null, why: why.into() }
+    }
+
+    fn too_large() -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("request body exceeds {MAX_BODY} bytes"))
+    }
+
+    pub(super) fn response(self) -> BoxResponse {
+        refuse_request(self.status, self.request, &self.why)
+    }
 }
 
 impl BodyReader {
@@ -71,7 +83,7 @@ impl BodyReader {
         let until = Instant::now() + self.time;
         let declared = body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         if declared.is_some_and(|size| size > MAX_BODY) {
-            return Err(BodyRejection::TooLarge);
+            return Err(BodyRejection::too_large());
         }
         let mut reading = None;
         if declared.is_some_and(|size| size > MAX_SMALL_BODY) {
@@ -80,7 +92,9 @@ impl BodyReader {
         let collected = self.collect(body, reading, until).await?;
         let values = bounds::max_value_count(&collected.0);
         if values > MAX_VALUES {
-            return Err(BodyRejection::TooManyValues(collected.0));
+            let request = MessageOutline::new(&collected.0).request_id.unwrap_or_default();
+            let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
+            return Err(BodyRejection { status: StatusCode::PAYLOAD_TOO_LARGE, request, why });
         }
         let size = collected.0.len() + values * JSON_VALUE_BYTES;
         // No deadlock: this waits with a `reading` permit, and holders of a `working` permit never wait for one.
@@ -94,12 +108,17 @@ impl BodyReader {
         mut reading: Option<OwnedSemaphorePermit>,
         until: Instant,
     ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), BodyRejection> {
+        let too_slow =
+            |_| BodyRejection::new(StatusCode::REQUEST_TIMEOUT, "timed out while reading the request body");
+        // The client disconnected, or sent an invalid body.
+        let broken =
+            |_| BodyRejection::new(StatusCode::BAD_REQUEST, "the request body is incomplete or malformed");
         let (mut pieces, mut size) = (Vec::<Bytes>::new(), 0);
-        while let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| BodyRejection::TooSlow)? {
-            let Ok(data) = frame.map_err(|_| BodyRejection::Broken)?.into_data() else { continue };
+        while let Some(frame) = timeout_at(until, body.frame()).await.map_err(too_slow)? {
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
             size += data.len();
             if size > MAX_BODY {
-                return Err(BodyRejection::TooLarge);
+                return Err(BodyRejection::too_large());
             }
             if size > MAX_SMALL_BODY && reading.is_none() {
                 reading = Some(self.reading.take(MAX_BODY, until).await?);
@@ -127,29 +146,8 @@ impl MemoryPool {
     async fn take(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, BodyRejection> {
         let units = u32::try_from(bytes.div_ceil(PERMIT_UNIT).min(self.units)).unwrap_or(u32::MAX);
         let granted = timeout_at(until, Arc::clone(&self.free).acquire_many_owned(units)).await;
-        granted.map_err(|_| BodyRejection::NoMemory)?.map_err(|_| BodyRejection::NoMemory)
-    }
-}
-
-impl BodyRejection {
-    pub(super) fn response(&self) -> BoxResponse {
-        match self {
-            Self::TooLarge => {
-                refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("request body exceeds {MAX_BODY} bytes"))
-            }
-            Self::TooSlow => refuse(StatusCode::REQUEST_TIMEOUT, "timed out while reading the request body"),
-            Self::NoMemory => {
-                refuse(StatusCode::SERVICE_UNAVAILABLE, "too many large requests; try again later")
-            }
-            Self::ShuttingDown => {
-                refuse(StatusCode::SERVICE_UNAVAILABLE, &shutdown::aborted_fault().in_one_line())
-            }
-            Self::Broken => refuse(StatusCode::BAD_REQUEST, "the request body is incomplete or malformed"),
-            Self::TooManyValues(body) => {
-                let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
-                let id = MessageOutline::new(body).request_id.unwrap_or_default();
-                refuse_request(StatusCode::PAYLOAD_TOO_LARGE, id, &why)
-            }
-        }
+        granted.ok().and_then(Result::ok).ok_or_else(|| {
+            BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, "too many large requests; try again later")
+        })
     }
 }

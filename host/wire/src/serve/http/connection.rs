@@ -50,42 +50,21 @@ struct State {
     stalled: Option<Instant>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ConnectionTimeout {
-    #[error("timed out while reading a request")]
-    Header,
-    #[error("the client does not read its reply")]
-    Write,
-    #[error("idle for too long")]
-    Idle,
-}
-
-/// Rank of a connection for eviction if the server is full, and since when it has it. The lowest is evicted first.
+/// Rank of a connection for eviction if the server is full. The lowest is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EvictionRank {
     /// The client knows that the connection closes.
-    Closing(Instant),
+    Closing,
     /// Not authenticated.
-    Unknown(Instant),
+    Unknown,
     /// No request is active.
-    Idle(Instant),
-    Body(Instant),
-    Stalled(Instant),
+    Idle,
+    Body,
+    Stalled,
     /// The client reads a stream of changes, which it can resume.
-    Listening(Instant),
+    Listening,
     /// Nothing has been read yet.
-    Unread(Instant),
-}
-
-impl EvictionRank {
-    /// True if the connection can be closed before waiting for others to end.
-    pub(super) fn is_evicted_immediately(&self) -> bool {
-        match self {
-            Self::Closing(_) | Self::Unknown(_) => true,
-            Self::Idle(since) => since.elapsed() >= MIN_IDLE_TIME,
-            Self::Body(_) | Self::Stalled(_) | Self::Listening(_) | Self::Unread(_) => false,
-        }
-    }
+    Unread,
 }
 
 /// A connection, shared by its task, its requests and the connection table.
@@ -145,11 +124,10 @@ impl HttpConnection {
     }
 
     pub(super) fn add_unsent(&self, bytes: usize) {
-        let unsent = {
-            let mut state = self.state();
-            state.unsent += bytes;
-            state.unsent
-        };
+        let mut state = self.state();
+        state.unsent += bytes;
+        let unsent = state.unsent;
+        drop(state);
         if unsent > MAX_SMALL_REPLY
             && let Some(all) = self.all.upgrade()
         {
@@ -166,47 +144,49 @@ impl HttpConnection {
         self.state().stalled.filter(|_| !self.closing.is_cancelled())
     }
 
-    /// Returns the rank for eviction. `None` if a call is running or the connection is closing.
-    pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
+    /// True if the connection can be closed before waiting for others to end.
+    pub(super) fn is_evicted_immediately(&self) -> bool {
+        self.eviction_rank().is_some_and(|(rank, since)| {
+            rank < EvictionRank::Idle || (rank == EvictionRank::Idle && since.elapsed() >= MIN_IDLE_TIME)
+        })
+    }
+
+    /// Returns the rank for eviction, and since when. `None` if a call is running or the connection is closing.
+    pub(super) fn eviction_rank(&self) -> Option<(EvictionRank, Instant)> {
         let state = self.state();
         if self.closing.is_cancelled() {
             return None;
         }
-        if state.last && state.phase == ConnectionPhase::Idle {
-            return Some(EvictionRank::Closing(state.since));
-        }
-        if !state.known {
-            let rank = if state.waits { EvictionRank::Unknown } else { EvictionRank::Unread };
-            return Some(rank(state.since));
-        }
-        match state.phase {
-            ConnectionPhase::Header | ConnectionPhase::Idle => Some(EvictionRank::Idle(state.since)),
-            ConnectionPhase::Body => Some(EvictionRank::Body(state.since)),
-            ConnectionPhase::Listening => Some(EvictionRank::Listening(state.since)),
+        let rank = match state.phase {
+            ConnectionPhase::Idle if state.last => EvictionRank::Closing,
+            _ if !state.known && state.waits => EvictionRank::Unknown,
+            _ if !state.known => EvictionRank::Unread,
+            ConnectionPhase::Header | ConnectionPhase::Idle => EvictionRank::Idle,
+            ConnectionPhase::Body => EvictionRank::Body,
+            ConnectionPhase::Listening => EvictionRank::Listening,
             ConnectionPhase::Working | ConnectionPhase::Flushing => {
-                let stalled = state.stalled.filter(|since| since.elapsed() >= MIN_STALL_TIME);
-                stalled.map(EvictionRank::Stalled)
+                let since = state.stalled.filter(|since| since.elapsed() >= MIN_STALL_TIME)?;
+                return Some((EvictionRank::Stalled, since));
             }
-        }
+        };
+        Some((rank, state.since))
     }
 
-    /// Returns the timeout that the connection exceeded. Bodies and calls have their own timeouts.
-    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<ConnectionTimeout> {
+    /// Returns the reason to close a connection that exceeded a timeout. Bodies and calls have their own timeouts.
+    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<&'static str> {
         let state = self.state();
         if self.closing.is_cancelled() {
             return None;
         }
         let over = |since: Instant, time| now.saturating_duration_since(since) >= time;
         if state.stalled.is_some_and(|since| over(since, settings.write_timeout)) {
-            return Some(ConnectionTimeout::Write);
+            return Some("the client does not read its reply");
         }
         match state.phase {
             ConnectionPhase::Header if over(state.since, settings.header_timeout) => {
-                Some(ConnectionTimeout::Header)
+                Some("timed out while reading a request")
             }
-            ConnectionPhase::Idle if over(state.since, settings.idle_timeout) => {
-                Some(ConnectionTimeout::Idle)
-            }
+            ConnectionPhase::Idle if over(state.since, settings.idle_timeout) => Some("idle for too long"),
             _ => None,
         }
     }

@@ -119,10 +119,7 @@ impl OpenConnections {
         if open.connections.values().any(|connection| connection.closing.is_cancelled()) {
             return Capacity::Soon;
         }
-        let at_once = |connection: &Arc<HttpConnection>| {
-            connection.eviction_rank().is_some_and(|rank| rank.is_evicted_immediately())
-        };
-        if waits && !open.connections.values().any(at_once) {
+        if waits && !open.connections.values().any(|connection| connection.is_evicted_immediately()) {
             return Capacity::Busy;
         }
         drop(open);
@@ -184,8 +181,7 @@ impl OpenConnections {
 
     pub(super) fn close_idle(&self) {
         for connection in self.open().connections.values() {
-            use EvictionRank::{Closing, Idle, Unknown};
-            if matches!(connection.eviction_rank(), Some(Closing(_) | Unknown(_) | Idle(_))) {
+            if connection.eviction_rank().is_some_and(|(rank, _)| rank <= EvictionRank::Idle) {
                 connection.closing.cancel();
             }
         }

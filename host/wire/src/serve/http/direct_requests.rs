@@ -4,10 +4,10 @@
 //! plain JSON. A call in a session that takes longer, or sends something first, continues on a task of its own, and its
 //! stream is opened. Everything that is not exactly as expected is left to rmcp, which also writes the refusals.
 
-use std::{future::pending, io, sync::Arc, task::Poll, time::Duration};
+use std::{convert::Infallible, future::pending, sync::Arc, task::Poll, time::Duration};
 
 use bytes::Bytes;
-use futures_util::poll;
+use futures_util::{poll, sink, stream};
 use gatehouse_core::Caller;
 use http::{HeaderMap, Request, StatusCode, header::ACCEPT, request::Parts};
 use rmcp::{
@@ -16,8 +16,8 @@ use rmcp::{
         ClientCapabilities, ClientRequest, ErrorCode, GetExtensions as _, GetMeta as _, Implementation,
         InitializeRequestParams, JsonRpcMessage, JsonRpcRequest, ProtocolVersion, ServerJsonRpcMessage,
     },
-    service::{Peer, RxJsonRpcMessage, TxJsonRpcMessage, serve_directly_with_ct},
-    transport::{Transport, TransportAdapterIdentity},
+    service::{Peer, serve_directly_with_ct},
+    transport::sink_stream::TransportAdapterSinkStream,
 };
 use serde_json::{Map, Value};
 use tokio::{runtime::Handle, task::coop::unconstrained, time::timeout};
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reply::{BoxResponse, json};
 use crate::serve::{
-    call_future::{CallFuture, call_future},
+    direct_calls::{CallFuture, call_future},
     handler::Handler,
     sessions::{EventReader, HttpSession},
 };
@@ -64,18 +64,14 @@ enum RestOfCall {
 impl HeldCall {
     /// Waits for the reply.
     async fn reply(&mut self) -> ServerJsonRpcMessage {
-        match &mut self.work {
-            Some(work) => {
-                // Once without the task budget: other requests of this connection have used it.
-                let reply = match poll!(unconstrained(work.as_mut())) {
-                    Poll::Ready(reply) => reply,
-                    Poll::Pending => work.await,
-                };
-                self.work = None;
-                reply
-            }
-            None => pending().await,
-        }
+        let Some(work) = &mut self.work else { return pending().await };
+        // Once without the task budget: other requests of this connection have used it.
+        let reply = match poll!(unconstrained(work.as_mut())) {
+            Poll::Ready(reply) => reply,
+            Poll::Pending => work.await,
+        };
+        self.work = None;
+        reply
     }
 }
 
@@ -120,7 +116,7 @@ pub(super) async fn answer_in_session(
         reader.open_to_client();
         return Some(DirectAnswer::Streams(reader));
     };
-    if reader.end_silent_call(&id) {
+    if session.end_silent_call(&id, reader.stream()) {
         return Some(DirectAnswer::Complete(json(StatusCode::OK, &reply)));
     }
     reader.open_to_client();
@@ -139,9 +135,11 @@ impl StatelessRequests {
     pub(super) fn new(handler: Handler, end: CancellationToken) -> Self {
         let client = InitializeRequestParams::new(ClientCapabilities::default(), Implementation::default())
             .with_protocol_version(ProtocolVersion::V_2026_07_28);
-        let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
+        // Nothing arrives over this transport.
+        let transport = (sink::drain(), stream::pending());
+        let running = serve_directly_with_ct::<RoleServer, _, _, Infallible, TransportAdapterSinkStream>(
             handler.clone(),
-            NoTransport,
+            transport,
             Some(client),
             end,
         );
@@ -195,7 +193,6 @@ fn status(reply: &ServerJsonRpcMessage) -> StatusCode {
     }
 }
 
-/// Whether a client accepts both forms of a reply.
 pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(ACCEPT).iter();
     let (Some(accept), None) = (values.next().and_then(|value| value.to_str().ok()), values.next()) else {
@@ -239,26 +236,4 @@ fn identity(request: &Request<Bytes>) -> Parts {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.extensions = request.extensions().clone();
     parts
-}
-
-/// A transport over which nothing arrives.
-struct NoTransport;
-
-impl Transport<RoleServer> for NoTransport {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        _: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        std::future::ready(Ok(()))
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        pending().await
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,17 +1,84 @@
-//! HTTP endpoints with JSON for tools of the `proxy` gate. Each request is a normal call of the preset's tool, so the
+//! Paths of the server. Some are endpoints with JSON for tools of the `proxy` gate. Each request is a normal call of the preset's tool, so the
 //! same checks apply. Endpoints return 404 if the preset lacks the tool.
 
 use std::sync::Arc;
 
-use gatehouse_core::{Call, CallContext, Caller, Catalog, Fault, FaultKind, Outcome, Reply};
+use gatehouse_core::{
+    Call, CallContext, Caller, Catalog, Fault, FaultKind, Outcome, Reply, ports::auth::ProtectedResource,
+};
 use http::{HeaderValue, Method, StatusCode, header::ALLOW};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::reply::{self, BoxResponse};
-use crate::serve::{
-    ServedPreset, ServedPresets,
-    requests::{interactive_request::without_panic, reply as results},
+use super::{
+    guard::METADATA_PATH,
+    reply::{self, BoxResponse},
 };
+use crate::{
+    login::SIGN_IN_PATH,
+    serve::{
+        ServedPreset, ServedPresets,
+        requests::{interactive_request::without_panic, reply as results},
+    },
+};
+
+pub(super) enum Route {
+    Mcp(Option<String>),
+    /// A tool of the preset in the path, for programs that do not use MCP.
+    Endpoint(Option<String>, &'static ToolEndpoint),
+    Root,
+    /// Metadata of the protected resource at a path, which is empty for the host.
+    Metadata(String),
+    Health,
+    Ready,
+    /// A page on which a principal signs in to a server: the path below `/sign-in/`.
+    SignIn(String),
+    Unknown,
+}
+
+impl Route {
+    pub(super) fn from_path(path: &str) -> Self {
+        match path.strip_suffix('/').unwrap_or(path) {
+            "" => Self::Root,
+            "/mcp" => Self::Mcp(None),
+            "/healthz" => Self::Health,
+            "/readyz" => Self::Ready,
+            path if let Some(page) =
+                path.strip_prefix(SIGN_IN_PATH).and_then(|path| path.strip_prefix('/')) =>
+            {
+                Self::SignIn(page.to_owned())
+            }
+            path => match path.strip_prefix(METADATA_PATH) {
+                Some("") => Self::Metadata(String::new()),
+                Some("/mcp") => Self::Metadata(ProtectedResource::Default.path()),
+                Some(below) => match Self::from_mcp_path(below) {
+                    Some(Self::Mcp(Some(preset))) => {
+                        Self::Metadata(ProtectedResource::Preset(&preset).path())
+                    }
+                    _ => Self::Unknown,
+                },
+                None => Self::from_mcp_path(path).unwrap_or(Self::Unknown),
+            },
+        }
+    }
+
+    /// Parses `/mcp/p/<preset>`, and the endpoints below it and below `/mcp`.
+    fn from_mcp_path(path: &str) -> Option<Self> {
+        let rest = path.strip_prefix("/mcp/")?;
+        if let Some(endpoint) = find(rest) {
+            return Some(Self::Endpoint(None, endpoint));
+        }
+        let rest = rest.strip_prefix("p/")?;
+        let (preset, below) =
+            rest.split_once('/').map_or((rest, None), |(preset, below)| (preset, Some(below)));
+        let preset =
+            percent_decode_str(preset).decode_utf8().ok().filter(|preset| !preset.is_empty())?.into_owned();
+        match below {
+            Some(below) => Some(Self::Endpoint(Some(preset), find(below)?)),
+            None => Some(Self::Mcp(Some(preset))),
+        }
+    }
+}
 
 pub(super) struct ToolEndpoint {
     path: &'static str,
@@ -48,7 +115,7 @@ static ENDPOINTS: [ToolEndpoint; 7] = [
 ];
 
 /// Returns the endpoint at a path below `/mcp/` or `/mcp/p/<preset>/`.
-pub(super) fn find(path: &str) -> Option<&'static ToolEndpoint> {
+fn find(path: &str) -> Option<&'static ToolEndpoint> {
     ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
 }
 

@@ -18,14 +18,12 @@ use http::{
     },
     request::Parts,
 };
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::{
     auth::{Credentials, bearer},
-    host_names::{HostName, WebOrigin},
     reply::{self, BoxResponse, refuse},
-    settings::HttpSettings,
+    settings::{HostName, HttpSettings, WebOrigin},
 };
 
 /// Path of the metadata of protected resources, before the path of the resource (RFC 9728).
@@ -90,19 +88,20 @@ impl RequestRefusal {
 pub(super) struct BrowserOrigin(Option<HeaderValue>);
 
 impl RequestGuard {
-    pub(super) fn new(address: SocketAddr, settings: &HttpSettings, credentials: Credentials) -> Self {
+    /// `base` is the origin of this server for browsers, which may be that of a proxy.
+    pub(super) fn new(
+        address: SocketAddr,
+        settings: &HttpSettings,
+        credentials: Credentials,
+        base: Option<&str>,
+    ) -> Self {
         // Beyond loopback, the server cannot know its names unless configured. The token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
-        let own = WebOrigin::local(address.ip(), address.port());
+        let mut own = WebOrigin::local(address.ip(), address.port());
+        own.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
         let bearer = Caller::named("token");
         Self { hosts, own, pages: settings.origins.clone(), credentials, bearer, limits: Default::default() }
-    }
-
-    /// Adds the origin of this server for browsers, which may be that of a proxy.
-    pub(super) fn with_own_origin(mut self, base: Option<&str>) -> Self {
-        self.own.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
-        self
     }
 
     /// Checks that the request is for this server, and not from a foreign web page.
@@ -181,9 +180,7 @@ impl RequestGuard {
             AuthRefusal::Invalid(why) => self.unauthorized(why, resource, Some("invalid_token")),
             AuthRefusal::InsufficientScope(scopes) => {
                 let why = format!("the token lacks the scopes {}", scopes.join(", "));
-                let mut forbidden = self.challenge(why, resource, Some("insufficient_scope"), &scopes);
-                forbidden.status = StatusCode::FORBIDDEN;
-                forbidden
+                self.challenge(StatusCode::FORBIDDEN, why, resource, Some("insufficient_scope"), &scopes)
             }
             AuthRefusal::Unavailable(why) => {
                 RequestRefusal::new(FailedCheck::Credential, StatusCode::SERVICE_UNAVAILABLE, why)
@@ -198,47 +195,39 @@ impl RequestGuard {
         error: Option<&str>,
     ) -> RequestRefusal {
         let scopes = self.metadata().map(|metadata| &*metadata.scopes).unwrap_or_default();
-        self.challenge(why, resource, error, scopes)
+        self.challenge(StatusCode::UNAUTHORIZED, why, resource, error, scopes)
     }
 
     /// Returns a refusal that says how to sign in, as RFC 6750 and RFC 9728 describe.
     fn challenge(
         &self,
+        status: StatusCode,
         why: impl Into<Cow<'static, str>>,
         resource: ProtectedResource<'_>,
         error: Option<&str>,
         scopes: &[String],
     ) -> RequestRefusal {
-        let mut refusal = RequestRefusal::new(FailedCheck::Credential, StatusCode::UNAUTHORIZED, why);
         let mut parameters: Vec<String> =
             error.map(|error| format!("error=\"{error}\"")).into_iter().collect();
         if let Some(metadata) = self.metadata() {
             if !scopes.is_empty() {
                 parameters.push(format!("scope=\"{}\"", scopes.join(" ")));
             }
-            let url = format!("{}{METADATA_PATH}{}", metadata.base_url, encoded_path(resource));
+            let url = format!("{}{METADATA_PATH}{}", metadata.base_url, resource.path());
             parameters.push(format!("resource_metadata=\"{url}\""));
         }
         let separator = if parameters.is_empty() { "" } else { " " };
-        refusal.challenge = Some(format!("Bearer{separator}{}", parameters.join(", ")));
-        refusal
+        let challenge = Some(format!("Bearer{separator}{}", parameters.join(", ")));
+        RequestRefusal { challenge, ..RequestRefusal::new(FailedCheck::Credential, status, why) }
     }
 
     fn metadata(&self) -> Option<&ResourceMetadata> {
         self.credentials.authenticator.as_deref()?.metadata()
     }
 
-    /// Returns the metadata of a protected resource (RFC 9728). `None` if clients cannot sign in.
-    pub(super) fn resource_metadata(&self, resource: ProtectedResource<'_>) -> Option<Value> {
-        self.metadata_at(&encoded_path(resource))
-    }
-
-    /// Returns the metadata of the host, whose tokens open every resource.
-    pub(super) fn host_metadata(&self) -> Option<Value> {
-        self.metadata_at("")
-    }
-
-    fn metadata_at(&self, path: &str) -> Option<Value> {
+    /// Returns the metadata of the protected resource at this path (RFC 9728). Without a path, it is that of the host, whose
+    /// tokens open every resource. `None` if clients cannot sign in.
+    pub(super) fn resource_metadata(&self, path: &str) -> Option<Value> {
         let metadata = self.metadata()?;
         Some(json!({
             "resource": format!("{}{path}", metadata.base_url),
@@ -312,17 +301,6 @@ fn single_value(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderV
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() { Err(()) } else { Ok(value) }
-}
-
-/// Characters of a preset's name that URLs cannot contain as they are.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Returns the path of a resource as it is in URLs.
-fn encoded_path(resource: ProtectedResource<'_>) -> String {
-    match resource {
-        ProtectedResource::Default | ProtectedResource::Any => resource.path(),
-        ProtectedResource::Preset(name) => format!("/mcp/p/{}", utf8_percent_encode(name, RESERVED)),
-    }
 }
 
 fn header_text(headers: &HeaderMap, name: HeaderName) -> String {

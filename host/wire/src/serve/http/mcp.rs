@@ -26,11 +26,11 @@ use crate::{
     media_type,
     serve::{
         ServedPreset, ServedPresets,
-        call_message::parse_call,
+        direct_calls::parse_call,
         envelope,
         handler::{Handler, REQUEST_CALLER},
         seal::SealKeys,
-        sessions::{NoSession, Sessions, events::ReplyStore, with_owner},
+        sessions::{Sessions, events::ReplyStore, with_owner},
     },
 };
 
@@ -71,8 +71,7 @@ type PresetService = (Arc<ServedPreset>, Arc<McpService>);
 
 pub(super) struct PresetServices {
     presets: Arc<ServedPresets>,
-    pub(super) default: Arc<McpService>,
-    /// Created again if the preset was removed and added again.
+    /// Services by preset, with an empty name for the default. Created again if the preset was removed and added again.
     by_name: Mutex<HashMap<String, PresetService>>,
     replies: Arc<ReplyStore>,
     seal: Arc<SealKeys>,
@@ -83,32 +82,39 @@ impl PresetServices {
     /// Creates the services inside a runtime. Cancelling `end` closes all streams.
     pub(super) fn new(presets: Arc<ServedPresets>, seal: Arc<SealKeys>, end: &CancellationToken) -> Self {
         // The guard has already checked Host and Origin.
-        let config = StreamableHttpServerConfig::default()
+        let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_BODY)
             .with_json_response(true)
             .with_cancellation_token(end.child_token());
-        let replies = Arc::default();
-        Self {
-            default: Arc::new(McpService::new(&presets, &presets.default, &replies, &seal, config.clone())),
-            by_name: Mutex::default(),
-            presets,
-            replies,
-            seal,
-            config,
-        }
+        // Sessions send their own priming events, depending on the client's version.
+        config.sse_retry = None;
+        Self { presets, by_name: Mutex::default(), replies: Arc::default(), seal, config }
     }
 
-    pub(super) fn preset(&self, name: &str, served: &Arc<ServedPreset>) -> Arc<McpService> {
+    /// Returns the service of a preset; `None` is the default preset.
+    pub(super) fn preset(&self, name: Option<&str>, served: &Arc<ServedPreset>) -> Arc<McpService> {
+        let name = name.unwrap_or_default();
         let mut services = gatehouse_core::lock(&self.by_name);
         if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = McpService::new(&self.presets, served, &self.replies, &self.seal, self.config.clone());
-        let mcp = Arc::new(mcp);
+        let mcp = Arc::new(self.service(served));
         services.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp
+    }
+
+    /// Creates a service inside a runtime.
+    fn service(&self, served: &Arc<ServedPreset>) -> McpService {
+        let handler = Handler::new(Arc::clone(&self.presets), Arc::clone(served), no_caller());
+        let end = self.config.cancellation_token.clone();
+        let (replies, seal) = (Arc::clone(&self.replies), Arc::clone(&self.seal));
+        let sessions = Sessions::new(handler.for_another_client(), replies, seal, end.clone());
+        let prototype = handler.clone();
+        let make = move || Ok(prototype.for_another_client());
+        let service = StreamableHttpService::new(make, Arc::clone(&sessions), self.config.clone());
+        McpService { service, sessions, stateless: OnceLock::new(), handler, end }
     }
 }
 
@@ -122,26 +128,6 @@ pub(super) struct McpService {
 }
 
 impl McpService {
-    /// Creates the service inside a runtime. `replies` is shared by all presets.
-    fn new(
-        presets: &Arc<ServedPresets>,
-        served: &Arc<ServedPreset>,
-        replies: &Arc<ReplyStore>,
-        seal: &Arc<SealKeys>,
-        mut config: StreamableHttpServerConfig,
-    ) -> Self {
-        // Sessions send their own priming events, depending on the client's version.
-        config.sse_retry = None;
-        let handler = Handler::new(Arc::clone(presets), Arc::clone(served), no_caller());
-        let end = config.cancellation_token.clone();
-        let sessions =
-            Sessions::new(handler.for_another_client(), Arc::clone(replies), Arc::clone(seal), end.clone());
-        let prototype = handler.clone();
-        let make = move || Ok(prototype.for_another_client());
-        let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-        Self { service, sessions, stateless: OnceLock::new(), handler, end }
-    }
-
     pub(super) async fn answer(&self, mut request: Request<Bytes>) -> BoxResponse {
         let caller: Arc<Caller> = request.extensions().get().cloned().unwrap_or_else(no_caller);
         let owner = caller.principal.clone();
@@ -155,7 +141,7 @@ impl McpService {
             Ok(message) => message,
             Err(why) => return json(StatusCode::BAD_REQUEST, &why),
         };
-        let Ok(()) = self.open_session_id(request.headers_mut(), &owner) else {
+        let Some(()) = self.open_session_id(request.headers_mut(), &owner) else {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         };
         let begun = match message {
@@ -222,12 +208,11 @@ impl McpService {
         answer_in_session(&session, message, request).await
     }
 
-    /// Replaces the session ID of a request by what it seals. Fails if its session is unknown, or somebody else's.
-    fn open_session_id(&self, headers: &mut HeaderMap, owner: &Principal) -> Result<(), NoSession> {
-        let Some(sealed) = headers.get(SESSION) else { return Ok(()) };
-        let opened = sealed.to_str().ok().and_then(|sealed| self.sessions.open_id(sealed, owner));
-        let opened = opened.filter(|id| self.sessions.is_known(id)).ok_or(NoSession)?;
-        headers.insert(SESSION, HeaderValue::try_from(opened).map_err(|_| NoSession)?);
-        Ok(())
+    /// Replaces the session ID of a request by what it seals. `None` if its session is unknown, or somebody else's.
+    fn open_session_id(&self, headers: &mut HeaderMap, owner: &Principal) -> Option<()> {
+        let Some(sealed) = headers.get(SESSION) else { return Some(()) };
+        let opened = self.sessions.open_id(sealed.to_str().ok()?, owner)?;
+        headers.insert(SESSION, HeaderValue::try_from(opened).ok()?);
+        Some(())
     }
 }

@@ -2,7 +2,7 @@
 //! [`endpoints`] for programs that do not use MCP.
 //!
 //! ```text
-//! listener → connections → stream → router → guard → body → mcp
+//! listener → connections → router → guard → body → mcp
 //! ```
 //!
 //! An unauthenticated client costs only a connection and its headers, for seconds: [`guard`] decides from the headers,
@@ -16,16 +16,13 @@ mod direct_requests;
 mod door_audit;
 mod endpoints;
 mod guard;
-mod host_names;
 mod listener;
 mod mcp;
 mod page;
 mod reply;
-mod route;
 mod router;
 mod settings;
 mod sign_in;
-mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -43,11 +40,10 @@ use body::BodyReader;
 use connections::OpenConnections;
 use door_audit::DoorAudit;
 use guard::RequestGuard;
-pub use host_names::{HostName, WebOrigin};
 use listener::HttpListener;
 use mcp::PresetServices;
 use router::Router;
-pub use settings::{HttpSettings, MAX_CONNECTIONS, SettingError};
+pub use settings::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
@@ -106,9 +102,9 @@ impl BoundServer {
         let Self { listener, address, credentials, logins, audit } = self;
         let (end, workers) = (CancellationToken::new(), Workers::default());
         let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
+        let base = logins.as_ref().and_then(|logins| logins.sign_ins().base());
         let router = Router {
-            guard: RequestGuard::new(address, &settings, credentials)
-                .with_own_origin(logins.as_ref().and_then(|logins| logins.sign_ins().base())),
+            guard: RequestGuard::new(address, &settings, credentials, base),
             bodies: BodyReader::new(settings.body_timeout, settings.memory),
             services: PresetServices::new(Arc::clone(&presets), Arc::new(seal), &end),
             readiness,

@@ -1,7 +1,7 @@
 //! The page that browsers get at the server's address: presets, and how to connect an MCP client. It has no script,
 //! loads nothing, and shows nothing that needs the token.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
@@ -14,7 +14,7 @@ use http::{
 use sha2::{Digest, Sha256};
 
 use super::reply::{self, BoxResponse};
-use crate::serve::ServedPresets;
+use crate::serve::{ServedPreset, ServedPresets};
 
 const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;\
 padding:0 1rem}h1{font-size:1.4rem}h2{font-size:1.1rem;margin:1.5rem 0 .3rem}pre,code{font-family:ui-monospace,monospace}\
@@ -77,14 +77,11 @@ fn rows(presets: &ServedPresets) -> Vec<PresetRow> {
     if presets.access_rules().are_enforced() {
         return Vec::new();
     }
+    let tools = |served: &Arc<ServedPreset>| {
+        served.full_catalog().entries().iter().filter(|entry| entry.listed).count()
+    };
     let presets = presets.presets();
-    let mut rows = Vec::new();
-    for (name, served) in presets.iter() {
-        let catalog = served.as_ref().ok().map(|served| served.full_catalog());
-        let tools = catalog.map(|catalog| catalog.entries().iter().filter(|entry| entry.listed).count());
-        rows.push((name.clone(), tools));
-    }
-    rows
+    presets.iter().map(|(name, served)| (name.clone(), served.as_ref().ok().map(tools))).collect()
 }
 
 fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
@@ -120,17 +117,8 @@ fn html(host: &str, rows: &[PresetRow], token: bool) -> String {
 }
 
 pub(super) fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut escaped, letter| {
-        match letter {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            letter => escaped.push(letter),
-        }
-        escaped
-    })
+    let escapes = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;"), ("'", "&#39;")];
+    escapes.iter().fold(text.to_owned(), |text, (letter, escape)| text.replace(letter, escape))
 }
 
 #[cfg(test)]

@@ -7,7 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE},
+};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
@@ -31,6 +34,13 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> BoxResponse {
 pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> BoxResponse {
     let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = status;
+    response
+}
+
+/// Returns a refusal of the method that names the allowed ones.
+pub(super) fn method_not_allowed(allowed: &'static str) -> BoxResponse {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 

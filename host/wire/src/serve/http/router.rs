@@ -4,11 +4,7 @@ use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
 use gatehouse_core::ports::{auth::ProtectedResource, readiness::ReadinessCheck};
-use http::{
-    HeaderValue, Method, Request, Response, StatusCode,
-    header::{ALLOW, CONNECTION},
-    request::Parts,
-};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONNECTION, request::Parts};
 use hyper::body::Incoming;
 use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -17,12 +13,11 @@ use super::{
     body::{BodyReader, BodyRejection},
     connection::{ActiveRequest, HttpConnection},
     door_audit::DoorAudit,
-    endpoints,
+    endpoints::{self, Route},
     guard::RequestGuard,
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
-    route::Route,
     sign_in::SignInPages,
 };
 use crate::{
@@ -57,8 +52,7 @@ impl Router {
         let mut response = match self.guard.check(&parts) {
             Err(refusal) => self.guard.refuse(&refusal, &parts, work.connection.peer),
             Ok(page) => {
-                let preflight = page.preflight(&parts);
-                let mut response = match preflight {
+                let mut response = match page.preflight(&parts) {
                     Some(preflight) => preflight,
                     None => self.route(parts, body, &mut work).await,
                 };
@@ -94,12 +88,8 @@ impl Router {
                 let ready = self.ready().await;
                 return probe(&parts, || ready);
             }
-            route @ (Route::Metadata(_) | Route::HostMetadata) => {
-                let metadata = match &route {
-                    Route::Metadata(preset) => self.guard.resource_metadata(resource(preset.as_deref())),
-                    _ => self.guard.host_metadata(),
-                };
-                return match metadata {
+            Route::Metadata(path) => {
+                return match self.guard.resource_metadata(&path) {
                     Some(metadata) => probe(&parts, || reply::json(StatusCode::OK, &metadata)),
                     None => refuse(StatusCode::NOT_FOUND, "this server has no metadata for sign-in"),
                 };
@@ -117,7 +107,8 @@ impl Router {
             Route::Root | Route::Unknown => (None, None),
         };
         let named = preset.as_ref().and_then(Option::as_deref);
-        let caller = match self.guard.authenticate(&parts.headers, resource(named)).await {
+        let resource = named.map_or(ProtectedResource::Default, ProtectedResource::Preset);
+        let caller = match self.guard.authenticate(&parts.headers, resource).await {
             Ok(caller) => caller,
             Err(refusal) => {
                 let peer = work.connection.peer;
@@ -136,11 +127,10 @@ impl Router {
         let served = match self.presets.find(preset.as_deref(), &caller) {
             Ok(served) => served,
             Err(refusal) => {
-                let why = refusal.to_string();
-                if refusal.status() != StatusCode::SERVICE_UNAVAILABLE {
-                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &why);
+                if refusal.status != StatusCode::SERVICE_UNAVAILABLE {
+                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &refusal.why);
                 }
-                return refuse(refusal.status(), &why);
+                return refuse(refusal.status, &refusal.why);
             }
         };
         let read = match self.read(&parts, body, work).await {
@@ -159,10 +149,7 @@ impl Router {
             };
             return self.answer(is_large, answer).await;
         }
-        let mcp = match &preset {
-            Some(preset) => self.services.preset(preset, &served),
-            None => Arc::clone(&self.services.default),
-        };
+        let mcp = self.services.preset(preset.as_deref(), &served);
         let request = Request::from_parts(parts, read);
         self.answer(is_large, async move { mcp.answer(request).await }).await
     }
@@ -194,16 +181,18 @@ impl Router {
         let read = tokio::select! {
             biased;
             read = self.bodies.read(body) => read,
-            () = self.presets.shutdown.wait_until_over() => Err(BodyRejection::ShuttingDown),
+            () = self.presets.shutdown.wait_until_over() => {
+                let why = shutdown::aborted_fault().in_one_line();
+                Err(BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, why))
+            }
         };
         match read {
             Ok((body, memory)) => {
                 work.enter_working(memory);
-                let replaced = match replace_lone_surrogates(&body) {
-                    Cow::Owned(replaced) => Some(replaced.into()),
-                    Cow::Borrowed(_) => None,
-                };
-                Ok(replaced.unwrap_or(body))
+                Ok(match replace_lone_surrogates(&body) {
+                    Cow::Owned(replaced) => replaced.into(),
+                    Cow::Borrowed(_) => body,
+                })
             }
             Err(unread) => {
                 let mut response = unread.response();
@@ -242,11 +231,6 @@ impl Router {
     }
 }
 
-/// Returns the resource that a request names: a preset, or the default.
-fn resource(preset: Option<&str>) -> ProtectedResource<'_> {
-    preset.map_or(ProtectedResource::Default, ProtectedResource::Preset)
-}
-
 /// True if the response may be a stream of changes, which does not end by itself.
 fn is_change_stream(request: &Parts) -> bool {
     let listens = |value: &HeaderValue| value.as_bytes() == b"subscriptions/listen";
@@ -257,7 +241,5 @@ fn probe(request: &Parts, respond: impl FnOnce() -> BoxResponse) -> BoxResponse 
     if matches!(request.method, Method::GET | Method::HEAD) {
         return respond();
     }
-    let mut response = reply::plain(StatusCode::METHOD_NOT_ALLOWED, "");
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-    response
+    reply::method_not_allowed("GET, HEAD")
 }

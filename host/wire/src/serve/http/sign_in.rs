@@ -9,7 +9,7 @@ use gatehouse_core::{
 use gatehouse_net::Url;
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
-    header::{ALLOW, AUTHORIZATION, COOKIE, REFERRER_POLICY, SET_COOKIE},
+    header::{AUTHORIZATION, COOKIE, REFERRER_POLICY, SET_COOKIE},
     request::Parts,
 };
 use hyper::body::Incoming;
@@ -20,7 +20,7 @@ use super::{
     door_audit::DoorAudit,
     guard::RequestGuard,
     page::{self, escaped},
-    reply::{self, BoxResponse},
+    reply::{BoxResponse, method_not_allowed},
 };
 use crate::login::{CALLBACK_PATH, Logins, SIGN_IN_PATH};
 
@@ -62,11 +62,7 @@ impl SignInPages<'_> {
             (&Method::GET, true) => self.finish(request, work.connection.peer).await,
             (&Method::GET, false) => self.form(id),
             (&Method::POST, false) => self.start(id, body, work).await,
-            _ => {
-                let mut response = reply::plain(StatusCode::METHOD_NOT_ALLOWED, "");
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST"));
-                response
-            }
+            _ => method_not_allowed("GET, POST"),
         };
         // With `no-referrer`, browsers send forms with the origin `null`.
         response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));

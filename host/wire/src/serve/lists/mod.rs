@@ -6,7 +6,7 @@ pub(crate) mod subscriptions;
 use gatehouse_core::{Catalog, surface::ToolSurface};
 use rmcp::{
     RoleServer,
-    model::{ServerCapabilities, ServerJsonRpcMessage, ServerNotification, SubscriptionFilter},
+    model::{ServerCapabilities, ServerJsonRpcMessage, ServerNotification},
     service::{Peer, SubscriptionSink},
 };
 
@@ -148,7 +148,13 @@ impl ListKind {
 
     /// Notifies a subscriber if it requested this list. Returns false if the client is gone.
     pub(crate) async fn notify_subscriber(self, sink: &SubscriptionSink) -> bool {
-        if !self.is_wanted(sink.accepted()) {
+        let filter = sink.accepted();
+        let wanted = match self {
+            Self::Tools => filter.tools_list_changed,
+            Self::Prompts => filter.prompts_list_changed,
+            Self::Resources => filter.resources_list_changed,
+        };
+        if wanted != Some(true) {
             return true;
         }
         let sent = match self {
@@ -157,23 +163,6 @@ impl ListKind {
             Self::Resources => sink.notify_resource_list_changed().await,
         };
         sent.is_ok()
-    }
-
-    fn is_wanted(self, filter: &SubscriptionFilter) -> bool {
-        let wanted = match self {
-            Self::Tools => filter.tools_list_changed,
-            Self::Prompts => filter.prompts_list_changed,
-            Self::Resources => filter.resources_list_changed,
-        };
-        wanted == Some(true)
-    }
-
-    pub(crate) fn subscribed(requested: &SubscriptionFilter) -> SubscriptionFilter {
-        let mut accepted = SubscriptionFilter::new();
-        accepted.tools_list_changed = requested.tools_list_changed;
-        accepted.prompts_list_changed = requested.prompts_list_changed;
-        accepted.resources_list_changed = requested.resources_list_changed;
-        accepted
     }
 
     pub(crate) fn in_message(message: &ServerJsonRpcMessage) -> Option<Self> {

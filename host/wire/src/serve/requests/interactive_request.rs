@@ -10,18 +10,18 @@ use std::{
 
 use futures_util::FutureExt;
 use gatehouse_core::{
-    Call, CallContext, Caller, Fault, RequestOrigin, call::CallId, lock, names::quoted,
-    ports::client::MessageLevel,
+    Call, CallContext, Caller, Fault, FaultKind, RequestOrigin, call::CallId, lock, names::quoted,
+    ports::client::MessageLevel, question::QuestionKind,
 };
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CallToolResponse, Extensions, InputResponses, JsonObject, ProtocolVersion, RequestMetaObject,
-        ServerResult,
+        CallToolResponse, ErrorCode, Extensions, InputResponses, JsonObject, ProtocolVersion,
+        RequestMetaObject, ServerResult,
     },
     service::RequestContext,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -33,10 +33,7 @@ use super::{
 };
 use crate::client_features::has_apps;
 use crate::serve::{
-    elicitation::{
-        ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile,
-        missing_capability::MissingCapability,
-    },
+    elicitation::{ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile},
     handler::Handler,
 };
 
@@ -49,14 +46,6 @@ pub(crate) struct InteractiveParams {
     /// State token of the paused request to resume, and the answers to its questions.
     pub(crate) state: Option<String>,
     pub(crate) answers: Option<InputResponses>,
-}
-
-/// A new request, ready to run.
-pub(crate) struct InteractiveRequest {
-    pub(crate) call: CallContext,
-    pub(crate) name: String,
-    pub(crate) arguments: Value,
-    pub(crate) missing_capability: MissingCapability,
 }
 
 impl Handler {
@@ -81,14 +70,9 @@ impl Handler {
             _ => None,
         };
         let call = CallContext::new(&self.presets.pipeline, catalog, params.name.clone());
-        let work = |request: InteractiveRequest| async move {
-            let InteractiveRequest { call, name, arguments, missing_capability } = request;
-            let id = call.id;
-            let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
-            missing_capability.check(&outcome)?;
-            reply::result(outcome, data).map(ServerResult::CallToolResult)
-        };
-        match self.interactive(params, task_terms, context, call, work).await? {
+        let work = |call, arguments| Call::new(call, arguments).run();
+        let convert = move |outcome| reply::result(outcome, data).map(ServerResult::CallToolResult);
+        match self.interactive(params, task_terms, context, call, work, convert).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
             ServerResult::CreateTaskResult(task) => Ok(CallToolResponse::Task(task)),
@@ -104,17 +88,20 @@ impl Handler {
         CallOwner { principal: caller.principal.clone(), access, preset }
     }
 
-    /// Runs `work` in the context `call`, or resumes a paused request. With `task_terms`, the call may become a task.
-    pub(crate) async fn interactive<W>(
+    /// Runs `work` with the context `call` and the arguments, or resumes a paused request. `convert` makes the result of the
+    /// work that of the request. With `task_terms`, the call may become a task.
+    pub(crate) async fn interactive<T, W>(
         &self,
         params: InteractiveParams,
         task_terms: Option<TaskTerms>,
         context: &RequestContext<RoleServer>,
         mut call: CallContext,
-        work: impl FnOnce(InteractiveRequest) -> W,
+        work: impl FnOnce(CallContext, Value) -> W + Send + 'static,
+        convert: impl FnOnce(Result<T, Fault>) -> Result<ServerResult, ErrorData> + Send + 'static,
     ) -> Result<ServerResult, ErrorData>
     where
-        W: Future<Output = Result<ServerResult, ErrorData>> + Send + 'static,
+        T: Send + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let InteractiveParams { method, name, arguments, state, answers } = params;
         let caller = self.caller_of(&context.extensions);
@@ -141,7 +128,7 @@ impl Handler {
         if context.meta.get_progress_token().is_some() || task_terms.is_some() {
             call.progress = Some(Arc::clone(&notifications) as _);
         }
-        let missing_capability = MissingCapability::new(since_2026);
+        let missing_capability = Arc::<OnceLock<_>>::default();
         let (channel, resume_key) = match resume_key {
             Some(key) => {
                 let (pending_inputs, pending_input) = mpsc::channel(1);
@@ -157,15 +144,22 @@ impl Handler {
             principal: caller.principal.clone(),
             notifications: Arc::clone(&notifications),
             open: Arc::clone(&self.presets.open_questions),
-            missing_capability: missing_capability.clone(),
+            missing_capability: Arc::clone(&missing_capability),
             client: Arc::clone(&self.client),
             channel,
             task_switch: task_terms.as_ref().map(|terms| Arc::clone(&terms.switch)),
         });
+        let run = async move |call: CallContext| {
+            let result = without_panic(call.id, &name, work(call, arguments)).await;
+            if since_2026 && let (Err(fault), Some(kind)) = (&result, missing_capability.get()) {
+                check_capability(fault, *kind)?;
+            }
+            convert(result)
+        };
         let Some((resume_key, pending_input)) = resume_key else {
             call.cancel = context.ct.clone();
             let route = NotificationRoute::open(&notifications, context, messages.is_some());
-            let result = work(InteractiveRequest { call, name, arguments, missing_capability }).await;
+            let result = run(call).await;
             if let Some(route) = route {
                 route.finish().await;
             }
@@ -175,7 +169,7 @@ impl Handler {
         let cancel = CancellationToken::new();
         call.cancel = cancel.clone();
         let resumable = ResumableCall {
-            work: Box::pin(work(InteractiveRequest { call, name, arguments, missing_capability })),
+            work: Box::pin(run(call)),
             spawned: false,
             pending_input,
             notifications,
@@ -186,6 +180,23 @@ impl Handler {
         };
         resumable.resume(&self.presets, context).await
     }
+}
+
+/// Returns an error for clients since 2026-07-28 if a call failed because its client lacks the capability for a question.
+/// Earlier clients get the fault as a result. A gate that continued without the answer fails for another reason, or
+/// succeeds.
+fn check_capability(fault: &Fault, kind: QuestionKind) -> Result<(), ErrorData> {
+    if fault.kind != FaultKind::Denied {
+        return Ok(());
+    }
+    let required = match kind {
+        QuestionKind::Form => json!({"elicitation": {"form": {}}}),
+        QuestionKind::Url => json!({"elicitation": {"url": {}}}),
+        QuestionKind::Sampling => json!({"sampling": {}}),
+    };
+    let data = json!({"requiredCapabilities": required});
+    let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+    Err(ErrorData::new(code, fault.in_one_line(), Some(data)))
 }
 
 pub(crate) fn is_since_2026(context: &RequestContext<RoleServer>) -> bool {
@@ -250,7 +261,6 @@ fn forwarded_meta(meta: &RequestMetaObject) -> Option<Arc<JsonObject>> {
 #[cfg(test)]
 mod tests {
     use rmcp::model::MetaObject;
-    use serde_json::json;
 
     use super::*;
 

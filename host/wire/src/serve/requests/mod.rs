@@ -1,7 +1,6 @@
 //! Requests of clients: tool calls, prompts and resources, their conversion to and from MCP, and calls that wait for
 //! input or go on as tasks.
 
-mod custom_requests;
 pub(crate) mod interactive_request;
 pub(crate) mod notifications;
 pub(crate) mod paused_calls;

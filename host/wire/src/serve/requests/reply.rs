@@ -115,9 +115,7 @@ fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
         .open_world(hints.open_world);
     let mut tool = Tool::new(entry.name.to_string(), spec.description.clone(), spec.schema_for_clients())
         .with_annotations(annotations);
-    if let Some(title) = &spec.title {
-        tool = tool.with_title(title.clone());
-    }
+    tool.title.clone_from(&spec.title);
     tool.icons = icons_to_mcp(&spec.icons);
     let mut meta = spec.meta.as_ref().and_then(|meta| without_own_meta((**meta).clone()));
     if entry.pinned {
@@ -249,14 +247,12 @@ fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, V
 pub(crate) fn icons_to_mcp(icons: &[Icon]) -> Option<Vec<model::Icon>> {
     let converted = icons.iter().filter_map(|icon| {
         let mut converted = model::Icon::new(&icon.src).with_mime_type(icon.check().ok()?);
-        if !icon.sizes.is_empty() {
-            converted = converted.with_sizes(icon.sizes.clone());
-        }
-        Some(match icon.theme {
-            Some(IconTheme::Light) => converted.with_theme(model::IconTheme::Light),
-            Some(IconTheme::Dark) => converted.with_theme(model::IconTheme::Dark),
-            None => converted,
-        })
+        converted.sizes = (!icon.sizes.is_empty()).then(|| icon.sizes.clone());
+        converted.theme = icon.theme.map(|theme| match theme {
+            IconTheme::Light => model::IconTheme::Light,
+            IconTheme::Dark => model::IconTheme::Dark,
+        });
+        Some(converted)
     });
     let converted: Vec<_> = converted.collect();
     (!converted.is_empty()).then_some(converted)

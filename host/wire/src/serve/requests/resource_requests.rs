@@ -12,9 +12,8 @@ use rmcp::{
     model::{
         CacheScope, CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo,
         ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams,
-        ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerResult,
+        ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams, ReadResourceRequestMethod,
+        ReadResourceRequestParams, ReadResourceResponse, Reference, ServerResult,
     },
     service::RequestContext,
 };
@@ -22,41 +21,24 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
-    interactive_request::{InteractiveParams, InteractiveRequest, without_panic, wrong_request_kind},
+    interactive_request::{InteractiveParams, without_panic, wrong_request_kind},
     reply::fault_to_error,
-    resources_and_prompts::{
-        ListPage, prompt_list, prompt_result, resource_result, resource_templates, unknown_resource,
-    },
+    resources_and_prompts::{ListPage, prompt_result, resource_result, unknown_resource},
 };
 use crate::client_features::has_apps;
 use crate::serve::{
-    handler::{Handler, LIST_TTL_MS},
+    handler::Handler,
     lists::{ListKind, may_complete},
 };
 
 impl Handler {
-    pub(crate) async fn prompts(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        let caller = self.caller_of(&context.extensions);
-        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&caller, ListKind::Prompts).await?;
-        one_page(page)?;
-        self.record_listed(ListKind::Prompts, &catalog);
-        Ok(ListPromptsResult::with_all_items(prompt_list(&catalog))
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
-    }
-
     pub(crate) async fn prompt(
         &self,
         request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         const METHOD: &str = "prompts/get";
-        let caller = self.caller_of(&context.extensions);
-        let catalog = self.catalog_with_list::<GetPromptRequestMethod>(&caller, ListKind::Prompts).await?;
+        let catalog = self.catalog_with_list::<GetPromptRequestMethod>(context, ListKind::Prompts).await?;
         let entry = catalog
             .resources_and_prompts
             .prompt(&request.name)
@@ -70,16 +52,13 @@ impl Handler {
             state: request.request_state,
             answers: request.input_responses,
         };
-        let work = |request: InteractiveRequest| async move {
-            let InteractiveRequest { call, name, arguments, missing_capability } = request;
-            let call = Call::new(call, Value::Null);
+        let description = entry.prompt.description.clone();
+        let work = |call, arguments: Value| async move {
             let arguments = arguments.as_object().cloned().unwrap_or_default();
-            let messages = call.get_prompt(&entry, &arguments);
-            let messages = without_panic(call.context.id, &name, messages).await;
-            missing_capability.check(&messages)?;
-            prompt_result(&entry, messages).map(ServerResult::GetPromptResult)
+            Call::new(call, Value::Null).get_prompt(&entry, &arguments).await
         };
-        match self.interactive(params, None, context, call, work).await? {
+        let convert = |messages| prompt_result(description, messages).map(ServerResult::GetPromptResult);
+        match self.interactive(params, None, context, call, work, convert).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
             _ => Err(wrong_request_kind()),
@@ -92,9 +71,8 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         const METHOD: &str = "resources/list";
-        let caller = self.caller_of(&context.extensions);
         let catalog =
-            self.catalog_with_list::<ListResourcesRequestMethod>(&caller, ListKind::Resources).await?;
+            self.catalog_with_list::<ListResourcesRequestMethod>(context, ListKind::Resources).await?;
         let cursor = page.and_then(|page| page.cursor);
         let mut page = ListPage::new(catalog.resources_and_prompts.resource_sources(), cursor.as_deref())?;
         while let Some((known, cursor)) = page.next() {
@@ -108,30 +86,14 @@ impl Handler {
         Ok(page.finish().with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
 
-    pub(crate) async fn templates(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let caller = self.caller_of(&context.extensions);
-        let catalog = self
-            .catalog_with_list::<ListResourceTemplatesRequestMethod>(&caller, ListKind::Resources)
-            .await?;
-        one_page(page)?;
-        Ok(ListResourceTemplatesResult::with_all_items(resource_templates(&catalog))
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
-    }
-
     pub(crate) async fn resource(
         &self,
         mut request: ReadResourceRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         const METHOD: &str = "resources/read";
-        let caller = self.caller_of(&context.extensions);
         let catalog =
-            self.catalog_with_list::<ReadResourceRequestMethod>(&caller, ListKind::Resources).await?;
+            self.catalog_with_list::<ReadResourceRequestMethod>(context, ListKind::Resources).await?;
         let all = &catalog.resources_and_prompts;
         let known = match all.resource_source(&request.uri) {
             None if has_apps(&context.client_capabilities().unwrap_or_default()) => {
@@ -147,6 +109,7 @@ impl Handler {
             return Err(fault_to_error(&unknown_resource(&request.uri), Some(&request.uri)));
         };
         let call = self.request_context(METHOD, &catalog, &*known.source);
+        let (uri, read) = (request.uri.clone(), request.uri.clone());
         let params = InteractiveParams {
             method: METHOD,
             name: request.uri,
@@ -154,15 +117,9 @@ impl Handler {
             state: request.request_state,
             answers: request.input_responses,
         };
-        let work = |request: InteractiveRequest| async move {
-            let InteractiveRequest { call, name: uri, missing_capability, .. } = request;
-            let call = Call::new(call, Value::Null);
-            let contents = call.read_resource(&known, &uri);
-            let contents = without_panic(call.context.id, &uri, contents).await;
-            missing_capability.check(&contents)?;
-            resource_result(&uri, contents).map(ServerResult::ReadResourceResult)
-        };
-        match self.interactive(params, None, context, call, work).await? {
+        let work = |call, _| async move { Call::new(call, Value::Null).read_resource(&known, &read).await };
+        let convert = move |contents| resource_result(&uri, contents).map(ServerResult::ReadResourceResult);
+        match self.interactive(params, None, context, call, work, convert).await? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),
             _ => Err(wrong_request_kind()),
@@ -210,20 +167,15 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         const METHOD: &str = "completion/complete";
-        let catalog = self.served.settled_catalog(&self.caller_of(&context.extensions)).await;
-        if !may_complete(&catalog) && !self.served.has_promised_all() {
-            return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
-        }
+        let catalog = self.catalog_if::<CompleteRequestMethod>(context, may_complete).await?;
         let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let mut typed = CompletionRequest {
             target: match request.r#ref {
                 Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
                 Reference::Resource(template) => CompletionTarget::Template(template.uri),
                 _ => {
-                    return Err(ErrorData::invalid_params(
-                        "`ref` must be `ref/prompt` or `ref/resource`",
-                        None,
-                    ));
+                    let why = "`ref` must be `ref/prompt` or `ref/resource`";
+                    return Err(ErrorData::invalid_params(why, None));
                 }
             },
             argument: request.argument.name,
@@ -274,22 +226,30 @@ impl Handler {
     /// Returns the catalog if it has this list, else "method not found".
     pub(crate) async fn catalog_with_list<M: ConstString + Default>(
         &self,
-        caller: &Arc<Caller>,
+        context: &RequestContext<RoleServer>,
         list: ListKind,
     ) -> Result<Arc<Catalog>, ErrorData> {
-        let catalog = self.served.settled_catalog(caller).await;
-        let exists = list.exists_in(&catalog) || self.served.has_promised_all();
+        self.catalog_if::<M>(context, |catalog| list.exists_in(catalog)).await
+    }
+
+    /// Returns the catalog if it has what the method needs, else "method not found".
+    pub(crate) async fn catalog_if<M: ConstString + Default>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        has_it: impl Fn(&Catalog) -> bool,
+    ) -> Result<Arc<Catalog>, ErrorData> {
+        let catalog = self.served.settled_catalog(&self.caller_of(&context.extensions)).await;
+        let exists = has_it(&catalog) || self.served.has_promised_all();
         if exists { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
     }
 }
 
 pub(crate) fn one_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
-        Some(_) => Err(ErrorData::invalid_params(
-            "invalid cursor: the list has only one page; list again without a \
-        cursor",
-            None,
-        )),
+        Some(_) => {
+            let why = "invalid cursor: the list has only one page; list again without a cursor";
+            Err(ErrorData::invalid_params(why, None))
+        }
         None => Ok(()),
     }
 }

@@ -50,7 +50,7 @@ fn prompt(entry: &PromptEntry) -> Prompt {
 }
 
 pub(crate) fn prompt_result(
-    entry: &PromptEntry,
+    description: Option<String>,
     messages: Result<Vec<PromptMessage>, Fault>,
 ) -> Result<GetPromptResult, ErrorData> {
     let message = |message: PromptMessage| {
@@ -63,7 +63,7 @@ pub(crate) fn prompt_result(
     let messages =
         messages.and_then(|messages| messages.into_iter().map(message).collect::<Result<Vec<_>, Fault>>());
     let mut result = GetPromptResult::new(messages.map_err(|fault| fault_to_error(&fault, None))?);
-    result.description.clone_from(&entry.prompt.description);
+    result.description = description;
     Ok(result)
 }
 
@@ -85,35 +85,10 @@ pub(crate) fn resource_templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
 /// A page of the list under construction.
 pub(crate) struct ListPage<'a> {
     sources: &'a [ResourceSource],
-    position: ListCursor,
+    /// Number of the next source, and its own cursor.
+    position: (usize, Option<String>),
     listed: Vec<Resource>,
     is_full: bool,
-}
-
-/// Position in the list: a source and its own cursor. Encoded as opaque text, and not signed because it only gives
-/// access to the list itself.
-struct ListCursor {
-    source: usize,
-    cursor: Option<String>,
-}
-
-impl ListCursor {
-    fn write(&self, sources: &[ResourceSource]) -> Option<String> {
-        let id = sources.get(self.source)?.source.id();
-        Some(BASE64.encode(serde_json::to_vec(&(id, &self.cursor)).ok()?))
-    }
-
-    /// Parses the output of [`ListCursor::write`]. `None` if it is invalid or the source was removed.
-    fn read(text: &str, sources: &[ResourceSource]) -> Option<Self> {
-        // Upper bound of the encoded length: JSON escapes and Base64 add to it.
-        if text.len() > MAX_CURSOR * 9 {
-            return None;
-        }
-        let (id, cursor): (SourceId, Option<String>) =
-            serde_json::from_slice(&BASE64.decode(text).ok()?).ok()?;
-        let source = sources.iter().position(|known| *known.source.id() == id)?;
-        Some(Self { source, cursor })
-    }
 }
 
 fn invalid() -> ErrorData {
@@ -123,16 +98,33 @@ fn invalid() -> ErrorData {
 impl<'a> ListPage<'a> {
     pub(crate) fn new(sources: &'a [ResourceSource], cursor: Option<&str>) -> Result<Self, ErrorData> {
         let position = match cursor {
-            Some(cursor) => ListCursor::read(cursor, sources).ok_or_else(invalid)?,
-            None => ListCursor { source: 0, cursor: None },
+            Some(cursor) => Self::position(sources, cursor).ok_or_else(invalid)?,
+            None => (0, None),
         };
         Ok(Self { sources, position, listed: Vec::new(), is_full: false })
     }
 
+    /// Parses the output of [`Self::cursor`]. `None` if it is invalid or the source was removed.
+    fn position(sources: &[ResourceSource], cursor: &str) -> Option<(usize, Option<String>)> {
+        // Upper bound of the encoded length: JSON escapes and Base64 add to it.
+        if cursor.len() > MAX_CURSOR * 9 {
+            return None;
+        }
+        let (id, cursor): (SourceId, _) = serde_json::from_slice(&BASE64.decode(cursor).ok()?).ok()?;
+        Some((sources.iter().position(|known| *known.source.id() == id)?, cursor))
+    }
+
+    /// Encodes the position as opaque text. It is not signed because it only gives access to the list itself.
+    fn cursor(&self) -> Option<String> {
+        let (source, cursor) = &self.position;
+        let id = self.sources.get(*source)?.source.id();
+        Some(BASE64.encode(serde_json::to_vec(&(id, cursor)).ok()?))
+    }
+
     /// Returns the next source to list, and its cursor. `None` if the page is full.
     pub(crate) fn next(&self) -> Option<(&'a ResourceSource, Option<String>)> {
-        let known = self.sources.get(self.position.source).filter(|_| !self.is_full)?;
-        Some((known, self.position.cursor.clone()))
+        let known = self.sources.get(self.position.0).filter(|_| !self.is_full)?;
+        Some((known, self.position.1.clone()))
     }
 
     /// Adds the reply of a source. A source that fails is skipped and logged.
@@ -141,30 +133,32 @@ impl<'a> ListPage<'a> {
         known: &ResourceSource,
         page: Result<ResourcePage, Fault>,
     ) -> Result<(), ErrorData> {
-        match page.and_then(|page| validate(known, self.position.cursor.as_deref(), page)) {
+        let (source, cursor) = &mut self.position;
+        match page.and_then(|page| validate(known, cursor.as_deref(), page)) {
             Ok(page) => {
                 self.listed.extend(page.resources.into_iter().map(resource));
                 if page.next.is_some() {
-                    self.position.cursor = page.next;
+                    *cursor = page.next;
                     self.is_full = true;
                     return Ok(());
                 }
             }
-            Err(fault) if self.position.cursor.is_some() && fault.kind == FaultKind::InvalidArguments => {
+            Err(fault) if cursor.is_some() && fault.kind == FaultKind::InvalidArguments => {
                 return Err(invalid());
             }
             Err(fault) => {
                 tracing::warn!("{} is missing from the resource list: {fault}", known.source.id())
             }
         }
-        self.position = ListCursor { source: self.position.source + 1, cursor: None };
+        (*source, *cursor) = (*source + 1, None);
         self.is_full = self.listed.len() >= MIN_FULL_PAGE;
         Ok(())
     }
 
     pub(crate) fn finish(self) -> ListResourcesResult {
+        let cursor = self.cursor();
         let mut result = ListResourcesResult::with_all_items(self.listed);
-        result.next_cursor = self.position.write(self.sources);
+        result.next_cursor = cursor;
         result
     }
 }

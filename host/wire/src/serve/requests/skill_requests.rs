@@ -2,14 +2,12 @@
 //!
 //! Everything comes from the listings of the sources, so no file is read before a client asks for it.
 
-use std::sync::Arc;
-
 use gatehouse_core::{Catalog, names::quoted, skill::Skill};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CacheScope, ConstString, DIRECTORY_MIME_TYPE, GetSkillRequestMethod, GetSkillRequestParams,
-        GetSkillResult, JsonObject, ListSkillsRequestMethod, ListSkillsResult, PaginatedRequestParams,
+        CacheScope, DIRECTORY_MIME_TYPE, GetSkillRequestMethod, GetSkillRequestParams, GetSkillResult,
+        JsonObject, ListSkillsRequestMethod, ListSkillsResult, PaginatedRequestParams,
         ReadResourceDirectoryRequestMethod, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
         Resource, SKILLS_EXTENSION_ID, ServerCapabilities,
     },
@@ -45,7 +43,7 @@ impl Handler {
         page: Option<PaginatedRequestParams>,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListSkillsResult, ErrorData> {
-        let catalog = self.catalog_with_skills::<ListSkillsRequestMethod>(context).await?;
+        let catalog = self.catalog_if::<ListSkillsRequestMethod>(context, has_skills).await?;
         one_page(page)?;
         let skills = catalog.resources_and_prompts.skills().filter_map(skills::to_mcp).collect();
         self.record_listed(ListKind::Resources, &catalog);
@@ -56,10 +54,10 @@ impl Handler {
 
     pub(crate) async fn skill(
         &self,
-        request: &GetSkillRequestParams,
+        request: GetSkillRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetSkillResult, ErrorData> {
-        let catalog = self.catalog_with_skills::<GetSkillRequestMethod>(context).await?;
+        let catalog = self.catalog_if::<GetSkillRequestMethod>(context, has_skills).await?;
         let mut skills = catalog.resources_and_prompts.skills();
         let skill = skills.find(|skill| skill.uri == request.uri).and_then(skills::to_mcp);
         let unknown = || {
@@ -74,7 +72,7 @@ impl Handler {
         request: ReadResourceDirectoryRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        let catalog = self.catalog_with_skills::<ReadResourceDirectoryRequestMethod>(context).await?;
+        let catalog = self.catalog_if::<ReadResourceDirectoryRequestMethod>(context, has_skills).await?;
         if request.cursor.is_some() {
             one_page(Some(PaginatedRequestParams::default().with_cursor(request.cursor)))?;
         }
@@ -89,19 +87,8 @@ impl Handler {
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
     }
-
-    async fn catalog_with_skills<M: ConstString + Default>(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Arc<Catalog>, ErrorData> {
-        let caller = self.caller_of(&context.extensions);
-        let catalog = self.served.settled_catalog(&caller).await;
-        let exists = has_skills(&catalog) || self.served.has_promised_all();
-        if exists { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
-    }
 }
 
-/// Returns an entry of a directory.
 fn entry(skill: &Skill, uri: String, is_folder: bool) -> Resource {
     let name = uri.rsplit('/').next().unwrap_or_default().to_owned();
     let size = skill.file(&uri).map(|file| file.size);

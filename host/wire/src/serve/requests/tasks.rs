@@ -4,9 +4,7 @@
 //! A task belongs to the principal and preset of its call. Its ID is random, so clients without a login cannot guess the
 //! tasks of others. Tasks end with the host process.
 
-mod open_input;
-mod task_end;
-mod task_requests;
+mod kept_state;
 pub(crate) mod terms;
 
 use std::{
@@ -21,7 +19,7 @@ use std::{
 use gatehouse_core::{Principal, call_time::MAX_PAUSE, lock, utc_time::rfc3339};
 use rmcp::{
     ErrorData,
-    model::{CreateTaskResult, DetailedTask, Task, TaskPayload, TaskStatus},
+    model::{CreateTaskResult, DetailedTask, InputResponses, Task, TaskPayload, TaskStatus},
     transport::common::server_side_http::session_id,
 };
 use tokio::{
@@ -31,15 +29,17 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::{
-    open_input::OpenInputs,
-    task_end::TaskEnd,
+    kept_state::{OpenInputs, TaskEnd},
     terms::{TaskSwitch, TaskTerms},
 };
 use super::{
     notifications::NotificationSender,
     paused_calls::{CallOwner, ResumableCall, WorkFuture},
 };
-use crate::serve::elicitation::PendingInput;
+use crate::serve::{
+    elicitation::PendingInput,
+    principal_slots::{PrincipalSlot, PrincipalSlots},
+};
 
 /// Time to fetch a result, if the call uses all of its time and its pauses.
 const RESULT_RETENTION: Duration = Duration::from_secs(600);
@@ -56,36 +56,17 @@ const MAX_TASKS_PER_PRINCIPAL: usize = 128;
 /// Maximum bytes of all results. No new tasks begin above it.
 const MAX_RESULT_BYTES: usize = 64 << 20;
 
-/// The tasks of all clients.
 #[derive(Default)]
 pub(crate) struct TaskStore {
     tasks: Mutex<HashMap<String, Arc<HostTask>>>,
     /// Tasks by principal, with those that may still begin.
-    slots: Mutex<HashMap<Principal, usize>>,
+    slots: Arc<PrincipalSlots>,
     result_bytes: AtomicUsize,
-}
-
-/// Place for one task of a principal.
-struct TaskSlot {
-    store: Arc<TaskStore>,
-    principal: Principal,
-}
-
-impl Drop for TaskSlot {
-    fn drop(&mut self) {
-        let mut slots = lock(&self.store.slots);
-        if let Some(own) = slots.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                slots.remove(&self.principal);
-            }
-        }
-    }
 }
 
 /// Permission to answer one request with a task.
 pub(crate) struct TaskOffer {
-    _slot: TaskSlot,
+    _slot: PrincipalSlot,
     switch: Arc<TaskSwitch>,
 }
 
@@ -95,7 +76,7 @@ impl Drop for TaskOffer {
     }
 }
 
-struct HostTask {
+pub(crate) struct HostTask {
     owner: CallOwner,
     created: String,
     began: Instant,
@@ -118,18 +99,12 @@ struct TaskState {
 
 impl TaskStore {
     /// Returns an offer for a request whose client can follow a task. `None` if there are too many tasks.
-    pub(crate) fn offer(self: &Arc<Self>, principal: &Principal, terms: &TaskTerms) -> Option<TaskOffer> {
+    pub(crate) fn offer(&self, principal: &Principal, terms: &TaskTerms) -> Option<TaskOffer> {
         if self.result_bytes.load(Ordering::Relaxed) > MAX_RESULT_BYTES {
             return None;
         }
-        let mut slots = lock(&self.slots);
-        let own = slots.get(principal).copied().unwrap_or_default();
-        if own >= MAX_TASKS_PER_PRINCIPAL || slots.values().sum::<usize>() >= MAX_TASKS {
-            return None;
-        }
-        slots.insert(principal.clone(), own + 1);
+        let slot = self.slots.take(principal, MAX_TASKS_PER_PRINCIPAL, MAX_TASKS)?;
         terms.switch.is_possible.store(true, Ordering::Release);
-        let slot = TaskSlot { store: Arc::clone(self), principal: principal.clone() };
         Some(TaskOffer { _slot: slot, switch: Arc::clone(&terms.switch) })
     }
 
@@ -172,12 +147,12 @@ impl TaskStore {
         created
     }
 
-    fn find(&self, id: &str, owner: &CallOwner) -> Result<Arc<HostTask>, ErrorData> {
+    pub(crate) fn find(&self, id: &str, owner: &CallOwner) -> Result<Arc<HostTask>, ErrorData> {
         let task = lock(&self.tasks).get(id).filter(|task| task.owner == *owner).cloned();
         task.ok_or_else(unknown_task)
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         lock(&self.tasks).is_empty()
     }
 }
@@ -198,7 +173,7 @@ async fn run(
                 state.inputs.add(input);
                 state.updated = now();
             }
-            () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => lock(&task.state).cancel(),
+            () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => task.cancel(),
         }
     };
     TaskEnd::from_result(result, lock(&task.state).was_cancelled)
@@ -243,7 +218,7 @@ impl TaskState {
 }
 
 impl HostTask {
-    fn shown(&self, id: &str) -> DetailedTask {
+    pub(crate) fn shown(&self, id: &str) -> DetailedTask {
         let mut state = lock(&self.state);
         let payload = match &state.end {
             Some(end) => {
@@ -265,6 +240,18 @@ impl HostTask {
             task.status_message = self.notifications.last_progress();
         }
         DetailedTask::new(task, payload)
+    }
+
+    /// Passes answers to the questions of the task. Keys without a question are ignored.
+    pub(crate) fn answer(&self, answers: InputResponses) {
+        let mut state = lock(&self.state);
+        if state.inputs.answer(answers) {
+            state.updated = now();
+        }
+    }
+
+    pub(crate) fn cancel(&self) {
+        lock(&self.state).cancel();
     }
 }
 

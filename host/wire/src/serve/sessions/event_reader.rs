@@ -26,7 +26,7 @@ pub(crate) struct EventReader {
     session: Arc<HttpSession>,
     stream: u64,
     next: u64,
-    send_priming_event: bool,
+    pub(super) send_priming_event: bool,
     request: Option<RequestId>,
     /// Listener number, on the stream of changes.
     listener: Option<u64>,
@@ -34,17 +34,6 @@ pub(crate) struct EventReader {
 }
 
 impl EventReader {
-    pub(crate) fn from_start(
-        session: &Arc<HttpSession>,
-        state: &mut SessionState,
-        stream: u64,
-        send_priming_event: bool,
-    ) -> Self {
-        let mut reader = Self::from_number(session, state, stream, 1);
-        reader.send_priming_event = send_priming_event;
-        reader
-    }
-
     pub(crate) fn from_number(
         session: &Arc<HttpSession>,
         state: &mut SessionState,
@@ -105,7 +94,6 @@ impl EventReader {
         Self::from_number(session, state, number, 1)
     }
 
-    /// Returns the number of its stream.
     pub(crate) fn stream(&self) -> u64 {
         self.stream
     }
@@ -118,11 +106,6 @@ impl EventReader {
                 return;
             }
         }
-    }
-
-    /// Ends a request whose reply is sent without this stream. Returns false if the stream has messages, or has ended.
-    pub(crate) fn end_silent_call(&self, request: &RequestId) -> bool {
-        self.session.end_silent_call(request, self.stream)
     }
 
     /// Lets the client resume the stream, whose events it is going to read.

@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     event_reader::EventReader,
-    session::{HttpSession, NoSession, SessionLink},
+    session::{HttpSession, NoSession},
 };
 use self::{
     events::{EventId, ReplyStore},
@@ -67,10 +67,6 @@ pub(crate) async fn with_owner<T>(
 
 fn owner() -> Principal {
     CURRENT.try_with(|request| request.owner.clone()).unwrap_or_default()
-}
-
-fn take_begun() -> Option<EventReader> {
-    CURRENT.try_with(|request| request.begun.take()).ok().flatten()
 }
 
 /// Maximum sessions per preset. Of the principal with the most sessions, the one with the lowest rank is evicted.
@@ -184,19 +180,17 @@ impl Sessions {
         self.seal.seal(&session.wire_id()?, owner)
     }
 
-    /// Opens an ID that a client sent. `None` if it was not sealed for this principal.
+    /// Opens an ID that a client sent. `None` if it was not sealed for this principal, or its session has ended.
     pub(crate) fn open_id(&self, sealed: &str, owner: &Principal) -> Option<String> {
-        self.seal.open(sealed, owner)
-    }
-
-    pub(crate) fn is_known(&self, id: &str) -> bool {
-        WireId::parse(id).is_some_and(|wire| !self.open().has_ended(wire.id))
+        let id = self.seal.open(sealed, owner)?;
+        let is_known = WireId::parse(&id).is_some_and(|wire| !self.open().has_ended(wire.id));
+        is_known.then_some(id)
     }
 
     /// Returns the session with this ID. Restores it if necessary.
     pub(crate) fn find(&self, id: &str) -> Result<Arc<HttpSession>, NoSession> {
         let (owner, wire) = (owner(), WireId::parse(id).ok_or(NoSession)?);
-        let mut open = self.open();
+        let open = self.open();
         if open.sessions.contains_key(wire.id) {
             return open.owned(wire.id, &owner).ok_or(NoSession);
         }
@@ -204,14 +198,18 @@ impl Sessions {
             return Err(NoSession);
         }
         let client = wire.client().ok_or(NoSession)?;
-        let room = open.make_room();
         let (session, transport) =
             HttpSession::new(wire.id.into(), owner, Arc::clone(&self.replies), Some(client.clone()));
-        open.sessions.insert(session.id.clone(), Arc::clone(&session));
-        drop(open);
-        self.release(room);
+        self.insert(open, &session);
         self.serve(Arc::clone(&session), transport, client);
         Ok(session)
+    }
+
+    fn insert(&self, mut open: MutexGuard<'_, SessionTable>, session: &Arc<HttpSession>) {
+        let room = open.make_room();
+        open.sessions.insert(session.id.clone(), Arc::clone(session));
+        drop(open);
+        self.release(room);
     }
 
     /// Returns the session with this ID if it is in memory and belongs to this principal.
@@ -270,11 +268,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
         let (session, transport) = HttpSession::new(session_id(), owner(), Arc::clone(&self.replies), None);
-        let mut open = self.open();
-        let room = open.make_room();
-        open.sessions.insert(session.id.clone(), Arc::clone(&session));
-        drop(open);
-        self.release(room);
+        self.insert(self.open(), &session);
         Ok((session.id.clone(), transport))
     }
 
@@ -318,8 +312,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
-        let begun = take_begun();
-        let reader = match begun {
+        let begun = CURRENT.try_with(|request| request.begun.take());
+        let reader = match begun.ok().flatten() {
             Some(reader) => reader,
             None => self.find(id)?.request(message).await?,
         };

@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     hash::{BuildHasher, Hasher, RandomState},
     io,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
     time::Instant,
 };
 
@@ -60,19 +60,6 @@ pub(crate) struct HttpSession {
     state: Mutex<SessionState>,
     /// Set once the client is initialized.
     handler: OnceLock<(Arc<Handler>, Peer<RoleServer>)>,
-}
-
-/// Link to the session that a message belongs to, for its handler.
-#[derive(Clone)]
-pub(crate) struct SessionLink(Weak<HttpSession>);
-
-impl SessionLink {
-    /// Lets requests of the session run on this handler directly.
-    pub(crate) fn attach(&self, handler: Handler, peer: Peer<RoleServer>) {
-        if let Some(session) = self.0.upgrade() {
-            session.attach(handler, peer);
-        }
-    }
 }
 
 pub(crate) struct SessionState {
@@ -197,6 +184,7 @@ impl HttpSession {
         self.state().used = Instant::now();
     }
 
+    /// Lets requests of the session run on this handler directly.
     pub(crate) fn attach(&self, handler: Handler, peer: Peer<RoleServer>) {
         // A client may send `initialized` again.
         let _ = self.handler.set((Arc::new(handler), peer));
@@ -280,17 +268,18 @@ impl HttpSession {
         let number = state.add(stream);
         state.requests.insert(id, number);
         state.tokens.extend(token.map(|token| (token, number)));
-        Ok(EventReader::from_start(self, &mut state, number, send_priming_event))
+        let mut reader = EventReader::from_number(self, &mut state, number, 1);
+        reader.send_priming_event = send_priming_event;
+        Ok(reader)
     }
 
-    /// Forwards a notification or a response.
     pub(crate) async fn accept(self: &Arc<Self>, mut message: ClientJsonRpcMessage) -> Result<(), NoSession> {
         if let ClientJsonRpcMessage::Notification(notification) = &mut message
             && matches!(notification.notification, ClientNotification::InitializedNotification(_))
         {
             self.state().initialized = true;
-            let link = SessionLink(Arc::downgrade(self));
-            notification.notification.extensions_mut().insert(link);
+            // For the handler of the notification.
+            notification.notification.extensions_mut().insert(Arc::downgrade(self));
         }
         // The handler does not reply to a cancelled request.
         if let Some(id) = cancelled_request(&message) {
@@ -309,15 +298,10 @@ impl HttpSession {
     pub(crate) fn resume(self: &Arc<Self>, after: &EventId) -> EventReader {
         let mut state = self.state();
         let ours = after.epoch == self.epoch;
+        let is_of_request = |stream: &MessageStream| stream.request == after.request;
         match &after.request {
             None => EventReader::changes(self, &mut state, ours.then_some(after.number + 1), false),
-            Some(request)
-                if ours
-                    && state
-                        .streams
-                        .get(&after.stream)
-                        .is_some_and(|s| s.request.as_ref() == Some(request)) =>
-            {
+            Some(_) if ours && state.streams.get(&after.stream).is_some_and(is_of_request) => {
                 EventReader::from_number(self, &mut state, after.stream, after.number + 1)
             }
             Some(request) => EventReader::for_lost_reply(self, &mut state, request.clone()),

@@ -20,7 +20,6 @@ pub(crate) struct WireId<'a> {
 }
 
 impl<'a> WireId<'a> {
-    /// Returns the ID of a session as text.
     pub(crate) fn text(
         id: &str,
         client: &InitializeRequestParams,

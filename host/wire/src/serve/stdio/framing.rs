@@ -126,14 +126,6 @@ impl<W: AsyncWrite + Unpin> QueuedWriter<W> {
     }
 }
 
-impl<R, W> LineTransport<R, W> {
-    fn reset_line(&mut self) {
-        self.line.clear();
-        self.line.shrink_to(MAX_RETAINED_LINE);
-        self.dropped = 0;
-    }
-}
-
 enum ReadOutcome {
     Line,
     /// The line is too long. Both its ends are in the buffer.
@@ -172,9 +164,7 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
             }
         }
     }
-}
 
-impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
     /// Reads and parses the next line. `None` at the end of input. Cancel-safe.
     async fn next(&mut self) -> Option<ParsedLine> {
         if self.parsing.is_none() {
@@ -188,7 +178,9 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
                     None
                 }
             };
-            self.reset_line();
+            self.line.clear();
+            self.line.shrink_to(MAX_RETAINED_LINE);
+            self.dropped = 0;
             if understood.is_some() {
                 return understood;
             }
@@ -200,7 +192,6 @@ impl<R: AsyncRead + Unpin + Send, W> LineTransport<R, W> {
     }
 }
 
-/// Parses a line and marks it as large.
 fn parse_large_line(line: &[u8]) -> ParsedLine {
     let mut message = parse_line(line)?;
     if let JsonRpcMessage::Request(request) = &mut message {

@@ -9,7 +9,7 @@
 //! requests.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     future::ready,
     pin::{Pin, pin},
     sync::{Arc, OnceLock},
@@ -31,7 +31,7 @@ use super::framing::LargeRequest;
 use crate::{
     peer_requests::{answered_request, cancelled_request},
     serve::{
-        call_future::{CallFuture, call_future},
+        direct_calls::{CallFuture, call_future},
         handler::Handler,
         workers::Workers,
     },
@@ -85,7 +85,6 @@ impl Future for InlineCall {
 /// Peer of the client. Unset until the handshake is over.
 pub(crate) type ClientPeer = Arc<OnceLock<Peer<RoleServer>>>;
 
-/// A transport that answers calls itself.
 pub(crate) struct InlineCalls<T: Transport<RoleServer>> {
     transport: T,
     handler: Arc<Handler>,
@@ -94,7 +93,10 @@ pub(crate) struct InlineCalls<T: Transport<RoleServer>> {
     /// Calls that were moved to other threads.
     moved: JoinSet<(Box<TxJsonRpcMessage<RoleServer>>, CancellationToken)>,
     moved_cancels: HashMap<RequestId, CancellationToken>,
-    replies: ReplyBatch<T::Error>,
+    /// Replies that are not written yet, in order.
+    replies: Vec<SendFuture<T::Error>>,
+    /// Time of the first of them.
+    replies_since: Option<Instant>,
     ended: bool,
     workers: Workers,
 }
@@ -109,7 +111,8 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
             running: FuturesUnordered::new(),
             moved: JoinSet::new(),
             moved_cancels: HashMap::new(),
-            replies: ReplyBatch::default(),
+            replies: Vec::new(),
+            replies_since: None,
             ended: false,
             workers,
         }
@@ -159,15 +162,33 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
         }
     }
 
-    fn queue_reply(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
-        self.replies.push(self.transport.send(reply));
-    }
-
     /// Sends the reply of a call, unless the client cancelled it, and stops its background work.
     fn finish_call(&mut self, reply: TxJsonRpcMessage<RoleServer>, cancel: &CancellationToken) {
         if !cancel.is_cancelled() {
             cancel.cancel();
-            self.queue_reply(reply);
+            self.replies_since.get_or_insert_with(Instant::now);
+            self.replies.push(Box::pin(self.transport.send(reply)));
+        }
+    }
+
+    /// True if the replies must be written before the next line is read.
+    fn is_due(&self) -> bool {
+        self.replies.len() >= MAX_BATCHED_REPLIES
+            || self.replies_since.is_some_and(|since| since.elapsed() >= MAX_REPLY_DELAY)
+    }
+
+    /// Writes the replies. Spawns a task for the part that the pipe does not accept now.
+    fn write_replies(&mut self) {
+        self.replies_since = None;
+        let sending = std::mem::take(&mut self.replies);
+        let mut all = Box::pin(async move {
+            for one in sending {
+                // The read of the next line reports a write failure.
+                let _ = one.await;
+            }
+        });
+        if all.as_mut().now_or_never().is_none() {
+            tokio::spawn(all);
         }
     }
 }
@@ -186,8 +207,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
         loop {
             let message = tokio::select! {
                 biased;
-                () = ready(()), if self.replies.is_due() => {
-                    self.replies.write();
+                () = ready(()), if self.is_due() => {
+                    self.write_replies();
                     continue;
                 }
                 Some(step) = self.running.next() => {
@@ -203,9 +224,9 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
                     }
                     continue;
                 }
-                message = self.transport.receive(), if !self.ended && !self.replies.is_due() => message,
+                message = self.transport.receive(), if !self.ended && !self.is_due() => message,
                 () = ready(()), if !self.replies.is_empty() => {
-                    self.replies.write();
+                    self.write_replies();
                     continue;
                 }
                 else => return None,
@@ -226,7 +247,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InlineCalls<T> {
     }
 
     async fn close(&mut self) -> Result<(), T::Error> {
-        self.replies.write();
+        self.write_replies();
         self.transport.close().await
     }
 }
@@ -244,51 +265,7 @@ fn is_call(request: &ClientRequest) -> bool {
     )
 }
 
-/// Replies that are not written yet, in order.
-struct ReplyBatch<E> {
-    sending: VecDeque<SendFuture<E>>,
-    since: Option<Instant>,
-}
-
 type SendFuture<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
-
-impl<E> Default for ReplyBatch<E> {
-    fn default() -> Self {
-        Self { sending: VecDeque::new(), since: None }
-    }
-}
-
-impl<E: 'static> ReplyBatch<E> {
-    fn push(&mut self, sending: impl Future<Output = Result<(), E>> + Send + 'static) {
-        self.since.get_or_insert_with(Instant::now);
-        self.sending.push_back(Box::pin(sending));
-    }
-
-    fn is_empty(&self) -> bool {
-        self.sending.is_empty()
-    }
-
-    /// True if the batch must be written before the next line is read.
-    fn is_due(&self) -> bool {
-        self.sending.len() >= MAX_BATCHED_REPLIES
-            || self.since.is_some_and(|since| since.elapsed() >= MAX_REPLY_DELAY)
-    }
-
-    /// Writes the batch. Spawns a task for the part that the pipe does not accept now.
-    fn write(&mut self) {
-        self.since = None;
-        let sending = std::mem::take(&mut self.sending);
-        let mut all = Box::pin(async move {
-            for one in sending {
-                // The read of the next line reports a write failure.
-                let _ = one.await;
-            }
-        });
-        if all.as_mut().now_or_never().is_none() {
-            tokio::spawn(all);
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -2,22 +2,41 @@
 //! process ends when the client closes standard input.
 
 pub(crate) mod framing;
-pub(crate) mod in_flight;
 mod inline_calls;
 mod startup_transport;
 
-use std::{sync::Arc, time::Duration};
-
-use gatehouse_core::Caller;
-use rmcp::{ServiceExt, service::ServerInitializeError, transport::io::stdio_pipes};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::CancellationToken;
-
-use self::{
-    framing::LineTransport, in_flight::InFlightRequests, inline_calls::InlineCalls,
-    startup_transport::StartupTransport,
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
 };
-use crate::serve::{ServedPresets, handler::Handler, shutdown::Drain, workers::Workers};
+
+use gatehouse_core::{Caller, lock};
+use rmcp::{
+    RoleServer, ServiceExt,
+    model::{ClientRequest, JsonRpcMessage, RequestId},
+    service::{RxJsonRpcMessage, ServerInitializeError},
+    transport::{Transport, io::stdio_pipes},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
+
+use self::{framing::LineTransport, inline_calls::InlineCalls, startup_transport::StartupTransport};
+use crate::{
+    peer_requests::cancelled_request,
+    serve::{
+        MAX_LAST_CALLS, ServedPresets,
+        handler::Handler,
+        shutdown::{Drain, Shutdown},
+        workers::Workers,
+    },
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
@@ -70,4 +89,77 @@ where
     let _ = client.set(running.peer().clone());
     running.waiting().await?;
     Ok(())
+}
+
+/// Unanswered requests of one client. Shutdown waits for them. rmcp would also wait for subscriptions, which never end.
+#[derive(Default)]
+pub(crate) struct InFlightRequests {
+    requests: Mutex<HashMap<RequestId, TaskTrackerToken>>,
+    unanswered: TaskTracker,
+    gone: CancellationToken,
+}
+
+impl InFlightRequests {
+    /// Waits until the client disconnects or `stop` is cancelled, and then until all requests are answered.
+    ///
+    /// Requests have [`MAX_LAST_CALLS`] to finish after a disconnect, and `drain` after `stop`. The rest gets an error
+    /// reply.
+    async fn wait_until_over(&self, stop: &CancellationToken, drain: Drain, shutdown: &Shutdown) {
+        tokio::select! {
+            () = self.gone.cancelled() => {}
+            () = stop.cancelled() => self.drain(drain, shutdown).await,
+        }
+        let grace = if self.gone.is_cancelled() { MAX_LAST_CALLS } else { Duration::ZERO };
+        if timeout(grace, self.all_answered()).await.is_err() {
+            shutdown.abort();
+            let _ = timeout(MAX_LAST_CALLS, self.all_answered()).await;
+        }
+    }
+
+    /// Waits until all requests are answered, the client disconnects, or the time is over.
+    async fn drain(&self, drain: Drain, shutdown: &Shutdown) {
+        shutdown.announce(drain);
+        let time = async {
+            tokio::time::sleep(drain.open).await;
+            shutdown.refuse();
+            tokio::time::sleep(drain.closed).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.all_answered() => {}
+            () = self.gone.cancelled() => {}
+            () = time => {}
+        }
+    }
+
+    async fn all_answered(&self) {
+        self.unanswered.close();
+        self.unanswered.wait().await;
+    }
+
+    /// Receives a message and records its request.
+    async fn receive<T: Transport<RoleServer>>(
+        &self,
+        transport: &mut T,
+    ) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let message = transport.receive().await;
+        match &message {
+            Some(JsonRpcMessage::Request(request))
+                if !matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) =>
+            {
+                lock(&self.requests).insert(request.id.clone(), self.unanswered.token());
+            }
+            // A cancelled request gets no reply.
+            Some(message) => self.remove(cancelled_request(message)),
+            None => self.gone.cancel(),
+        }
+        message
+    }
+
+    /// Removes an answered or cancelled request.
+    fn remove(&self, id: Option<&RequestId>) {
+        if let Some(id) = id {
+            lock(&self.requests).remove(id);
+        }
+    }
 }

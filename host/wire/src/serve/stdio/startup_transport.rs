@@ -12,7 +12,7 @@ use rmcp::{
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::in_flight::InFlightRequests;
+use super::InFlightRequests;
 use crate::peer_requests::answered_request;
 
 /// Maximum wait of the first request for the preset. If it is ready by then, the reply describes it completely.
@@ -21,7 +21,6 @@ const MAX_PRESET_WAIT: Duration = Duration::from_secs(1);
 /// Maximum queued messages. More are not read until these are forwarded.
 const MAX_HELD_MESSAGES: usize = 64;
 
-/// A transport that queues requests until the preset is ready.
 pub(crate) struct StartupTransport<T> {
     transport: T,
     in_flight: Arc<InFlightRequests>,

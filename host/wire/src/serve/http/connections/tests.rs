@@ -2,7 +2,7 @@
 
 use tokio::time::advance;
 
-use super::{super::connection::ConnectionTimeout, *};
+use super::*;
 
 fn connections(most: usize) -> Arc<OpenConnections> {
     let settings = HttpSettings { connections: most, ..HttpSettings::default() };
@@ -71,10 +71,10 @@ async fn a_reply_on_its_way_is_no_rest() {
     one.connection.record_stall();
     assert_eq!(one.connection.eviction_rank(), None, "the network is full for a moment");
     advance(Duration::from_secs(2)).await;
-    assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Stalled(_))));
+    assert!(matches!(one.connection.eviction_rank(), Some((EvictionRank::Stalled, _))));
     one.connection.record_written(10);
     one.connection.record_flushed();
-    assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Idle(_))));
+    assert!(matches!(one.connection.eviction_rank(), Some((EvictionRank::Idle, _))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,16 +200,16 @@ async fn each_part_of_an_exchange_has_its_time() {
     let one = entered(&all).await;
     let at = |seconds| Instant::now() + std::time::Duration::from_secs(seconds);
     let expired = |seconds| one.connection.expired(&settings, at(seconds));
-    assert_eq!((expired(9), expired(11)), (None, Some(ConnectionTimeout::Header)));
+    assert_eq!((expired(9), expired(11)), (None, Some("timed out while reading a request")));
     let mut work = one.connection.begin_request();
     work.mark_admitted(gatehouse_core::Caller::local());
     assert_eq!(expired(3_600), None, "a call has a time of its own");
     one.connection.record_stall();
-    assert_eq!((expired(29), expired(31)), (None, Some(ConnectionTimeout::Write)));
+    assert_eq!((expired(29), expired(31)), (None, Some("the client does not read its reply")));
     one.connection.record_written(1);
     drop(work);
     one.connection.record_flushed();
-    assert_eq!((expired(119), expired(121)), (None, Some(ConnectionTimeout::Idle)));
+    assert_eq!((expired(119), expired(121)), (None, Some("idle for too long")));
     one.connection.record_read();
-    assert_eq!(expired(11), Some(ConnectionTimeout::Header), "of the next request");
+    assert_eq!(expired(11), Some("timed out while reading a request"), "of the next request");
 }

@@ -79,7 +79,6 @@ fn is_of_server(entry: &ToolEntry) -> bool {
 }
 
 impl TaskTerms {
-    /// Returns the terms for a tool.
     pub(crate) fn new(entry: &ToolEntry) -> Self {
         let delay = match is_long(entry) {
             true if requires_task(entry) => Some(Duration::ZERO),

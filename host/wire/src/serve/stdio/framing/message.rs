@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::MAX_LINE;
 use crate::serve::{
-    call_message::parse_call,
+    direct_calls::parse_call,
     envelope,
     json_text::{MessageOutline, replace_lone_surrogates},
 };

@@ -23,7 +23,7 @@ use tokio::{
 use super::*;
 use crate::serve::{
     PresetView, ServedPresets,
-    stdio::{self, StdioError, in_flight::InFlightRequests},
+    stdio::{self, InFlightRequests, StdioError},
 };
 
 /// Scheduler turns for other tasks before a check; far more than needed.

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex}
 use super::shelf::Shelf;
 use crate::serve::{
     PresetView, ServedPresets,
-    stdio::{self, in_flight::InFlightRequests},
+    stdio::{self, InFlightRequests},
     workers::Workers,
 };
 

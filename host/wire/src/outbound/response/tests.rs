@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use flate2::{Compression, write};
-use gatehouse_core::http::{HostPattern, HostRule, HttpRules};
+use gatehouse_core::http::{HostPattern, HostRule};
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn encoding(headers: &[(HeaderName, &str)]) -> Result<Option<BodyEncoding>, Stri
     for (name, value) in headers {
         map.append(name, value.parse().expect("a value"));
     }
-    from_headers(&map, &url).map_err(|fault| fault.message)
+    body_encoding(&map, &url).map_err(|fault| fault.message)
 }
 
 #[test]

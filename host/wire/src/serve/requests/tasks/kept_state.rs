@@ -1,6 +1,10 @@
-//! Questions of a task that its client has not answered yet.
+//! State of a task that is kept for its client: questions without an answer, and its end.
 
-use rmcp::model::{InputRequest, InputRequests, InputResponses};
+use rmcp::{
+    ErrorData,
+    model::{InputRequest, InputRequests, InputResponses, ServerResult, TaskPayload, TaskStatus},
+};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
@@ -35,7 +39,6 @@ impl OpenInputs {
         self.groups.push(InputGroup { questions, answer: input.answer });
     }
 
-    /// Returns the questions to answer.
     pub(super) fn open(&mut self) -> InputRequests {
         // A call may stop waiting, for example because the user took too long.
         self.groups.retain(|group| !group.answer.is_closed());
@@ -60,6 +63,46 @@ impl OpenInputs {
             let _ = group.answer.send(answers);
         }
         matched
+    }
+}
+
+/// The end of a task, as text: it may be kept for long, and values take much more memory.
+pub(super) struct TaskEnd {
+    status: TaskStatus,
+    /// Result or error.
+    pub(super) json: String,
+}
+
+impl TaskEnd {
+    fn new(status: TaskStatus, object: &impl Serialize) -> Self {
+        Self { status, json: serde_json::to_string(object).unwrap_or_default() }
+    }
+
+    pub(super) fn too_large() -> Self {
+        let why = "the result of the task is too large to keep with the results of other tasks; fetch those, or request \
+            less data";
+        Self::new(TaskStatus::Failed, &ErrorData::internal_error(why, None))
+    }
+
+    pub(super) fn payload(&self) -> TaskPayload {
+        let object = || serde_json::from_str(&self.json).unwrap_or_default();
+        match self.status {
+            TaskStatus::Completed => TaskPayload::Completed { result: object() },
+            TaskStatus::Failed => TaskPayload::Failed { error: object() },
+            _ => TaskPayload::Cancelled,
+        }
+    }
+
+    /// Returns the end of a task. Errors of the tool are results; errors of the protocol make the task fail.
+    pub(super) fn from_result(result: Result<ServerResult, ErrorData>, was_cancelled: bool) -> Self {
+        match result {
+            Ok(ServerResult::CallToolResult(result)) if was_cancelled && result.is_error == Some(true) => {
+                Self::new(TaskStatus::Cancelled, &())
+            }
+            Ok(result) => Self::new(TaskStatus::Completed, &result),
+            Err(_) if was_cancelled => Self::new(TaskStatus::Cancelled, &()),
+            Err(error) => Self::new(TaskStatus::Failed, &error),
+        }
     }
 }
 
