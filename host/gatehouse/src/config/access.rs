@@ -3,16 +3,14 @@
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use gatehouse_core::{
-    Effect,
     access::{AccessRule, AccessRuleError, AccessRules, AllowedValues, ArgumentLimit, NumberRange},
     names::quoted,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Number;
-use toml::Spanned;
 
-use super::{ConfigError, PlainError, error::ConfigText};
+use super::{ConfigError, ConfigText, PlainError, Spanned, effect};
 
 /// A rule about what some callers may use. With one rule, whatever no rule allows is denied.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -20,20 +18,15 @@ use super::{ConfigError, PlainError, error::ConfigText};
 #[schemars(rename = "Access")]
 pub(crate) struct RawAccessRule {
     /// Globs over callers: "group:NAME", "key:NAME", "ISSUER:SUBJECT", "token", or "*" for all.
-    #[schemars(with = "Vec<String>")]
     who: Vec<Spanned<String>>,
     /// Globs over presets. Default: all.
-    #[schemars(with = "Option<Vec<String>>")]
     presets: Option<Vec<Spanned<String>>>,
     /// Globs over the tools that it allows: a tool's name, "gate.tool", or "server:server.tool". "NAME.prompts" and
     /// "NAME.resources" are the prompts and resources of a gate or server.
-    #[schemars(with = "Vec<String>")]
     tools: Vec<Spanned<String>>,
     /// Globs over tools that no rule may allow to these callers.
-    #[schemars(with = "Vec<String>")]
     deny: Vec<Spanned<String>>,
     /// Strongest effect of the tools that it allows: "read-only", "mutating" or "external-exec". Default: any.
-    #[schemars(with = "Option<String>")]
     effect: Option<Spanned<String>>,
     /// Allowed arguments, by glob over tools and JSON pointer: a list of values, in which texts are globs, or a range of
     /// numbers.
@@ -78,8 +71,11 @@ pub(super) fn validate(
     has_auth: bool,
 ) -> Result<AccessConfig, ConfigError> {
     if let Some(rule) = raw.first().filter(|_| !has_auth) {
-        let why = "access rules need [auth], because callers have no names without it. Add [auth], or remove the rules";
-        return Err(text.error_at(rule.span(), why));
+        bail_at!(
+            text,
+            rule,
+            "access rules need [auth], because callers have no names without it. Add [auth], or remove the rules"
+        );
     }
     let declared = raw.iter().map(|rule| declared(text, rule)).collect::<Result<Vec<_>, _>>()?;
     if !has_auth {
@@ -92,39 +88,36 @@ pub(super) fn validate(
     Ok(AccessConfig { declared, rules: Arc::new(rules) })
 }
 
-fn declared(text: &ConfigText, raw: &Spanned<RawAccessRule>) -> Result<AccessRule, ConfigError> {
-    let rule = raw.get_ref();
-    let refused = |why: &str| Err(text.error_at(raw.span(), why));
+fn declared(text: &ConfigText, rule: &Spanned<RawAccessRule>) -> Result<AccessRule, ConfigError> {
     if rule.who.is_empty() {
-        return refused("an access rule needs `who`, such as who = [\"group:dev\"]");
+        bail_at!(text, rule, "an access rule needs `who`, such as who = [\"group:dev\"]");
     }
     if rule.tools.is_empty() && (rule.deny.is_empty() || rule.effect.is_some() || !rule.when.is_empty()) {
-        return refused(
-            "an access rule needs `tools`, the tools that it allows; a rule with only `deny` allows none",
+        bail_at!(
+            text,
+            rule,
+            "an access rule needs `tools`, the tools that it allows; a rule with only `deny` allows none"
         );
     }
     for who in &rule.who {
-        text.at(who, check_who(who.get_ref()))?;
+        text.at(who, check_who(who))?;
     }
     let effect = rule.effect.as_ref().map(|word| {
-        let known = Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref());
-        known.ok_or_else(|| {
-            text.error_at(word.span(), "effect must be \"read-only\", \"mutating\" or \"external-exec\"")
-        })
+        text.at(word, effect(word).ok_or("effect must be \"read-only\", \"mutating\" or \"external-exec\""))
     });
     let mut when = Vec::new();
     for (tools, limits) in &rule.when {
         if limits.is_empty() {
-            return Err(text.error_at(tools.span(), "names no argument; write \"/argument\" = [\"value\"]"));
+            bail_at!(text, tools, "names no argument; write \"/argument\" = [\"value\"]");
         }
         for (pointer, allowed) in limits {
-            let allowed = text.at(allowed, values(allowed.get_ref()))?;
-            let (tools, pointer) = (tools.get_ref().clone(), pointer.get_ref().clone());
+            let allowed = text.at(allowed, values(allowed))?;
+            let (tools, pointer) = (tools.to_string(), pointer.to_string());
             when.push(ArgumentLimit { tools, pointer, allowed });
         }
     }
-    let list = |entries: &[Spanned<String>]| entries.iter().map(|entry| entry.get_ref().clone()).collect();
-    let (line, _) = text.line_and_column(raw.span().start);
+    let list = |entries: &[Spanned<String>]| entries.iter().map(|entry| entry.to_string()).collect();
+    let (line, _) = text.line_and_column(rule.span().start);
     Ok(AccessRule {
         place: format!("{}:{line}", text.name()),
         who: list(&rule.who),
@@ -177,8 +170,7 @@ fn number(value: &toml::Value) -> Option<Number> {
 }
 
 /// Returns the place of the pattern that an error is about, else that of the rule.
-fn locate(raw: &Spanned<RawAccessRule>, error: &AccessRuleError) -> Range<usize> {
-    let rule = raw.get_ref();
+fn locate(rule: &Spanned<RawAccessRule>, error: &AccessRuleError) -> Range<usize> {
     let keys: Vec<&Spanned<String>> = match error.list {
         "who" => rule.who.iter().collect(),
         "presets" => rule.presets.iter().flatten().collect(),
@@ -188,12 +180,14 @@ fn locate(raw: &Spanned<RawAccessRule>, error: &AccessRuleError) -> Range<usize>
             rule.when.iter().flat_map(|(tools, limits)| std::iter::once(tools).chain(limits.keys())).collect()
         }
     };
-    let found = keys.into_iter().find(|key| *key.get_ref() == error.entry);
-    found.map_or_else(|| raw.span(), Spanned::span)
+    let found = keys.into_iter().find(|key| ***key == error.entry);
+    found.map_or_else(|| rule.span(), Spanned::span)
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::Effect;
+
     use super::*;
     use crate::config::{Env, tests::parse};
 

@@ -8,9 +8,8 @@ use std::{
 use gatehouse_stores::ArtifactLimits;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::{ConfigError, Env, SummarySettings, error::ConfigText, limits};
+use super::{ConfigError, ConfigText, Env, Spanned, SummarySettings, limits};
 
 const TTL_HOURS: u64 = 3;
 
@@ -22,10 +21,8 @@ pub(crate) struct RawArtifacts {
     /// Storage engine.
     pub(crate) engine: ArtifactsEngine,
     /// Hours to store them, 1 to 8760, 3 by default. MCP_GATEWAY_INTELLIGENCE_TTL_HOURS overrides it.
-    #[schemars(with = "Option<u64>")]
     pub(crate) ttl_hours: Option<Spanned<u64>>,
     /// Limit on disk for all of them, "1 GiB" by default, "1 MiB" to "1024 GiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) max_bytes: Option<Spanned<String>>,
 }
 
@@ -68,7 +65,7 @@ impl ArtifactsConfig {
         env: &Env,
     ) -> Result<Self, ConfigError> {
         let hours = match &raw.ttl_hours {
-            Some(hours) => super::intelligence::hours(*hours.get_ref())
+            Some(hours) => super::intelligence::hours(**hours)
                 .map_err(|why| text.error_at(hours.span(), format!("ttl_hours {why}")))?,
             None => TTL_HOURS,
         };

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText};
+use super::{ConfigError, ConfigText, Spanned};
 
 /// Default retention of entries, in days.
 const KEEP_DAYS: u32 = 365;
@@ -20,7 +19,6 @@ pub(crate) struct RawAudit {
     /// Whether calls are recorded: by default only if callers sign in.
     pub(crate) enabled: Option<bool>,
     /// How long entries stay, "365 d" by default, "1 d" to "3650 d".
-    #[schemars(with = "Option<String>")]
     pub(crate) keep: Option<Spanned<String>>,
     /// Whether calls that only read are recorded too. Refused ones always are.
     pub(crate) reads: bool,
@@ -38,7 +36,7 @@ impl AuditConfig {
     pub(super) fn validate(text: &ConfigText, raw: &RawAudit) -> Result<Self, ConfigError> {
         let keep_days = match &raw.keep {
             None => KEEP_DAYS,
-            Some(keep) => text.at(keep, days(keep.get_ref()))?,
+            Some(keep) => text.at(keep, days(keep))?,
         };
         Ok(Self { enabled: raw.enabled, keep_days, reads: raw.reads })
     }

@@ -12,14 +12,13 @@ use gatehouse_models::ModelsConfig;
 use gatehouse_wire::serve::HttpSettings;
 
 use super::{
-    AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig,
-    LedgerConfig, SummarySettings, access, auth,
-    error::ConfigText,
+    AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, ConfigText, DocumentsConfig, Env,
+    KnowledgeConfig, LedgerConfig, SummarySettings, access, auth,
     file_params::ParamFiles,
     gates::{self, GateConfig},
     http_server, limits, locate,
     locate::ConfigChoice,
-    models, presets, quotas, raw,
+    models, presets, raw,
     servers::{self, ServersConfig},
     shipped,
     skill_folders::{self, SkillFolders},
@@ -146,7 +145,7 @@ impl Config {
             cache_size: limits::disk_size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),
             sets_default_preset: default.is_some(),
-            default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
+            default_preset: default.map_or(DEFAULT_PRESET, |name| name.as_str()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
             access: access::validate(text, &raw.access, raw.auth.is_some())?,
             auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
@@ -156,14 +155,14 @@ impl Config {
             artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &state, &intelligence, env)?,
             ledger: LedgerConfig::validate(text, &raw.ledger)?,
             audit: AuditConfig::validate(text, &raw.audit)?,
-            quotas: quotas::validate(text, raw.quotas)?,
+            quotas: limits::quotas(text, raw.quotas)?,
             intelligence,
             servers,
             gates: raw
                 .gates
                 .into_iter()
                 .map(|(name, gate)| {
-                    let checked = gates::validate(text, (&base, &state), name.get_ref(), gate, env)?;
+                    let checked = gates::validate(text, (&base, &state), &name, gate, env)?;
                     Ok((name.into_inner(), checked))
                 })
                 .collect::<Result<_, ConfigError>>()?,

@@ -8,7 +8,7 @@ use gatehouse_files::{sweep, write_atomic};
 use similar::{ChangeTag, TextDiff};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::{Config, ConfigError, Env, PlainError, error::ConfigText, keys::dotted, trust};
+use super::{Config, ConfigError, ConfigText, Env, PlainError, keys::dotted, trust};
 pub(crate) use servers::{add_servers, remove_server, server_block};
 
 /// A validated change of `presets.toml` that is not yet written.

@@ -13,12 +13,9 @@ use gatehouse_core::{
 };
 use gatehouse_sandbox::{GateSettings, GuestFolder};
 use gatehouse_wire::registry::OciReference;
-use toml::Spanned;
 
 use super::{
-    ConfigError, Env,
-    error::ConfigText,
-    limits,
+    ConfigError, ConfigText, Env, Spanned, limits,
     raw::{HttpHost, InstancePolicy, RawGate, RawGateFolder},
 };
 
@@ -41,14 +38,11 @@ pub(super) fn validate(
     env: &Env,
 ) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
-        text.at(grant, Grants::parse([grant.get_ref().as_str()]))?;
+        text.at(grant, Grants::parse([grant.as_str()]))?;
     }
-    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
-    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin.get_ref())) {
-        let shown = quoted(pin.get_ref(), 80);
-        return Err(
-            text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
-        );
+    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.as_str()));
+    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin)) {
+        bail_at!(text, pin, "'{}' is not a SHA-256 in hexadecimal (64 digits)", quoted(pin, 80));
     }
     let (component, origin) =
         component_source(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
@@ -84,24 +78,26 @@ fn component_source(
     sha256: Option<&Spanned<String>>,
 ) -> Result<(Option<PathBuf>, Option<OciReference>), ConfigError> {
     let Some(named) = component else { return Ok((None, None)) };
-    if !OciReference::is_oci(named.get_ref()) {
-        return Ok((Some(base.join(named.get_ref())), None));
+    if !OciReference::is_oci(named) {
+        return Ok((Some(base.join(&**named)), None));
     }
-    let origin: OciReference = text.at(named, named.get_ref().parse())?;
+    let origin: OciReference = text.at(named, named.parse())?;
     if origin.digest.is_none() {
-        let why = format!(
+        bail_at!(
+            text,
+            named,
             "'{origin}' has no digest, so its content can change; run `gatehouse gates add {origin}` to write it with \
             its digest"
         );
-        return Err(text.error_at(named.span(), why));
     }
     let Some(sha256) = sha256 else {
-        let why = format!(
+        bail_at!(
+            text,
+            named,
             "a component from a registry needs sha256; run `gatehouse gates add {origin}` to write both"
         );
-        return Err(text.error_at(named.span(), why));
     };
-    Ok((Some(installed(state, sha256.get_ref())), Some(origin)))
+    Ok((Some(installed(state, sha256)), Some(origin)))
 }
 
 /// Returns the path of an installed component. Files in the data directory are named by content.
@@ -126,27 +122,24 @@ fn http_rules(
     let mut rules: Vec<HostRule> = Vec::new();
     let mut secrets: Vec<Secret> = Vec::new();
     for (name, host) in block {
-        let key = text.at(&name, HostPattern::parse(name.get_ref()))?;
+        let key = text.at(&name, HostPattern::parse(&name))?;
         if rules.iter().any(|rule| rule.key == key) {
-            let why =
-                format!("'{}' repeats {key}, which another line already names", quoted(name.get_ref(), 100));
-            return Err(text.error_at(name.span(), why));
+            bail_at!(text, name, "'{}' repeats {key}, which another line already names", quoted(&name, 100));
         }
         let mut headers = Vec::new();
         for (name, value) in &host.headers {
-            let shown = quoted(name.get_ref(), 64);
-            if !header::is_name(name.get_ref()) {
-                return Err(text.error_at(name.span(), format!("'{shown}' is not a valid header name")));
+            let shown = quoted(name, 64);
+            if !header::is_name(name) {
+                bail_at!(text, name, "'{shown}' is not a valid header name");
             }
-            if header::is_framing(name.get_ref()) {
-                let why = format!("header '{shown}' is set by the HTTP client and cannot be configured");
-                return Err(text.error_at(name.span(), why));
+            if header::is_framing(name) {
+                bail_at!(text, name, "header '{shown}' is set by the HTTP client and cannot be configured");
             }
-            let template = text.at(value, SecretTemplate::parse(value.get_ref()))?;
-            let filled = template.fill(name.get_ref(), |variable| env.secret(variable));
+            let template = text.at(value, SecretTemplate::parse(value))?;
+            let filled = template.fill(name, |variable| env.secret(variable));
             secrets.extend(filled.secrets);
             let variables = template.variables().map(str::to_owned).collect();
-            headers.push(AddedHeader { name: name.get_ref().clone(), value: filled.value, variables });
+            headers.push(AddedHeader { name: name.to_string(), value: filled.value, variables });
         }
         rules.push(HostRule { key, headers, private: host.private });
     }
@@ -165,17 +158,18 @@ fn guest_folders(
 ) -> Result<Vec<GuestFolder>, ConfigError> {
     let mut folders: Vec<GuestFolder> = Vec::new();
     for (name, folder) in raw {
-        let bad = |why: String| text.error_at(name.span(), why);
-        let guest = name.get_ref().as_str();
+        let guest = name.as_str();
         let Some(parts) = folder_parts(guest) else {
-            return Err(bad(format!(
+            bail_at!(
+                text,
+                name,
                 "invalid folder name '{}'; write for example \"/data\": names of A-Z a-z 0-9 _ - ., each after a /",
                 quoted(guest, 80)
-            )));
+            );
         };
         // A gate that can write to the outer directory could replace the inner one.
         if let Some(other) = folders.iter().find(|other| nested(&other.guest, guest)) {
-            return Err(bad(format!("'{guest}' and '{}' overlap: one is inside the other", other.guest)));
+            bail_at!(text, name, "'{guest}' and '{}' overlap: one is inside the other", other.guest);
         }
         let (host, private) = match (folder.path, folder.private) {
             (Some(path), false) => (base.join(path), false),
@@ -183,7 +177,7 @@ fn guest_folders(
             (None, true) => {
                 (parts.iter().fold(state.join("gates").join(gate), |path, part| path.join(part)), true)
             }
-            _ => return Err(bad(format!("'{guest}' needs either path = \"…\" or private = true"))),
+            _ => bail_at!(text, name, "'{guest}' needs either path = \"…\" or private = true"),
         };
         folders.push(GuestFolder { guest: guest.to_owned(), host, private });
     }

@@ -2,9 +2,8 @@
 
 use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText, raw::HttpServer};
+use super::{ConfigError, ConfigText, Spanned, raw::HttpServer};
 
 /// Descriptors reserved for everything but connections.
 const RESERVED_DESCRIPTORS: u64 = 256;
@@ -17,7 +16,7 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
     if let Some(connections) = &raw.connections {
-        settings = text.at(connections, settings.with_connections(*connections.get_ref()))?;
+        settings = text.at(connections, settings.with_connections(**connections))?;
     }
     for (name, given) in [
         ("header_timeout", &raw.header_timeout),
@@ -27,7 +26,7 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
         ("drain", &raw.drain),
     ] {
         let Some(time) = given else { continue };
-        let parsed = text.at(time, parse_duration(time.get_ref()))?;
+        let parsed = text.at(time, parse_duration(time))?;
         settings = text.at(time, settings.with_timeout(name, parsed))?;
     }
     Ok(settings)
@@ -38,7 +37,7 @@ fn all<T>(
     given: &[Spanned<String>],
     parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
-    given.iter().map(|one| text.at(one, parse(one.get_ref()))).collect()
+    given.iter().map(|one| text.at(one, parse(one))).collect()
 }
 
 /// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one.

@@ -9,7 +9,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Config, ConfigError, error::ConfigText};
+use super::{Config, ConfigError, ConfigText};
 
 const MAX_SHOWN_CHARS: usize = 64;
 

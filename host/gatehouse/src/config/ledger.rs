@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText};
+use super::{ConfigError, ConfigText, Spanned};
 
 /// Default retention of single calls, in days.
 const RETENTION_DAYS: u32 = 7;
@@ -20,7 +19,6 @@ pub(crate) struct RawLedger {
     /// Whether calls are recorded, true by default.
     pub(crate) enabled: Option<bool>,
     /// Days to store single calls, 1 to 3650, 7 by default. Daily totals are stored permanently.
-    #[schemars(with = "Option<u64>")]
     pub(crate) retention_days: Option<Spanned<u64>>,
 }
 
@@ -34,12 +32,12 @@ impl LedgerConfig {
     pub(super) fn validate(text: &ConfigText, raw: &RawLedger) -> Result<Self, ConfigError> {
         let retention_days = match &raw.retention_days {
             None => RETENTION_DAYS,
-            Some(days) => u32::try_from(*days.get_ref())
+            Some(days) => u32::try_from(**days)
                 .ok()
                 .filter(|days| (1..=MAX_RETENTION_DAYS).contains(days))
                 .ok_or_else(|| {
-                    text.error_at(days.span(), format!("retention_days must be 1 to {MAX_RETENTION_DAYS}"))
-                })?,
+                text.error_at(days.span(), format!("retention_days must be 1 to {MAX_RETENTION_DAYS}"))
+            })?,
         };
         Ok(Self { enabled: raw.enabled.unwrap_or(true), retention_days })
     }

@@ -11,7 +11,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, Env, PlainError, error::ConfigText, trust::TrustedFiles};
+use super::{ConfigError, ConfigText, Env, PlainError, trust::TrustedFiles};
 
 /// The shipped presets: the configuration without a file, and the base of a file.
 pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");

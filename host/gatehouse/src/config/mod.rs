@@ -1,5 +1,8 @@
 //! Configuration. [`raw`] mirrors `presets.toml` as written; [`checked`] holds the validated form.
 
+#[macro_use]
+pub(crate) mod error;
+
 mod access;
 pub(crate) mod added;
 mod artifacts;
@@ -11,7 +14,6 @@ pub(crate) mod docker;
 mod documents;
 pub(crate) mod edit;
 pub(crate) mod env;
-pub(crate) mod error;
 pub(crate) mod file_params;
 pub(crate) mod gates;
 mod http_server;
@@ -25,7 +27,6 @@ pub(crate) mod locate;
 mod models;
 pub(crate) mod parse_errors;
 mod presets;
-mod quotas;
 pub(crate) mod raw;
 mod raw_presets;
 mod raw_servers;
@@ -42,7 +43,7 @@ pub(crate) use audit::AuditConfig;
 pub(crate) use checked::Config;
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::{Env, unused};
-pub(crate) use error::{ConfigError, ConfigText};
+pub(crate) use error::{ConfigError, ConfigText, Spanned};
 pub(crate) use gates::GateConfig;
 pub(crate) use inherited::is_inherited;
 pub(crate) use intelligence::SummarySettings;
@@ -50,6 +51,8 @@ pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 pub(crate) use servers::{ServerConfig, ServersConfig, from_json};
+
+use gatehouse_core::Effect;
 
 use crate::plain_error::PlainError;
 
@@ -67,6 +70,11 @@ pub(crate) fn is_gate_name(name: &str) -> bool {
     name.starts_with(char::is_alphanumeric)
         && name.chars().all(letters)
         && name.chars().count() <= MAX_GATE_NAME
+}
+
+/// Parses the name of an effect.
+fn effect(word: &str) -> Option<Effect> {
+    Effect::ALL.into_iter().find(|effect| effect.as_str() == word)
 }
 
 pub(crate) fn check_gate_name(name: &str) -> Result<(), PlainError> {

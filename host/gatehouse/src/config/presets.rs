@@ -6,17 +6,15 @@ use std::{
 };
 
 use gatehouse_core::{
-    CompiledPreset, Effect, ExposedName, Preset, SourceId,
+    CompiledPreset, ExposedName, Preset, SourceId,
     approval::{ApprovalRule, ApprovalScope, MAX_APPROVAL_TIME},
     overrides::ToolOverride,
 };
 use gatehouse_sandbox::parse_duration;
 use serde_json::Map;
-use toml::Spanned;
 
 use super::{
-    Config, ConfigError, Env, PlainError, ServersConfig, check_gate_name,
-    error::ConfigText,
+    Config, ConfigError, ConfigText, Env, PlainError, ServersConfig, Spanned, check_gate_name, effect,
     file_params::{self, ParamFiles},
     keys, raw, raw_presets, workflow,
 };
@@ -60,8 +58,8 @@ pub(super) fn check(
     config: &Config,
     default: Option<&Spanned<String>>,
 ) -> Result<(), ConfigError> {
-    if let Some(name) = default.filter(|name| !config.presets.contains_key(name.get_ref())) {
-        return text.at(name, CompiledPreset::compile(&config.presets, name.get_ref())).map(drop);
+    if let Some(name) = default.filter(|name| !config.presets.contains_key(name.as_str())) {
+        return text.at(name, CompiledPreset::compile(&config.presets, name)).map(drop);
     }
     // A shipped preset that conflicts with the file's own is an error only when it is selected.
     for name in config.presets.keys().filter(|name| config.is_own(name)) {
@@ -97,9 +95,9 @@ pub(super) fn declared(
         workflow.extend(workflow::validate(text, &name, steps)?);
     }
     let project = preset.project.map(|project| match base {
-        Some(base) => Ok(base.join(project.get_ref())),
-        None if project.get_ref().is_absolute() => Ok(project.get_ref().clone()),
-        None => Err(text.error_at(project.span(), "project must be an absolute path")),
+        Some(base) => Ok(base.join(&*project)),
+        None if project.is_absolute() => Ok(project.into_inner()),
+        None => bail_at!(text, project, "project must be an absolute path"),
     });
     let skills = preset.skills.into_iter().map(|folder| skill_folder(text, base, &folder));
     let skills = skills.collect::<Result<Vec<_>, _>>()?;
@@ -130,27 +128,23 @@ fn skill_folder(
     base: Option<&Path>,
     folder: &Spanned<PathBuf>,
 ) -> Result<PathBuf, ConfigError> {
-    let path = base.map_or_else(|| folder.get_ref().clone(), |base| base.join(folder.get_ref()));
+    let path = base.map_or_else(|| folder.to_path_buf(), |base| base.join(&**folder));
     if !path.is_absolute() {
-        return Err(text.error_at(folder.span(), "a folder of skills must be an absolute path"));
+        bail_at!(text, folder, "a folder of skills must be an absolute path");
     }
+    let shown = path.display();
     match path.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => Err(text.error_at(folder.span(), format!("{} is not a folder", path.display()))),
-        Err(error) => Err(text.error_at(
-            folder.span(),
-            format!("cannot read the folder of skills {}: {error}", path.display()),
-        )),
+        Ok(_) => bail_at!(text, folder, "{shown} is not a folder"),
+        Err(error) => bail_at!(text, folder, "cannot read the folder of skills {shown}: {error}"),
     }
 }
 
 fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
-        Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
-            let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
+        let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
             strongest";
-            text.error_at(word.span(), why)
-        })
+        text.at(&word, effect(&word).ok_or(why))
     });
     let remember = rule.remember.map(|word| remembered(text, &word));
     Ok(ApprovalRule {
@@ -162,18 +156,17 @@ fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<Approva
 }
 
 fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
-    let wrong = || {
-        let why = "remember must be \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
-        text.error_at(word.span(), why)
-    };
-    match word.get_ref().as_str() {
-        "call" => Ok(ApprovalScope::Call),
-        "session" => Ok(ApprovalScope::Session),
-        time => {
-            let time = parse_duration(time).map_err(|_| wrong())?;
-            let fits = time >= Duration::from_secs(1) && time <= MAX_APPROVAL_TIME;
-            if fits { Ok(ApprovalScope::For(time)) } else { Err(wrong()) }
+    match (word.as_str(), parse_duration(word)) {
+        ("call", _) => Ok(ApprovalScope::Call),
+        ("session", _) => Ok(ApprovalScope::Session),
+        (_, Ok(time)) if (Duration::from_secs(1)..=MAX_APPROVAL_TIME).contains(&time) => {
+            Ok(ApprovalScope::For(time))
         }
+        _ => bail_at!(
+            text,
+            word,
+            "remember must be \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\""
+        ),
     }
 }
 
@@ -184,15 +177,14 @@ fn changed(
     change: raw::RawToolOverride,
 ) -> Result<(String, ToolOverride), ConfigError> {
     if let Some(name) = &change.name {
-        text.at(name, ExposedName::new(name.get_ref()))?;
+        text.at(name, ExposedName::new(name))?;
     }
     let changes = change.name.is_some()
         || change.description.is_some()
         || change.listed.is_some()
         || !change.fixed.is_empty();
     if change.hide && changes {
-        let why = format!("'{}' is hidden, so nothing else can be changed about it", tool.get_ref());
-        return Err(text.error_at(tool.span(), why));
+        bail_at!(text, tool, "'{tool}' is hidden, so nothing else can be changed about it");
     }
     let raw::RawToolOverride { name, description, fixed, hide: hidden, listed } = change;
     let (name, unlisted) = (name.map(Spanned::into_inner), listed == Some(false));
@@ -202,6 +194,8 @@ fn changed(
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::Effect;
+
     use super::*;
     use crate::config::tests::parse;
 

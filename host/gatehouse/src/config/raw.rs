@@ -9,9 +9,8 @@ use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText};
+use super::{ConfigError, ConfigText, Spanned};
 pub(crate) use super::{
     access::RawAccessRule,
     artifacts::{ArtifactsEngine, RawArtifacts},
@@ -19,7 +18,7 @@ pub(crate) use super::{
     auth::RawAuth,
     documents::{DocumentsEngine, RawDocuments},
     ledger::RawLedger,
-    quotas::RawQuota,
+    limits::RawQuota,
     raw_presets::RawPreset,
     raw_servers::{
         GrantKind, LoginKind, OnChange, RawIdentityProvider, RawOAuth, RawProxy, RawServer, RawToolOverride,
@@ -39,7 +38,6 @@ pub(crate) struct RawConfig {
     /// Callers over HTTP.
     pub(crate) auth: Option<RawAuth>,
     /// Rules about callers and their tools.
-    #[schemars(with = "Vec<RawAccessRule>")]
     pub(crate) access: Vec<Spanned<RawAccessRule>>,
     /// Language models and embedding models.
     pub(crate) models: RawModels,
@@ -54,15 +52,12 @@ pub(crate) struct RawConfig {
     /// The audit.
     pub(crate) audit: RawAudit,
     /// Limits on what callers use, by name.
-    #[schemars(with = "BTreeMap<String, RawQuota>")]
     pub(crate) quotas: BTreeMap<Spanned<String>, RawQuota>,
     /// MCP servers behind this host, by name.
-    #[schemars(with = "BTreeMap<String, RawServer>")]
     pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,
     /// Connections to these servers.
     pub(crate) proxy: RawProxy,
     /// Grants and limits, by gate.
-    #[schemars(with = "BTreeMap<String, RawGate>")]
     pub(crate) gates: BTreeMap<Spanned<String>, RawGate>,
     /// Presets by name: what each agent sees.
     #[schemars(with = "BTreeMap<String, RawPreset>")]
@@ -74,7 +69,7 @@ impl RawConfig {
     pub(super) fn check_gate_names(&self, text: &ConfigText) -> Result<(), ConfigError> {
         let in_presets = self.presets.values().flat_map(|preset| preset.gates.keys());
         let mut names = self.gates.keys().chain(in_presets);
-        names.try_for_each(|name| text.at(name, super::check_gate_name(name.get_ref())))
+        names.try_for_each(|name| text.at(name, super::check_gate_name(name)))
     }
 }
 
@@ -90,10 +85,8 @@ pub(crate) struct RawHost {
     pub(crate) state: Option<String>,
     /// Limit for compiled gates in the cache directory, shared by all hosts; the least recently used go first. "1 GiB"
     /// by default, "1 MiB" to "1024 GiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) cache_size: Option<Spanned<String>>,
     /// Preset for clients that name none. Default: "full".
-    #[schemars(with = "Option<String>")]
     pub(crate) default_preset: Option<Spanned<String>>,
 }
 
@@ -102,29 +95,21 @@ pub(crate) struct RawHost {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpServer {
     /// Names accepted in the Host header, next to localhost and the address itself: "gatehouse.corp", or with a port.
-    #[schemars(with = "Vec<String>")]
     pub(crate) allowed_hosts: Vec<Spanned<String>>,
     /// Web origins that may call, as "scheme://host[:port]". They get CORS headers; all others are refused.
-    #[schemars(with = "Vec<String>")]
     pub(crate) allowed_origins: Vec<Spanned<String>>,
     /// Maximum concurrent connections, 8 to 65536. Default: depends on the open-file limit, at most 1000.
-    #[schemars(with = "Option<usize>")]
     pub(crate) connections: Option<Spanned<usize>>,
     /// Time limit for request headers, "10 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) header_timeout: Option<Spanned<String>>,
     /// Time limit for the request body, "30 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) body_timeout: Option<Spanned<String>>,
     /// How long a client may stop reading its reply, "30 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) write_timeout: Option<Spanned<String>>,
     /// Maximum idle time between requests on a connection, "2 min" by default, at most "60 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) idle_timeout: Option<Spanned<String>>,
     /// How long running requests may continue after shutdown begins, over stdio too. "30 s" by default, at most "10
     /// min".
-    #[schemars(with = "Option<String>")]
     pub(crate) drain: Option<Spanned<String>>,
 }
 
@@ -135,11 +120,9 @@ pub(crate) struct HttpServer {
 pub(crate) struct RawModels {
     /// Embedding provider: "local" (the default, in the binary), "openai", "gemini" or "ollama", optionally with a
     /// model: "openai/text-embedding-3-large".
-    #[schemars(with = "Option<String>")]
     pub(crate) embedding: Option<Spanned<String>>,
     /// Language model provider: "auto" (the default: the first of openai, gemini, anthropic, ollama that the
     /// environment sets up), "off", or a provider, optionally with a model: "gemini/gemini-2.5-pro".
-    #[schemars(with = "Option<String>")]
     pub(crate) llm: Option<Spanned<String>>,
     /// OpenAI, or a server with a compatible API.
     pub(crate) openai: ModelProvider,
@@ -158,19 +141,14 @@ pub(crate) struct ModelProvider {
     /// URL of its API, http or https. The environment (OPENAI_BASE_URL and so on) overrides it.
     pub(crate) base_url: Option<String>,
     /// Variable that holds the key, as "${NAME}". If base_url is set here, no key is sent without this.
-    #[schemars(with = "Option<String>")]
     pub(crate) api_key: Option<Spanned<String>>,
     /// openai only: the API to use. Default: responses for OpenAI itself, chat elsewhere.
-    #[schemars(with = "Option<ModelApi>")]
     pub(crate) api: Option<Spanned<ModelApi>>,
     /// gemini and anthropic only: API version, "v1beta" and "2026-10-21" by default.
-    #[schemars(with = "Option<String>")]
     pub(crate) api_version: Option<Spanned<String>>,
     /// Maximum concurrent requests, 1 to 64, 4 by default; further ones wait.
-    #[schemars(with = "Option<usize>")]
     pub(crate) concurrency: Option<Spanned<usize>>,
     /// Maximum silence while it answers, "120 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) timeout: Option<Spanned<String>>,
 }
 
@@ -215,27 +193,22 @@ pub(crate) enum KnowledgeEngine {
 pub(crate) struct RawGate {
     /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" together with sha256, as
     /// `gatehouse gates add` writes it. Default: <name>.wasm in the gate directories.
-    #[schemars(with = "Option<String>")]
     pub(crate) component: Option<Spanned<String>>,
     /// SHA-256 of the component in hexadecimal; any other file is refused.
-    #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
     /// Capabilities: "knowledge", "knowledge:read", "documents", "catalog", "kv", "models", "artifacts", "servers",
     /// "servers-admin", "elicitation", "sampling".
-    #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,
     /// How calls get instances: a new one each ("fresh", the default), or one that served an earlier call ("reuse").
     /// The gate can read what earlier calls left in a reused instance's memory.
     pub(crate) instance: InstancePolicy,
     /// Directories the gate sees, by the path it uses: "/data" = { path = "data" } to read, or "/notes" = { private =
     /// true } to read and write.
-    #[schemars(with = "BTreeMap<String, RawGateFolder>")]
     pub(crate) folders: BTreeMap<Spanned<String>, RawGateFolder>,
     /// Resource limits.
     pub(crate) limits: RawGateLimits,
     /// Hosts it may send HTTP requests to: "[scheme://]host[:port]", https by default, "*.example.com" for every
     /// subdomain. Without this block it may send none.
-    #[schemars(with = "Option<BTreeMap<String, HttpHost>>")]
     pub(crate) http: Option<BTreeMap<Spanned<String>, HttpHost>>,
 }
 
@@ -244,7 +217,6 @@ pub(crate) struct RawGate {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpHost {
     /// Headers that the host adds and the gate never sees; ${NAME} is the value of an environment variable.
-    #[schemars(with = "BTreeMap<String, String>")]
     pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
     /// Whether the name may resolve to a private, loopback or link-local address.
     pub(crate) private: bool,
@@ -278,39 +250,27 @@ pub(crate) struct RawGateFolder {
 #[schemars(rename = "GateLimits")]
 pub(crate) struct RawGateLimits {
     /// Memory, "64 MiB" by default, at most "256 MiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) memory: Option<Spanned<String>>,
     /// Wall-clock time, "30 s" by default, at most "5 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) time: Option<Spanned<String>>,
     /// Concurrent calls, 64 by default; further ones wait.
-    #[schemars(with = "Option<usize>")]
     pub(crate) concurrency: Option<Spanned<usize>>,
     /// Bytes copied out of the gate at the same time, including its reply: "16 MiB" by default, at most "64 MiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) copy: Option<Spanned<String>>,
     /// Lines in the host's log, 200 by default, at most 10000; the rest is counted and dropped.
-    #[schemars(with = "Option<usize>")]
     pub(crate) log_lines: Option<Spanned<usize>>,
     /// HTTP requests, 64 by default, at most 1000.
-    #[schemars(with = "Option<usize>")]
     pub(crate) http_requests: Option<Spanned<usize>>,
     /// Model requests, 16 by default, at most 100.
-    #[schemars(with = "Option<usize>")]
     pub(crate) model_calls: Option<Spanned<usize>>,
     /// Calls of other tools, 64 by default, at most 1000.
-    #[schemars(with = "Option<usize>")]
     pub(crate) calls: Option<Spanned<usize>>,
     /// Bytes retained of standard output and error: "64 KiB" by default, at most "1 MiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) output: Option<Spanned<String>>,
     /// Elements of all its tables together, 20000 by default, at most 100000.
-    #[schemars(with = "Option<usize>")]
     pub(crate) table_elements: Option<Spanned<usize>>,
     /// Bytes of keys and values stored with the grant "kv": "16 MiB" by default, at most "1 GiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) kv: Option<Spanned<String>>,
     /// Bytes of files in its private directories: "64 MiB" by default, at most "16 GiB".
-    #[schemars(with = "Option<String>")]
     pub(crate) folder: Option<Spanned<String>>,
 }

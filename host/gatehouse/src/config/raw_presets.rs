@@ -7,9 +7,8 @@ use indexmap::IndexMap;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toml::Spanned;
 
-use super::{raw_servers::RawToolOverride, workflow};
+use super::{Spanned, raw_servers::RawToolOverride, workflow};
 
 /// Tools and rules for one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -34,7 +33,6 @@ pub(crate) struct RawPreset {
     /// "server:server.tool". Default for each such gate: ["server:*", "run_code", "call_tool"].
     pub(crate) filters: BTreeMap<String, Vec<String>>,
     /// Servers in this file whose tools clients see next to those of the gates, as server__tool.
-    #[schemars(with = "Vec<String>")]
     pub(crate) servers: Vec<Spanned<String>>,
     /// Globs over the servers that gates of this preset may access: names, or "tag:name". Default: all.
     pub(crate) proxied: Option<Vec<String>>,
@@ -55,14 +53,11 @@ pub(crate) struct RawPreset {
     pub(crate) workflow: BTreeMap<Spanned<String>, workflow::WorkflowSteps>,
     /// Project directory for workflow marks, unless a request names one; relative to this file. Default: the client's
     /// only root, or the working directory of a stdio client.
-    #[schemars(with = "Option<String>")]
     pub(crate) project: Option<Spanned<PathBuf>>,
     /// Folders of agent skills, relative to this file: each skill is a folder with a SKILL.md. Adds to the folders of
     /// extended presets.
-    #[schemars(with = "Vec<String>")]
     pub(crate) skills: Vec<Spanned<PathBuf>>,
     /// Changes to tools, by the name that clients would see otherwise.
-    #[schemars(with = "BTreeMap<String, RawToolOverride>")]
     pub(crate) tools: BTreeMap<Spanned<String>, RawToolOverride>,
 }
 
@@ -120,12 +115,10 @@ pub(crate) struct RawApproval {
     /// Globs over tools: a tool's name, "gate.tool", or "server:server.tool".
     pub(crate) tools: Vec<String>,
     /// Tools with this effect or a stronger one: "read-only", "mutating" or "external-exec".
-    #[schemars(with = "Option<String>")]
     pub(crate) effect: Option<Spanned<String>>,
     /// Globs over tools that `effect` skips. Default: tools that only forward calls, each of which is approved
     /// separately: ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"].
     pub(crate) except: Option<Vec<String>>,
     /// How long an approval holds: "call" (default), "session", or a time of up to 480 min such as "15 min".
-    #[schemars(with = "Option<String>")]
     pub(crate) remember: Option<Spanned<String>>,
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toml::Spanned;
+
+use super::Spanned;
 
 /// An MCP server behind this host: a program (`command`) or an address (`url`). `${NAME}` means an environment variable
 /// in command, args, env, cwd, url and headers. Secrets must be written this way.
@@ -14,36 +15,27 @@ use toml::Spanned;
 #[schemars(rename = "Server")]
 pub(crate) struct RawServer {
     /// Program; with a slash, the path is relative to this file.
-    #[schemars(with = "Option<String>")]
     pub(crate) command: Option<Spanned<String>>,
     /// Its arguments. All users of this machine can see them, so put secrets in env.
-    #[schemars(with = "Vec<String>")]
     pub(crate) args: Vec<Spanned<String>>,
     /// Variables it gets in addition to PATH, HOME and the few listed in docs/servers.md.
-    #[schemars(with = "BTreeMap<String, String>")]
     pub(crate) env: BTreeMap<Spanned<String>, Spanned<String>>,
     /// Working directory, relative to this file. Default: the directory of this file.
-    #[schemars(with = "Option<String>")]
     pub(crate) cwd: Option<Spanned<String>>,
     /// Its address, http or https.
-    #[schemars(with = "Option<String>")]
     pub(crate) url: Option<Spanned<String>>,
     /// Headers sent to this address only.
-    #[schemars(with = "BTreeMap<String, String>")]
     pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
     /// "stdio" for a command. For a url "http" (streamable HTTP, the default) or "sse", for servers from before 2025.
-    #[schemars(with = "Option<TransportKind>")]
     pub(crate) transport: Option<Spanned<TransportKind>>,
     /// How Gatehouse logs in to it with OAuth, if it requires that (`gatehouse servers login`).
     #[schemars(with = "RawOAuth")]
     pub(crate) oauth: Option<Spanned<RawOAuth>>,
     /// Whose login it gets: one for all callers ("shared", the default), or each caller's own ("caller").
-    #[schemars(with = "Option<LoginKind>")]
     pub(crate) login: Option<Spanned<LoginKind>>,
     /// Whether it is used; true by default.
     pub(crate) enabled: Option<bool>,
     /// Labels for users, for `proxied` of presets ("tag:work"), and for the category of its tools.
-    #[schemars(with = "Vec<String>")]
     pub(crate) tags: Vec<Spanned<String>>,
     /// Maximum time for one call, "60 s" by default, "100 ms" to "60 min"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
@@ -62,7 +54,6 @@ pub(crate) struct RawServer {
     /// quarantine until `gatehouse servers review` approves them ("quarantine").
     pub(crate) on_change: OnChange,
     /// Rules for its tools, by the server's own names. They override the server's annotations.
-    #[schemars(with = "BTreeMap<String, ToolRule>")]
     pub(crate) tools: BTreeMap<Spanned<String>, ToolRule>,
 }
 
@@ -71,18 +62,14 @@ pub(crate) struct RawServer {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolRule {
     /// Its strongest effect: "read-only", "mutating" or "external-exec".
-    #[schemars(with = "Option<String>")]
     pub(crate) effect: Option<Spanned<String>>,
     /// Whether a second call with the same arguments changes nothing.
     pub(crate) idempotent: Option<bool>,
     /// The boolean argument that makes a call a dry run.
-    #[schemars(with = "Option<String>")]
     pub(crate) dry_run: Option<Spanned<String>>,
     /// The argument that names the thing to change; `precheck` checks it before the call.
-    #[schemars(with = "Option<String>")]
     pub(crate) target: Option<Spanned<String>>,
     /// A read-only tool of the same server that fails if `target` does not exist. Needs `target`.
-    #[schemars(with = "Option<String>")]
     pub(crate) precheck: Option<Spanned<String>>,
 }
 
@@ -93,29 +80,22 @@ pub(crate) struct ToolRule {
 #[schemars(rename = "OAuth")]
 pub(crate) struct RawOAuth {
     /// The client that you registered for Gatehouse, or the https URL of its metadata document. Needs `issuer`.
-    #[schemars(with = "Option<String>")]
     pub(crate) client_id: Option<Spanned<String>>,
     /// The secret of that client, if it has one: "${NAME}".
-    #[schemars(with = "Option<String>")]
     pub(crate) client_secret: Option<Spanned<String>>,
     /// The private key of that client instead of a secret, PEM in PKCS#8: "${NAME}".
-    #[schemars(with = "Option<String>")]
     pub(crate) private_key: Option<Spanned<String>>,
     /// Scopes to request. Default: the scopes that the server requests.
-    #[schemars(with = "Vec<String>")]
     pub(crate) scopes: Vec<Spanned<String>>,
     /// The authorization server. Set it if you registered a client there, the server names several, or it is in your
     /// own network.
-    #[schemars(with = "Option<String>")]
     pub(crate) issuer: Option<Spanned<String>>,
     /// Port of the browser redirect, if the registration names one. Default: a free one.
     #[schemars(with = "Option<u16>")]
     pub(crate) redirect_port: Option<Spanned<i64>>,
     /// `client-credentials` if the client logs in with its own secret or key, without a user. Default: `authorization-code`.
-    #[schemars(with = "Option<GrantKind>")]
     pub(crate) grant: Option<Spanned<GrantKind>>,
     /// Your company's identity provider, where users sign in. It vouches for them at `issuer`. Needs `client_id`.
-    #[schemars(with = "Option<RawIdentityProvider>")]
     pub(crate) identity_provider: Option<Spanned<RawIdentityProvider>>,
 }
 
@@ -125,17 +105,13 @@ pub(crate) struct RawOAuth {
 #[schemars(rename = "IdentityProvider")]
 pub(crate) struct RawIdentityProvider {
     /// Its address, as its metadata has it.
-    #[schemars(with = "String")]
     pub(crate) issuer: Spanned<String>,
     /// The client that you registered for Gatehouse at the provider.
-    #[schemars(with = "String")]
     pub(crate) client_id: Spanned<String>,
     /// The secret of that client, if it has one: "${NAME}".
-    #[schemars(with = "Option<String>")]
     #[serde(default)]
     pub(crate) client_secret: Option<Spanned<String>>,
     /// The private key of that client instead of a secret, PEM in PKCS#8: "${NAME}".
-    #[schemars(with = "Option<String>")]
     #[serde(default)]
     pub(crate) private_key: Option<Spanned<String>>,
 }
@@ -209,7 +185,6 @@ pub(crate) struct RawProxy {
     /// True to connect a server on its first call (the default), false to connect all when the host starts.
     pub(crate) lazy_connect: Option<bool>,
     /// Servers to connect when the host starts, even if `lazy_connect` is true.
-    #[schemars(with = "Vec<String>")]
     pub(crate) preconnect_servers: Vec<Spanned<String>>,
     /// Maximum time of one attempt to connect, "30 s" by default, "100 ms" to "10 min"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
@@ -229,7 +204,6 @@ pub(crate) struct RawProxy {
 #[schemars(rename = "ToolOverride")]
 pub(crate) struct RawToolOverride {
     /// The name that clients see instead.
-    #[schemars(with = "Option<String>")]
     pub(crate) name: Option<Spanned<String>>,
     /// The description that clients see instead.
     pub(crate) description: Option<String>,

@@ -15,9 +15,8 @@ use gatehouse_core::{
 use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
-use toml::Spanned;
 
-use super::{Config, ConfigError, Env, PlainError, error::ConfigText, raw};
+use super::{Config, ConfigError, ConfigText, Env, PlainError, Spanned, raw};
 
 /// Maximum length of a server name. Exposed tool names contain it and are limited to 64 characters.
 pub(crate) const MAX_SERVER_NAME: usize = 32;
@@ -84,10 +83,10 @@ impl ServersConfig {
 
     /// Fails if the server is not declared. The error points to `name`.
     pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
-        if self.declared.contains_key(name.get_ref()) {
-            return Ok(());
+        match self.declared.contains_key(name.as_str()) {
+            true => Ok(()),
+            false => Err(text.error_at(name.span(), unknown(name, self.declared.keys()))),
         }
-        Err(text.error_at(name.span(), unknown(name.get_ref(), self.declared.keys())))
     }
 }
 
@@ -98,16 +97,16 @@ pub(super) fn validate(
     env: &Env,
 ) -> Result<ServersConfig, ConfigError> {
     let mut config = ServersConfig { proxy: checked_proxy(text, proxy)?, ..ServersConfig::default() };
-    let mut order: Vec<_> = servers.keys().map(|name| (name.span().start, name.get_ref())).collect();
-    order.sort_unstable();
-    config.order = order.into_iter().map(|(_, name)| name.clone()).collect();
+    let mut order: Vec<_> = servers.keys().collect();
+    order.sort_by_key(|name| name.span().start);
+    config.order = order.into_iter().map(ToString::to_string).collect();
     for (name, server) in servers {
         let checked = checked_server(text, &name, server, &config.proxy, env)?;
         config.declared.insert(name.into_inner(), checked);
     }
     for name in &proxy.preconnect_servers {
         config.check_known(text, name)?;
-        if let Some(server) = config.declared.get_mut(name.get_ref()) {
+        if let Some(server) = config.declared.get_mut(name.as_str()) {
             server.definition.preconnect = true;
         }
     }
@@ -152,16 +151,15 @@ fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig
         checked.connection_timeout = Some(connection_timeout(text, time)?);
     }
     if let Some(time) = &proxy.idle_timeout {
-        let never = time.get_ref().as_str() == Some("never");
+        let never = time.as_str() == Some("never");
         let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
         checked.idle_timeout = (!never).then(|| duration(text, "idle_timeout", time, range)).transpose()?;
     }
     if let Some(retries) = &proxy.max_connection_retries {
-        checked.retries =
-            u32::try_from(*retries.get_ref()).ok().filter(|retries| *retries <= 10).ok_or_else(|| {
-                let why = format!("max_connection_retries must be 0 to 10, not {}", retries.get_ref());
-                text.error_at(retries.span(), why)
-            })?;
+        let Some(allowed) = u32::try_from(**retries).ok().filter(|retries| *retries <= 10) else {
+            bail_at!(text, retries, "max_connection_retries must be 0 to 10, not {retries}");
+        };
+        checked.retries = allowed;
     }
     Ok(checked)
 }
@@ -178,26 +176,30 @@ fn duration(
     given: &Spanned<toml::Value>,
     allowed: RangeInclusive<Duration>,
 ) -> Result<Duration, ConfigError> {
-    let bad = |why| text.error_at(given.span(), why);
     let shown = |time: &Duration| match time.as_millis() {
         millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
         millis => format!("{millis} ms"),
     };
     let range = format!("{key} must be {} to {}", shown(allowed.start()), shown(allowed.end()));
-    let time = match given.get_ref() {
+    let time = match &**given {
         toml::Value::Integer(seconds) => {
-            Duration::from_secs(u64::try_from(*seconds).map_err(|_| bad(format!("{range}, not {seconds}")))?)
+            let seconds = u64::try_from(*seconds).map_err(|_| format!("{range}, not {seconds}"));
+            Duration::from_secs(text.at(given, seconds)?)
         }
-        toml::Value::String(time) => parse_duration(time).map_err(|why| bad(format!("{key}: {why}")))?,
+        toml::Value::String(time) => {
+            text.at(given, parse_duration(time).map_err(|why| format!("{key}: {why}")))?
+        }
         other => {
             let kind = other.type_str();
-            return Err(bad(format!(
+            bail_at!(
+                text,
+                given,
                 "{key} must be a time such as \"30 s\", or a number of seconds, not a {kind}"
-            )));
+            );
         }
     };
-    if allowed.contains(&time) { Ok(time) } else { Err(bad(range)) }
+    text.at(given, if allowed.contains(&time) { Ok(time) } else { Err(range) })
 }
 
 fn checked_server(
@@ -207,7 +209,7 @@ fn checked_server(
     proxy: &ProxyConfig,
     env: &Env,
 ) -> Result<ServerConfig, ConfigError> {
-    text.at(name, check_name(name.get_ref()))?;
+    text.at(name, check_name(name))?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
     let timeout = server.timeout.as_ref();
     let timeout = timeout.map(|time| duration(text, "timeout", time, range)).transpose()?;
@@ -221,7 +223,7 @@ fn checked_server(
     let login = login::validate(text, &server)?;
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
-        name: name.get_ref().as_str().into(),
+        name: name.as_str().into(),
         // Only programs are stopped when idle. A connection to a remote server costs next to nothing.
         idle_timeout: proxy.idle_timeout.filter(|_| read.transport.as_str() == "stdio"),
         transport: read.transport,
@@ -278,15 +280,13 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> S
 fn checked_tags(text: &ConfigText, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let word = |tag: &str| !tag.is_empty() && tag.len() <= 32 && tag.chars().all(letters);
-    if let Some(bad) = tags.iter().find(|tag| !word(tag.get_ref())) {
-        let shown = quoted(bad.get_ref(), 64);
-        let why = format!("'{shown}' cannot be a tag: use 1 to 32 of A-Z a-z 0-9 _ - .");
-        return Err(text.error_at(bad.span(), why));
+    if let Some(bad) = tags.iter().find(|tag| !word(tag)) {
+        bail_at!(text, bad, "'{}' cannot be a tag: use 1 to 32 of A-Z a-z 0-9 _ - .", quoted(bad, 64));
     }
     if let Some(first) = tags.get(MAX_TAGS) {
-        return Err(text.error_at(first.span(), format!("a server has at most {MAX_TAGS} tags")));
+        bail_at!(text, first, "a server has at most {MAX_TAGS} tags");
     }
-    let mut tags: Vec<String> = tags.iter().map(|tag| tag.get_ref().clone()).collect();
+    let mut tags: Vec<String> = tags.iter().map(|tag| tag.to_string()).collect();
     tags.sort();
     tags.dedup();
     Ok(tags)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatehouse_core::{CompiledPreset, Preset, SourceId};
 
-use super::{Config, ConfigError, Env, error::ConfigText, locate::SHIPPED};
+use super::{Config, ConfigError, ConfigText, Env, locate::SHIPPED};
 
 /// Adds the shipped presets and gates that the file does not define.
 pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), ConfigError> {

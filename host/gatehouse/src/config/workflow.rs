@@ -11,9 +11,8 @@ use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer, value::SeqAccessDeserializer},
 };
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText};
+use super::{ConfigError, ConfigText, Spanned};
 
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,22 +20,18 @@ use super::{ConfigError, error::ConfigText};
 #[schemars(rename = "Step")]
 pub(crate) struct RawStep {
     /// Intents of the calls in this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
-    #[schemars(with = "Vec<String>")]
     intents: Vec<Spanned<String>>,
     /// Required marks: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
-    #[schemars(with = "Vec<String>")]
     requires: Vec<Spanned<String>>,
     /// The mark that a successful call leaves.
-    #[schemars(with = "Option<String>")]
     produces: Option<Spanned<String>>,
     /// Absolute directories that may contain projects. A step without roots uses those of the first step with some.
-    #[schemars(with = "Vec<String>")]
     roots: Vec<Spanned<PathBuf>>,
 }
 
 impl Default for RawStep {
     fn default() -> Self {
-        let intent = |name: &str| Spanned::new(0..0, name.to_owned());
+        let intent = |name: &str| Spanned::default_value(name.to_owned());
         Self {
             intents: vec![intent("MODIFY"), intent("EXECUTE")],
             requires: Vec::new(),
@@ -90,39 +85,40 @@ pub(super) fn validate(
 ) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
     let named = |what: &str, name: &Spanned<String>| {
         let (fits, dot) = match what {
-            "mark" => (is_mark(name.get_ref()), ", or a file name that starts with a dot"),
-            _ => (is_name(name.get_ref()), ""),
+            "mark" => (is_mark(name), ", or a file name that starts with a dot"),
+            _ => (is_name(name), ""),
         };
-        let why = || format!("invalid {what} name: use 1 to 64 letters, digits, - and _{dot}");
-        if fits { Ok(name.get_ref().clone()) } else { Err(text.error_at(name.span(), why())) }
+        if !fits {
+            bail_at!(text, name, "invalid {what} name: use 1 to 64 letters, digits, - and _{dot}");
+        }
+        Ok(name.to_string())
     };
     let workflow = named("workflow", name)?;
     let roots =
         steps.iter().find(|step| !step.roots.is_empty()).map(|step| &step.roots[..]).unwrap_or_default();
     if roots.is_empty() {
-        let why = format!(
+        bail_at!(
+            text,
+            name,
             "workflow '{workflow}' has no roots; list the directories that may contain projects: roots = \
             [\"/home/me/work\"]"
         );
-        return Err(text.error_at(name.span(), why));
     }
     let steps_of = |step: &RawStep| {
         let own = if step.roots.is_empty() { roots } else { &step.roots };
-        if let Some(root) = own.iter().find(|root| !root.get_ref().is_absolute()) {
-            return Err(text.error_at(root.span(), "a project root must be an absolute path"));
+        if let Some(root) = own.iter().find(|root| !root.is_absolute()) {
+            bail_at!(text, root, "a project root must be an absolute path");
         }
         let intent = |word: &Spanned<String>| {
-            Intent::from_request(word.get_ref()).ok_or_else(|| {
-                let words = Intent::ALL.map(Intent::as_str).join(", ");
-                text.error_at(word.span(), format!("intent must be one of {words}"))
-            })
+            let words = || format!("intent must be one of {}", Intent::ALL.map(Intent::as_str).join(", "));
+            text.at(word, Intent::from_request(word).ok_or_else(words))
         };
         Ok(workflow::WorkflowStep {
             workflow: workflow.clone(),
             intents: step.intents.iter().map(intent).collect::<Result<_, _>>()?,
             requires: step.requires.iter().map(|mark| named("mark", mark)).collect::<Result<_, _>>()?,
             produces: step.produces.as_ref().map(|mark| named("mark", mark)).transpose()?,
-            roots: own.iter().map(|root| root.get_ref().clone()).collect(),
+            roots: own.iter().map(|root| root.to_path_buf()).collect(),
         })
     };
     steps.iter().map(steps_of).collect()
