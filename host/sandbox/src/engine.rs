@@ -110,7 +110,7 @@ pub(crate) fn portable() -> wasmtime::Result<Engine> {
 fn pooled(capacity: &InstanceCapacity) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = capacity.pool();
-    // Room for every instance at its maximum, so an [`InstanceSlots`](crate::instance_pool) permit guarantees a place.
+    // Room for every instance at its maximum, so an [`InstanceSlots`](crate::capacity) permit guarantees a place.
     // Memories and tables are only address space until they are touched.
     pool.total_component_instances(instances)
         .total_core_instances(MAX_CORE_INSTANCES * instances)

@@ -20,8 +20,8 @@ use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    cache,
     component_info::{MAX_FILE, NotAGate},
-    private_folders,
 };
 
 /// Format version. Increase it when the content, or the code that produces it, changes its meaning.
@@ -180,7 +180,7 @@ impl GateIndex {
 
     fn write(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        private_folders::create(folder)?;
+        cache::create_private(folder)?;
         // Held until the end, so that hosts do not lose each other's entries. Without file locks the last write wins,
         // and lost entries are read again.
         let lock = fs::File::create(self.path.with_extension("lock"))?;
@@ -201,7 +201,7 @@ impl GateIndex {
 impl IndexContent {
     /// Reads the file. Empty if it is missing, invalid, of another version or not private to this user.
     fn read(path: &Path) -> Self {
-        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(private_folders::is_private));
+        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(cache::is_private));
         let content = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         content.filter(|content| content.version == VERSION).unwrap_or_default()
     }

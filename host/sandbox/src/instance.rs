@@ -18,10 +18,10 @@ use wasmtime_wasi::I32Exit;
 use crate::{
     abi::{ContractExports, GatePre, GuestAnswer, GuestError},
     capability::InstanceContext,
+    capacity::IdleInstances,
     engine::WasmRuntime,
     folders::GuestFolder,
     gate::DESCRIBE_TIME,
-    instance_pool::IdleInstances,
     limits::{HOST_MEMORY, format_bytes, raise_hint},
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,

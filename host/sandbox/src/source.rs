@@ -20,7 +20,7 @@ use wasmtime::Store;
 
 use crate::{
     abi::{ContractExports, GuestAnswer, ToolCall},
-    capability::RunningCall,
+    capability::{InstanceContext, RunningCall},
     gate::Gate,
     instance::{CallFailure, broken},
     state::State,
@@ -38,7 +38,7 @@ impl Gate {
         let ready = self.component().await?;
         let _admitted = self.admit(context.principal(), &context.enclosing_sources).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
-        let facts = self.facts(Arc::clone(params), Some(running));
+        let facts = InstanceContext::new(&self.facts, Arc::clone(params), Some(running));
         self.prepare_folders().await?;
         let folders = &self.info().folders;
         let answer = ready.run(facts, folders, deadline, request, self.idle.as_ref()).await;
@@ -80,7 +80,7 @@ impl Source for Gate {
     }
 
     fn redact(&self, text: String) -> String {
-        self.http.redactor().redact_text(text)
+        self.facts.http.redactor().redact_text(text)
     }
 
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {

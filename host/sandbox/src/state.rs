@@ -15,11 +15,10 @@ use wasmtime_wasi_http::WasiHttpCtx;
 
 use crate::{
     capability::{Capabilities, InstanceContext, http::OutgoingHandler},
-    capture::OutputCapture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
     folders::{self, GuestFolder},
-    last_words::last_words,
     limits::{HOST_MEMORY, SandboxLimits},
+    output::{OutputCapture, last_words},
     wasi::{
         ResourceLedger,
         files::{FileGuard, GuardedFilesystem},

@@ -32,7 +32,7 @@ use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads:
 /// Gate and settings of its instances.
 pub(crate) struct GateFacts {
     pub(crate) gate: Arc<str>,
-    pub(crate) grants: Arc<Grants>,
+    pub(crate) grants: Grants,
     pub(crate) ports: Ports,
     pub(crate) http: Arc<HttpRules>,
     pub(crate) limits: SandboxLimits,

@@ -2,9 +2,7 @@
 //! as a client's.
 
 mod alternatives;
-mod isolation;
-mod listings;
-mod skills;
+
 mod unlisted;
 mod visible;
 
@@ -174,7 +172,7 @@ impl<'a> ServerAccess<'a> {
         }
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &request, server);
-        let skills = skills::fitting(self.catalog, &request, server);
+        let skills = unlisted::fitting_skills(self.catalog, &request, server);
         if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
             self.registry_with(server).await?;
         }
@@ -217,7 +215,7 @@ impl<'a> ServerAccess<'a> {
             let place = hits.iter().rposition(fits).map_or(0, |last| last + 1);
             hits.splice(place..place, of_gates);
         }
-        let unlisted = (!unlisted.is_empty()).then(|| listings::missing_listings(&unlisted));
+        let unlisted = (!unlisted.is_empty()).then(|| visible::missing_listings(&unlisted));
         let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
         let notes = (!notes.is_empty()).then(|| notes.join(" "));
         let notes: Vec<String> = [skills, notes].into_iter().flatten().collect();
