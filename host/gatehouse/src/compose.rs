@@ -211,8 +211,8 @@ impl Composition {
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::default()),
             models: models.clone(),
-            servers: Some(Arc::clone(&stores.servers.live) as _),
-            tools: Some(Arc::clone(&stores.tools) as _),
+            servers: Arc::clone(&stores.servers.live) as _,
+            tools: Arc::clone(&stores.tools) as _,
             ledger: stores.ledger.clone().map(|ledger| ledger as _),
         };
         let limits = system_limits::read();

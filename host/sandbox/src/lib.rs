@@ -63,10 +63,9 @@ pub struct Ports {
     pub text: Arc<dyn TextCompressor>,
     pub http: Arc<dyn HttpFetcher>,
     pub models: ModelPorts,
-    /// MCP servers. `None` if none are configured.
-    pub servers: Option<Arc<dyn ServerRegistry>>,
-    /// Stored tool catalog of those servers. `None` if it is not stored.
-    pub tools: Option<Arc<dyn ToolIndex>>,
+    pub servers: Arc<dyn ServerRegistry>,
+    /// Stored tool catalog of those servers.
+    pub tools: Arc<dyn ToolIndex>,
     /// Outcomes of earlier calls. `None` if they are not recorded.
     pub ledger: Option<Arc<dyn CallLedger>>,
 }

@@ -17,7 +17,7 @@ use gatehouse_core::{
     names::quoted,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::Component;
 
 use crate::{
@@ -124,17 +124,16 @@ impl Sandbox {
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |why: InvalidValue| LoadError::new(file, why);
         let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
-        if let Some((digest, ask)) = self.known(file, &stamp, &settings)? {
-            return self.gate_of(name, (file, stamp), (digest, ask, None), settings);
+        if let Some(gate) = self.known_gate_of(name, file, &stamp, &settings)? {
+            return Ok(gate);
         }
         let pin = settings.sha256.as_deref();
-        let (ComponentInfo { digest, ask, .. }, ready) =
-            self.shared.read(file, |digest| check_pin(pin, digest))?;
+        let (info, ready) = self.shared.read(file, |digest| check_pin(pin, digest))?;
         // If the file changed while it was read, do not record it; the next load reads it again.
         if self.stamp(file).is_ok_and(|now| now == stamp) {
-            self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
+            self.shared.index.learn_file(file, stamp.clone(), &info.digest, info.ask.clone());
         }
-        self.gate_of(name, (file, stamp), (digest, ask, Some(ready)), settings)
+        self.gate_of(name, (file, stamp), (info.digest, info.ask, Some(ready)), settings)
     }
 
     /// Loads a gate whose file is unchanged since an earlier load, without reading it. `None` for other files.
@@ -145,36 +144,33 @@ impl Sandbox {
         settings: &GateSettings,
     ) -> Result<Option<Gate>, LoadError> {
         let stamp = self.shared.embedded.checked_stamp(file).map_err(|why| LoadError::new(file, why))?;
-        let known = self.known(file, &stamp, settings)?;
-        let load = |(digest, ask)| self.gate_of(name, (file, stamp), (digest, ask, None), settings.clone());
-        known.map(load).transpose()
+        self.known_gate_of(name, file, &stamp, settings)
     }
 
-    /// Returns the digest and the requests of a file that the index knows.
-    fn known(
+    fn known_gate_of(
         &self,
+        name: &str,
         file: &Path,
         stamp: &FileStamp,
         settings: &GateSettings,
-    ) -> Result<Option<(String, RequestedCapabilities)>, LoadError> {
-        let digest = self.shared.index.digest(file, stamp);
-        let known = digest.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?)));
-        if let Some((digest, _)) = &known {
-            check_pin(settings.sha256.as_deref(), digest).map_err(|why| LoadError::new(file, why))?;
-        }
-        Ok(known)
+    ) -> Result<Option<Gate>, LoadError> {
+        let index = &self.shared.index;
+        let known = index.digest(file, stamp).and_then(|digest| Some((index.ask(&digest)?, digest)));
+        let Some((ask, digest)) = known else { return Ok(None) };
+        self.gate_of(name, (file, stamp.clone()), (digest, ask, None), settings.clone()).map(Some)
     }
 
     fn gate_of(
         &self,
         name: &str,
         (file, stamp): (&Path, FileStamp),
-        (digest, ask, ready): (String, RequestedCapabilities, Option<LoadedComponent>),
+        (digest, requested, ready): (String, RequestedCapabilities, Option<LoadedComponent>),
         settings: GateSettings,
     ) -> Result<Gate, LoadError> {
         let traps = self.shared.counts.for_version(name, &digest);
-        let version = GateVersion::new((file.to_owned(), stamp), digest, ask, traps, ready);
-        Gate::new(name, version, settings, Arc::clone(&self.shared))
+        let component = OnceCell::new_with(ready);
+        let version = GateVersion { file: file.to_owned(), stamp, digest, requested, traps, component };
+        Gate::new(name, Arc::new(version), settings, Arc::clone(&self.shared))
     }
 
     /// Caches compiled functions to speed up the next build of a gate. Call it before the first compilation. Blocks.

@@ -26,21 +26,11 @@ pub(crate) struct GateVersion {
     pub(crate) digest: String,
     pub(crate) requested: RequestedCapabilities,
     pub(crate) traps: Arc<TrapCounter>,
-    component: OnceCell<LoadedComponent>,
+    /// The component, once it is loaded.
+    pub(crate) component: OnceCell<LoadedComponent>,
 }
 
 impl GateVersion {
-    /// Creates a version. `component` is the component if it is already loaded.
-    pub(crate) fn new(
-        (file, stamp): (PathBuf, FileStamp),
-        digest: String,
-        requested: RequestedCapabilities,
-        traps: Arc<TrapCounter>,
-        component: Option<LoadedComponent>,
-    ) -> Arc<Self> {
-        Arc::new(Self { file, stamp, digest, requested, traps, component: OnceCell::new_with(component) })
-    }
-
     pub(crate) async fn component(
         self: &Arc<Self>,
         shared: &Arc<SandboxState>,

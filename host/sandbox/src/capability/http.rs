@@ -10,15 +10,11 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
-    CallDeadline, FaultKind, Principal,
+    FaultKind,
     budget::{ByteBudget, ByteReservation},
     capability::Capability,
-    http::HttpRules,
     outcome::Fault,
-    ports::{
-        self,
-        http::{HttpRequest, HttpResponse, MAX_REQUEST_BODY, RedirectMode},
-    },
+    ports::http::{HttpRequest, HttpResponse, MAX_REQUEST_BODY, RedirectMode},
 };
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
@@ -37,18 +33,9 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 pub(crate) struct RequestSender {
-    rules: Arc<HttpRules>,
-    /// `None` while a gate describes itself.
-    open: Option<HttpAccess>,
-    limit: u32,
+    facts: InstanceContext,
     left: AtomicU32,
     room: ByteBudget,
-}
-
-struct HttpAccess {
-    port: Arc<dyn ports::HttpFetcher>,
-    deadline: CallDeadline,
-    principal: Principal,
 }
 
 /// A request without the call's settings.
@@ -65,21 +52,8 @@ pub(crate) struct OutgoingRequest {
 
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
-        let port = Arc::clone(&facts.ports.http);
-        let open = facts.call.as_ref().map(|call| HttpAccess {
-            port,
-            deadline: call.deadline.clone(),
-            principal: call.context.principal().clone(),
-        });
-        let limit = facts.limits.http_requests;
-        let rules = Arc::clone(&facts.http);
-        Arc::new(Self {
-            rules,
-            open,
-            limit,
-            left: AtomicU32::new(limit),
-            room: budget.part(MAX_RESPONSE_BYTES),
-        })
+        let (left, room) = (AtomicU32::new(facts.limits.http_requests), budget.part(MAX_RESPONSE_BYTES));
+        Arc::new(Self { facts: facts.clone(), left, room })
     }
 
     pub(crate) fn outgoing(self: &Arc<Self>) -> OutgoingHandler {
@@ -88,29 +62,29 @@ impl RequestSender {
 
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
-        self.open.as_ref().map_or(own, |open| own.min(open.deadline.instant()))
+        self.facts.call.as_ref().map_or(own, |call| own.min(call.deadline.instant()))
     }
 
     /// Fails if the request cannot be sent, before its body is collected.
     fn admit(&self, url: &str) -> Result<(), Fault> {
-        if self.open.is_none() {
+        if self.facts.call.is_none() {
             return Err(describing(Capability::Http));
         }
-        self.rules.check(url).map(drop)
+        self.facts.http.check(url).map(drop)
     }
 
     /// Counts a request toward the call's limit and sends it.
     pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<HttpResponse, Fault> {
-        let Some(open) = &self.open else {
+        let Some(call) = &self.facts.call else {
             return Err(describing(Capability::Http));
         };
         if !take_one(&self.left) {
-            let (gate, limit) = (self.rules.gate(), self.limit);
+            let (gate, limit) = (&self.facts.gate, self.facts.limits.http_requests);
             let message = format!("gate '{gate}' exceeded its limit of {limit} HTTP requests in one call");
             return Err(Fault::exhausted(message).hint(raise_hint(gate, "http_requests")));
         }
         let request = HttpRequest {
-            principal: open.principal.clone(),
+            principal: call.context.principal().clone(),
             method: request.method,
             url: request.url,
             headers: request.headers,
@@ -119,7 +93,7 @@ impl RequestSender {
             deadline: self.deadline(request.begun.unwrap_or_else(Instant::now), request.time),
             budget: self.room.clone(),
         };
-        open.port.fetch(&self.rules, request).await
+        self.facts.ports.http.fetch(&self.facts.http, request).await
     }
 
     /// Sends requests concurrently. All responses stay in the budget until the last one arrives.
@@ -249,7 +223,7 @@ fn to_wasi_response(response: HttpResponse) -> Result<http::Response<WasiBody>, 
 fn to_error_code(sender: &RequestSender, fault: Fault) -> Error {
     match fault.kind {
         FaultKind::Denied => {
-            tracing::warn!(target: "gate", gate = sender.rules.gate(), "{}", fault.in_one_line());
+            tracing::warn!(target: "gate", gate = &*sender.facts.gate, "{}", fault.in_one_line());
             Error::HttpRequestDenied
         }
         FaultKind::TimedOut => Error::HttpResponseTimeout,
@@ -259,22 +233,19 @@ fn to_error_code(sender: &RequestSender, fault: Fault) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::FaultKind;
-
     use super::*;
+    use crate::testing;
 
     #[tokio::test]
     async fn a_gate_that_describes_itself_has_no_network() {
-        let (rules, room) = (Arc::new(HttpRules::deny_all("weather")), ByteBudget::new(MAX_RESPONSE_BYTES));
-        let sender = RequestSender { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
-        let url = "https://api.weather.gov/".to_owned();
-        let (method, redirects) = ("GET".to_owned(), RedirectMode::Follow);
+        let facts = InstanceContext::new(&testing::facts("weather"), "{}".into(), None);
+        let sender = RequestSender::new(&facts, &ByteBudget::new(MAX_RESPONSE_BYTES));
         let request = OutgoingRequest {
-            method,
-            url,
+            method: "GET".into(),
+            url: "https://api.weather.gov/".into(),
             headers: Vec::new(),
             body: None,
-            redirects,
+            redirects: RedirectMode::Follow,
             begun: None,
             time: None,
         };

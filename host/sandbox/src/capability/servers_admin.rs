@@ -15,9 +15,7 @@ const MAX_NAME: usize = 64;
 
 impl Capabilities {
     fn admin_registry(&self) -> Result<&dyn ServerRegistry, Fault> {
-        let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
-        let none = || Fault::unavailable("this host has no MCP servers");
-        granted.facts.ports.servers.as_deref().ok_or_else(none)
+        Ok(&*self.granted(Capability::ServersAdmin, AccessLevel::Full)?.facts.ports.servers)
     }
 
     /// Adds or replaces a server; `definition` is JSON. The inner result is the attempt to connect.

@@ -14,7 +14,7 @@ use gatehouse_core::{
     tool::ToolId,
 };
 
-use super::{CallTarget, Capabilities, ServerAccess, before_deadline};
+use super::{CallTarget, Capabilities, ServerAccess, before_deadline, tool_id};
 
 /// Hits beyond the limit that are also checked for twins.
 pub(super) const EXTRA_HITS: usize = 10;
@@ -28,15 +28,12 @@ impl ServerAccess<'_> {
         limit: usize,
     ) -> Result<Vec<(AlternativeTool, Arc<ToolEntry>)>, Fault> {
         let entry = self.entry(server, tool).await?;
-        let names = self.callable().await?;
+        let names = self.callable(None).await?;
         let failed = FailedTool { id: &entry.id, spec: &entry.spec, error };
         let may_call = |tool: &ToolId| self.may_call(&names, tool);
         let now = self.ports.clock.now_ms();
-        let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
-        let as_called = |hit: &ToolHit| match &self.ports.servers {
-            Some(servers) => servers.describe_tool(&hit.id, &hit.spec),
-            None => Arc::clone(&hit.spec),
-        };
+        let (index, ledger) = (&*self.ports.tools, self.ports.ledger.as_deref());
+        let as_called = |hit: &ToolHit| self.ports.servers.describe_tool(&hit.id, &hit.spec);
         let places = self.places().await?;
         let candidates =
             FallbackSearch { index, ledger, may_call: &may_call, resolve_spec: &as_called, places };
@@ -124,9 +121,9 @@ impl ServerAccess<'_> {
         if let Some(ledger) = &self.ports.ledger {
             let source = Some(SourceId::Server(server.into()));
             let filter = MetricsFilter { source, tool: None, days: Some(DAYS) };
-            let callable = self.callable().await?;
+            let callable = self.callable(None).await?;
             for tool in ledger.metrics(&filter).await? {
-                let id = ToolId { source: tool.source.clone(), name: tool.tool.as_str().into() };
+                let id = tool_id(&tool.source, &tool.tool);
                 if !self.catalog.server_tools.is_restricted() || self.may_call(&callable, &id) {
                     usage.calls += tool.calls;
                     usage.waited_ms += tool.connecting_ms;

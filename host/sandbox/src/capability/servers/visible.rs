@@ -26,7 +26,7 @@ impl ServerAccess<'_> {
     /// Returns the status of each server that the caller may know. If access rules limit the caller, these have a tool
     /// that it may call, or have not listed any yet.
     pub(super) async fn statuses(&self) -> Result<Vec<ServerStatus>, Fault> {
-        let Some(servers) = &self.ports.servers else { return Ok(Vec::new()) };
+        let servers = &self.ports.servers;
         let mut all = servers.status();
         all.retain(|server| self.catalog.server_tools.allows_server(server));
         if !self.catalog.server_tools.is_restricted() {
@@ -42,18 +42,19 @@ impl ServerAccess<'_> {
         Ok(visible)
     }
 
-    /// Returns the tools that the caller may call.
-    pub(super) async fn callable(&self) -> Result<CallableTools, Fault> {
+    /// Returns the tools that the caller may call, of all servers or of one.
+    pub(super) async fn callable(&self, server: Option<&str>) -> Result<CallableTools, Fault> {
         let tools = &self.catalog.server_tools;
         let mut callable = HashMap::new();
         for ServerStatus { name, .. } in self.statuses().await? {
-            let set = match &self.ports.servers {
-                Some(servers) if tools.is_restricted() => {
-                    let listed = servers.known(&name).await?;
-                    CallableSet::Names(listed.map(|listed| tools.callable(&listed)).unwrap_or_default())
-                }
-                _ => CallableSet::Unrestricted,
-            };
+            if server.is_some_and(|server| *name != *server) {
+                continue;
+            }
+            let mut set = CallableSet::Unrestricted;
+            if tools.is_restricted() {
+                let listed = self.ports.servers.known(&name).await?;
+                set = CallableSet::Names(listed.map(|listed| tools.callable(&listed)).unwrap_or_default());
+            }
             callable.insert(name, set);
         }
         Ok(CallableTools(callable))
@@ -78,9 +79,8 @@ impl ServerAccess<'_> {
             let servers = self.registry_with(server).await?;
             return before_deadline(self.deadline, server, self.refresh_one(servers, server, force)).await;
         }
-        let Some(servers) = &self.ports.servers else { return Ok(RefreshReport::default()) };
         let reports = stream::iter(self.statuses().await?).map(|ServerStatus { name, .. }| async move {
-            let refresh = self.refresh_one(&**servers, &name, force);
+            let refresh = self.refresh_one(&*self.ports.servers, &name, force);
             let report = before_deadline(self.deadline, &name, refresh).await;
             report.unwrap_or_else(|fault| RefreshReport {
                 failed: vec![(name.to_string(), fault.in_one_line())],
