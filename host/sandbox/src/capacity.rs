@@ -165,7 +165,8 @@ impl IdleInstances {
     /// Stores an instance after its call returned, if it is useful and there is room. `facts` must not contain a call,
     /// so that an idle instance has no access to a catalog.
     pub(crate) fn put(&self, mut instance: GateInstance, facts: InstanceContext) {
-        if instance.calls() >= MAX_CALLS || instance.is_oversized() {
+        // If memory has grown much, a new instance is better.
+        if instance.calls >= MAX_CALLS || instance.store.data().caps.half_full() {
             return;
         }
         instance.reset(facts);

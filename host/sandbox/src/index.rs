@@ -133,13 +133,12 @@ impl GateIndex {
         Self { path, content: Mutex::new(content), unwritable: AtomicBool::new(false) }
     }
 
-    /// Returns the digest of a file. `None` if the file has changed or is not in the index.
-    pub(crate) fn digest(&self, file: &Path, stamp: &FileStamp) -> Option<String> {
-        self.with(|c| c.files.get(file).filter(|(known, _)| known == stamp).map(|(_, digest)| digest.clone()))
-    }
-
-    pub(crate) fn ask(&self, digest: &str) -> Option<RequestedCapabilities> {
-        self.with(|c| c.components.get(digest).map(|known| known.ask.clone()))
+    /// Returns digest and requests of a file. `None` if the file has changed or is not in the index.
+    pub(crate) fn known(&self, file: &Path, stamp: &FileStamp) -> Option<(String, RequestedCapabilities)> {
+        self.with(|c| {
+            let (_, digest) = c.files.get(file).filter(|(known, _)| known == stamp)?;
+            Some((digest.clone(), c.components.get(digest)?.ask.clone()))
+        })
     }
 
     pub(crate) fn listing(&self, digest: &str, params: &str) -> Option<Arc<Listing>> {
@@ -249,7 +248,7 @@ mod tests {
             index.learn_file(file, stamp, &file.display().to_string(), RequestedCapabilities::default());
         }
         let both = GateIndex::open(path.clone());
-        let known = |file: &PathBuf| both.digest(file, &FileStamp::read(file).expect("a stamp")).is_some();
+        let known = |file: &PathBuf| both.known(file, &FileStamp::read(file).expect("a stamp")).is_some();
         assert!(files.iter().all(known));
         fs::write(&files[0], "longer").expect("written");
         let now = FileStamp::read(&files[0]).expect("a stamp");
@@ -260,6 +259,7 @@ mod tests {
             "b",
             RequestedCapabilities::default(),
         );
-        assert_eq!(GateIndex::open(path).digest(&files[0], &now).as_deref(), Some("later"));
+        let known = GateIndex::open(path).known(&files[0], &now);
+        assert_eq!(known.map(|(digest, _)| digest).as_deref(), Some("later"));
     }
 }

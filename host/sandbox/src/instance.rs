@@ -36,7 +36,7 @@ pub(crate) struct LoadedComponent {
 pub(crate) struct GateInstance {
     pub(crate) store: Store<State>,
     pub(crate) exports: Box<dyn ContractExports>,
-    calls: u32,
+    pub(crate) calls: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -130,15 +130,6 @@ impl LoadedComponent {
 }
 
 impl GateInstance {
-    pub(crate) fn calls(&self) -> u32 {
-        self.calls
-    }
-
-    /// Returns `true` if memory has grown so much that a new instance is better.
-    pub(crate) fn is_oversized(&self) -> bool {
-        self.store.data().caps.half_full()
-    }
-
     fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.store.data_mut().begin(facts, deadline);
         self.store.set_epoch_deadline(1);

@@ -35,7 +35,7 @@ use crate::{
     limits::SandboxLimits,
     machine_code::MachineCode,
     version::{GateVersion, TrapCounters},
-    wasi::threads::FileThreadPools,
+    wasi::FileThreadPools,
 };
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -154,9 +154,7 @@ impl Sandbox {
         stamp: &FileStamp,
         settings: &GateSettings,
     ) -> Result<Option<Gate>, LoadError> {
-        let index = &self.shared.index;
-        let known = index.digest(file, stamp).and_then(|digest| Some((index.ask(&digest)?, digest)));
-        let Some((ask, digest)) = known else { return Ok(None) };
+        let Some((digest, ask)) = self.shared.index.known(file, stamp) else { return Ok(None) };
         self.gate_of(name, (file, stamp.clone()), (digest, ask, None), settings.clone()).map(Some)
     }
 

@@ -27,7 +27,7 @@ use gatehouse_core::{
 
 pub(crate) use self::kv::KvScope;
 pub use self::kv::caller_key_prefix;
-use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
+use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::FileThreads};
 
 /// Gate and settings of its instances.
 pub(crate) struct GateFacts {

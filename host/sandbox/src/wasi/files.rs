@@ -12,11 +12,7 @@ use wasmtime_wasi::{
     },
 };
 
-use super::{
-    BudgetExceeded, ResourceLedger,
-    threads::{FileThreads, ThreadedStream, within},
-    tree,
-};
+use super::{BudgetExceeded, FileThreads, ResourceLedger, ThreadedStream, tree, within};
 
 pub(crate) struct GuardedFilesystem<'a> {
     pub(crate) inner: WasiFilesystemCtxView<'a>,
