@@ -32,8 +32,7 @@ use crate::{
 
 mod gates;
 mod instructions;
-mod lazy_port;
-mod marks;
+
 mod offers;
 mod pipeline;
 mod principals;
@@ -41,18 +40,18 @@ mod readiness;
 mod seal;
 mod servers;
 mod stores;
-mod unmatched_access;
 mod unmatched_patterns;
-mod unmet_grants;
+mod unmet;
 
 pub(crate) use gates::GateRegistry;
-use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
+
 pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use principals::{PrincipalData, principal_named};
 pub(crate) use readiness::HostReadiness;
 pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
 pub(crate) use stores::{GateCounts, audit_of, documents, keys, knowledge, logins};
+use stores::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -255,7 +254,7 @@ impl Composition {
         let named = self.config.served_presets().map(String::as_str);
         let named: BTreeSet<&str> = named.chain(chosen.declared.then_some(chosen.preset.as_str())).collect();
         for name in named.into_iter().filter(|_| all) {
-            let view = match CompiledPreset::compile(&self.config.presets, name) {
+            let view = match self.config.compiled(name) {
                 Ok(compiled) => self.view(&compiled).await,
                 Err(error) => Err(error.into()),
             };
@@ -314,7 +313,7 @@ impl Composition {
     pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, PlainError>)> {
         let mut catalogs = Vec::new();
         for name in self.config.served_presets() {
-            let catalog = match CompiledPreset::compile(&self.config.presets, name) {
+            let catalog = match self.config.compiled(name) {
                 Ok(compiled) => self.catalog(&compiled).await,
                 Err(error) => Err(error.into()),
             };

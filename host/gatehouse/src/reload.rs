@@ -25,7 +25,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, file_params, skill_folders, trust::TrustedFiles},
+    config::{Config, Env, preset_files, trust::TrustedFiles},
     plain_error::PlainError,
     watch::DirectoryWatcher,
 };
@@ -182,8 +182,8 @@ impl Reloader {
         };
         let in_force = self.pending_config.as_ref().unwrap_or(&self.current.config);
         if self.text.as_ref() == Some(&text)
-            && !file_params::changed(&in_force.param_files)
-            && !skill_folders::changed(&in_force.skill_folders)
+            && !preset_files::params_changed(&in_force.param_files)
+            && !preset_files::skills_changed(&in_force.skill_folders)
         {
             return;
         }

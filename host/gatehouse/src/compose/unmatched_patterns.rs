@@ -26,7 +26,7 @@ impl Composition {
     ) -> Vec<String> {
         let mut built = vec![(chosen.clone(), &views.default.catalog)];
         for (name, view) in &views.presets {
-            if let (Ok(view), Ok(compiled)) = (view, CompiledPreset::compile(&self.config.presets, name)) {
+            if let (Ok(view), Ok(compiled)) = (view, self.config.compiled(name)) {
                 built.push((compiled, &view.catalog));
             }
         }
@@ -44,14 +44,7 @@ impl Composition {
         &self,
         catalogs: &[(&str, Result<Catalog, PlainError>)],
     ) -> BTreeMap<String, Vec<String>> {
-        let mut built = Vec::new();
-        for (name, catalog) in catalogs {
-            if let (Ok(catalog), Ok(compiled)) =
-                (catalog, CompiledPreset::compile(&self.config.presets, name))
-            {
-                built.push((compiled, catalog));
-            }
-        }
+        let built = self.built(catalogs);
         let mut warnings = self.unmatched_patterns(&built).await;
         for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);

@@ -14,14 +14,14 @@ use gatehouse_wire::serve::HttpSettings;
 use super::{
     AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, ConfigText, DocumentsConfig, Env,
     KnowledgeConfig, LedgerConfig, SummarySettings, access, auth,
-    file_params::ParamFiles,
     gates::{self, GateConfig},
     http_server, limits, locate,
     locate::ConfigChoice,
-    models, presets, raw,
+    models,
+    preset_files::{self, ParamFiles, SkillFolders},
+    presets, raw,
     servers::{self, ServersConfig},
     shipped,
-    skill_folders::{self, SkillFolders},
 };
 use crate::built_in;
 
@@ -129,7 +129,7 @@ impl Config {
             })
             .collect::<Result<_, ConfigError>>()?;
         let folders = presets.values().flat_map(|preset| &preset.skills);
-        let skill_folders = folders.map(|folder| (folder.clone(), skill_folders::digest(folder))).collect();
+        let skill_folders = folders.map(|folder| (folder.clone(), preset_files::digest(folder))).collect();
         let intelligence = SummarySettings::validate(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
@@ -151,8 +151,8 @@ impl Config {
             auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
-            documents: DocumentsConfig::validate(&raw.documents, &state, env),
-            artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &state, &intelligence, env)?,
+            documents: DocumentsConfig::new(raw.documents, env),
+            artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &intelligence, env)?,
             ledger: LedgerConfig::validate(text, &raw.ledger)?,
             audit: AuditConfig::validate(text, &raw.audit)?,
             quotas: limits::quotas(text, raw.quotas)?,

@@ -5,52 +5,53 @@ pub(crate) mod error;
 
 mod access;
 pub(crate) mod added;
-mod artifacts;
-mod audit;
+
 mod auth;
 pub(crate) mod checked;
 pub(crate) mod credentials;
 pub(crate) mod docker;
-mod documents;
+
 pub(crate) mod edit;
 pub(crate) mod env;
-pub(crate) mod file_params;
+
 pub(crate) mod gates;
 mod http_server;
 mod inherited;
 mod intelligence;
 pub(crate) mod keys;
 mod knowledge;
-mod ledger;
+
 mod limits;
 pub(crate) mod locate;
 mod models;
 pub(crate) mod parse_errors;
+pub(crate) mod preset_files;
 mod presets;
 pub(crate) mod raw;
 mod raw_presets;
 mod raw_servers;
+mod records;
 pub(crate) mod schema;
 pub(crate) mod servers;
 mod shipped;
-pub(crate) mod skill_folders;
+mod stores;
 pub(crate) mod trust;
 mod workflow;
 
 pub(crate) use access::AccessConfig;
-pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
-pub(crate) use audit::AuditConfig;
+
 pub(crate) use checked::Config;
-pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
+
 pub(crate) use env::{Env, unused};
 pub(crate) use error::{ConfigError, ConfigText, Spanned};
 pub(crate) use gates::GateConfig;
 pub(crate) use inherited::is_inherited;
 pub(crate) use intelligence::SummarySettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
-pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
+pub(crate) use records::{AuditConfig, LedgerConfig};
 pub(crate) use servers::{ServerConfig, ServersConfig, from_json};
+pub(crate) use stores::{ArtifactsConfig, ArtifactsEngineConfig, DocumentsConfig, DocumentsEngineConfig};
 
 use gatehouse_core::Effect;
 

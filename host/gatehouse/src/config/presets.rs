@@ -14,9 +14,9 @@ use gatehouse_sandbox::parse_duration;
 use serde_json::Map;
 
 use super::{
-    Config, ConfigError, ConfigText, Env, PlainError, ServersConfig, Spanned, check_gate_name, effect,
-    file_params::{self, ParamFiles},
-    keys, raw, raw_presets, workflow,
+    Config, ConfigError, ConfigText, Env, PlainError, ServersConfig, Spanned, check_gate_name, effect, keys,
+    preset_files::{self, ParamFiles},
+    raw, raw_presets, workflow,
 };
 
 impl Config {
@@ -24,9 +24,8 @@ impl Config {
     ///
     /// An unknown name is an error and never falls back to another preset.
     pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<CompiledPreset, ConfigError> {
-        let compile = |place: &str, name: &str| {
-            CompiledPreset::compile(&self.presets, name).map_err(|error| ConfigError::new(place, error))
-        };
+        let compile =
+            |place: &str, name: &str| self.compiled(name).map_err(|error| ConfigError::new(place, error));
         if let Some(name) = named {
             return compile("--preset", name);
         }
@@ -59,12 +58,11 @@ pub(super) fn check(
     default: Option<&Spanned<String>>,
 ) -> Result<(), ConfigError> {
     if let Some(name) = default.filter(|name| !config.presets.contains_key(name.as_str())) {
-        return text.at(name, CompiledPreset::compile(&config.presets, name)).map(drop);
+        return text.at(name, config.compiled(name)).map(drop);
     }
     // A shipped preset that conflicts with the file's own is an error only when it is selected.
     for name in config.presets.keys().filter(|name| config.is_own(name)) {
-        CompiledPreset::compile(&config.presets, name)
-            .map_err(|error| keys::does_not_compile(text, &config.presets, &error))?;
+        config.compiled(name).map_err(|error| keys::does_not_compile(text, &config.presets, &error))?;
     }
     Ok(())
 }
@@ -79,7 +77,7 @@ pub(super) fn declared(
     let base = text.file.as_deref().and_then(Path::parent);
     let mut sources: Vec<(SourceId, Map<_, _>)> = Vec::new();
     for (name, mut params) in preset.gates {
-        text.at(&name, file_params::insert(&mut params, base, inserted))?;
+        text.at(&name, preset_files::insert(&mut params, base, inserted))?;
         sources.push((SourceId::Gate(name.into_inner().into()), params));
     }
     for name in preset.servers {

@@ -13,17 +13,15 @@ use serde::Deserialize;
 use super::{ConfigError, ConfigText, Spanned};
 pub(crate) use super::{
     access::RawAccessRule,
-    artifacts::{ArtifactsEngine, RawArtifacts},
-    audit::RawAudit,
     auth::RawAuth,
-    documents::{DocumentsEngine, RawDocuments},
-    ledger::RawLedger,
     limits::RawQuota,
     raw_presets::RawPreset,
     raw_servers::{
         GrantKind, LoginKind, OnChange, RawIdentityProvider, RawOAuth, RawProxy, RawServer, RawToolOverride,
         TransportKind,
     },
+    records::{RawAudit, RawLedger},
+    stores::{ArtifactsEngine, DocumentsEngine, RawArtifacts, RawDocuments},
 };
 
 /// Configuration of a Gatehouse host: gates, their grants, and the presets that agents use.

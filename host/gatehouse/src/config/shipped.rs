@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatehouse_core::{CompiledPreset, Preset, SourceId};
+use gatehouse_core::{CompiledPreset, Preset, SourceId, preset::PresetError};
 
 use super::{Config, ConfigError, ConfigText, Env, locate::SHIPPED};
 
@@ -62,11 +62,20 @@ impl Config {
     }
 
     pub(crate) fn served_gates(&self) -> BTreeSet<String> {
-        let compiled_presets =
-            self.served_presets().filter_map(|name| CompiledPreset::compile(&self.presets, name).ok());
-        compiled_presets
-            .flat_map(|compiled| compiled.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
-            .collect()
+        self.gates_of(self.served_presets())
+    }
+
+    pub(crate) fn compiled(&self, preset: &str) -> Result<CompiledPreset, PresetError> {
+        CompiledPreset::compile(&self.presets, preset)
+    }
+
+    /// Returns the gates of those of these presets that compile.
+    pub(crate) fn gates_of<'p>(&self, presets: impl Iterator<Item = &'p String>) -> BTreeSet<String> {
+        let mut gates = BTreeSet::new();
+        for compiled in presets.filter_map(|preset| self.compiled(preset).ok()) {
+            gates.extend(compiled.gates().map(|gate| gate.to_string()));
+        }
+        gates
     }
 
     /// Returns a notice if the file has presets but the default is a shipped one that the file does not name.

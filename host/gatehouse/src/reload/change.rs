@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gatehouse_core::{CompiledPreset, SourceId};
+use gatehouse_core::SourceId;
 use gatehouse_sandbox::FileStamp;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use super::{REMOVAL_GRACE, Reloader};
 use crate::{
     built_in,
     compose::HostServers,
-    config::{Config, skill_folders, trust},
+    config::{Config, preset_files, trust},
 };
 
 /// Changes to apply together.
@@ -73,7 +73,7 @@ impl Reloader {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
             let files = files.chain(config.param_files.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
-            folders.extend(skill_folders::watched(&config.skill_folders));
+            folders.extend(preset_files::watched_skills(&config.skill_folders));
             // The default directory counts once it exists. The configuration's own directory, also watched, reports its
             // creation.
             let there = |folder: &&PathBuf| {
@@ -91,7 +91,9 @@ impl Reloader {
         let mut change = ChangeSet { configuration: self.pending_config.clone(), ..ChangeSet::default() };
         let loaded = self.current.gates.loaded().await;
         let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
-        for name in names.chain(self.gates_of_failing_presets()).collect::<BTreeSet<_>>() {
+        // The files of gates of failing presets may have appeared or been fixed.
+        let failing = self.current.config.gates_of(self.failing.iter());
+        for name in names.chain(failing).collect::<BTreeSet<_>>() {
             let known = loaded.get(&name).map(|gate| gate.info());
             let gates = &self.current.gates;
             let now = gates.file_of(&name).and_then(|file| match gates.stamp(&file) {
@@ -117,16 +119,6 @@ impl Reloader {
             }
         }
         change
-    }
-
-    /// Returns gates of failing presets, because their files may have appeared or been fixed.
-    fn gates_of_failing_presets(&self) -> Vec<String> {
-        let config = &self.current.config;
-        let compiled_presets =
-            self.failing.iter().filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
-        compiled_presets
-            .flat_map(|compiled| compiled.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
-            .collect()
     }
 
     /// Logs each gate in the directories that is not in any preset once: the user may expect its tools.

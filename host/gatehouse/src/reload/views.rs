@@ -43,7 +43,7 @@ impl Reloader {
         }
         let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
         let others = config.served_presets().filter(|_| self.origin.all);
-        let others = others.filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
+        let others = others.filter_map(|name| config.compiled(name).ok());
         let reaches_servers = |compiled: &CompiledPreset| self.current.reaches_servers(compiled);
         let compiled_presets: Vec<CompiledPreset> =
             chosen.into_iter().chain(others).filter(reaches_servers).collect();

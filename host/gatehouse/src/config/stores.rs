@@ -1,15 +1,95 @@
-//! `[artifacts]`, as written and validated. Further needs of an engine are checked when it is first used.
+//! `[documents]` and `[artifacts]`, as written and validated. Further needs of an engine are checked when it is first
+//! used.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
 use gatehouse_stores::ArtifactLimits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ConfigError, ConfigText, Env, Spanned, SummarySettings, limits};
+
+/// Document repositories.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Documents")]
+pub(crate) struct RawDocuments {
+    /// Storage engine.
+    pub(crate) engine: DocumentsEngine,
+    /// Owner of the tables (PostgreSQL): "own", or "existing" for tables of another program, which are only read.
+    /// Default: the tables that exist, or new ones of its own.
+    pub(crate) tables: TableOwner,
+}
+
+/// Document engines.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DocumentsEngine {
+    /// A file in the data directory.
+    #[default]
+    Sqlite,
+    /// A PostgreSQL server, set by DOCUMENTS_DATABASE_URL or else DATABASE_URL.
+    Postgres,
+}
+
+/// Owner of the document tables.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TableOwner {
+    /// The tables that exist.
+    #[default]
+    Found,
+    /// Created and maintained by Gatehouse.
+    Own,
+    /// Tables of another program, `repositories` and `repository_files`: read, never changed.
+    Existing,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct DocumentsConfig {
+    pub(crate) engine: DocumentsEngine,
+    tables: TableOwner,
+    env: Env,
+}
+
+pub(crate) enum DocumentsEngineConfig {
+    Sqlite,
+    #[cfg(feature = "postgres")]
+    Postgres {
+        server: Box<gatehouse_stores::PostgresConfig>,
+        tables: gatehouse_stores::DocumentTables,
+    },
+}
+
+impl DocumentsConfig {
+    pub(super) fn new(RawDocuments { engine, tables }: RawDocuments, env: &Env) -> Self {
+        Self { engine, tables, env: env.clone() }
+    }
+
+    /// Returns the settings of the engine. The error names the missing or invalid key or variable.
+    pub(crate) fn chosen(&self) -> Result<DocumentsEngineConfig, ConfigError> {
+        match (self.engine, self.tables) {
+            (DocumentsEngine::Sqlite, TableOwner::Existing) => Err(ConfigError::new(
+                "documents.tables",
+                "\"existing\" requires the engine 'postgres'; Gatehouse owns the tables of an SQLite file",
+            )),
+            (DocumentsEngine::Sqlite, _) => Ok(DocumentsEngineConfig::Sqlite),
+            #[cfg(feature = "postgres")]
+            (DocumentsEngine::Postgres, tables) => {
+                let missing = "nor is DATABASE_URL, and the engine 'postgres' of the documents needs one";
+                let server = self.env.postgres(&["DOCUMENTS_DATABASE_URL", "DATABASE_URL"], missing)?;
+                let tables = match tables {
+                    TableOwner::Found => gatehouse_stores::DocumentTables::Detect,
+                    TableOwner::Own => gatehouse_stores::DocumentTables::Own,
+                    TableOwner::Existing => gatehouse_stores::DocumentTables::Existing,
+                };
+                Ok(DocumentsEngineConfig::Postgres { server, tables })
+            }
+            #[cfg(not(feature = "postgres"))]
+            (DocumentsEngine::Postgres, _) => Err(ConfigError::not_built("documents.engine", "postgres")),
+        }
+    }
+}
 
 const TTL_HOURS: u64 = 3;
 
@@ -43,15 +123,12 @@ pub(crate) struct ArtifactsConfig {
     ttl: Duration,
     /// Limit on disk for all artifacts, in bytes.
     pub(crate) cap: u64,
-    database: PathBuf,
     #[cfg(any(feature = "chroma", feature = "postgres"))]
     env: Env,
 }
 
 pub(crate) enum ArtifactsEngineConfig {
-    Sqlite {
-        database: PathBuf,
-    },
+    Sqlite,
     #[cfg(feature = "postgres")]
     Postgres(Box<gatehouse_stores::PostgresConfig>),
 }
@@ -60,21 +137,19 @@ impl ArtifactsConfig {
     pub(super) fn validate(
         text: &ConfigText,
         raw: &RawArtifacts,
-        state: &Path,
         intelligence: &SummarySettings,
         env: &Env,
     ) -> Result<Self, ConfigError> {
-        let hours = match &raw.ttl_hours {
-            Some(hours) => super::intelligence::hours(**hours)
-                .map_err(|why| text.error_at(hours.span(), format!("ttl_hours {why}")))?,
-            None => TTL_HOURS,
-        };
+        let hours = raw.ttl_hours.as_ref().map(|hours| {
+            text.at(hours, super::intelligence::hours(**hours).map_err(|why| format!("ttl_hours {why}")))
+        });
+        let hours = hours.transpose()?.unwrap_or(TTL_HOURS);
         let hours = intelligence.ttl_hours.unwrap_or(hours);
         Ok(Self {
             engine: raw.engine,
             ttl: Duration::from_secs(hours * 3_600),
             cap: limits::disk_size(text, "max_bytes", raw.max_bytes.as_ref())?,
-            database: state.join("artifacts.db"),
+
             #[cfg(any(feature = "chroma", feature = "postgres"))]
             env: env.clone(),
         })
@@ -88,7 +163,7 @@ impl ArtifactsConfig {
     /// Returns the settings of the engine. The error names the missing or invalid key or variable.
     pub(crate) fn chosen(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
         match self.engine {
-            ArtifactsEngine::Sqlite => Ok(ArtifactsEngineConfig::Sqlite { database: self.database.clone() }),
+            ArtifactsEngine::Sqlite => Ok(ArtifactsEngineConfig::Sqlite),
             #[cfg(feature = "postgres")]
             ArtifactsEngine::Postgres => {
                 let missing = "and the engine 'postgres' of the artifacts needs it";
@@ -112,6 +187,30 @@ impl ArtifactsConfig {
 mod tests {
     use super::*;
     use crate::config::tests::parse;
+
+    fn error(content: &str, env: Env) -> String {
+        let config = parse(content, &env).expect("valid");
+        config.documents.chosen().err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn engine_errors_name_the_key() {
+        assert_eq!(error("", Env::default()), "");
+        let existing = "[documents]\ntables = \"existing\"";
+        assert!(error(existing, Env::default()).starts_with("documents.tables: \"existing\" requires"));
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_database_of_its_own_wins() {
+        let postgres = "[documents]\nengine = \"postgres\"\ntables = \"existing\"";
+        assert!(error(postgres, Env::default()).starts_with("DOCUMENTS_DATABASE_URL: is not set"));
+        let knowledge = ("DATABASE_URL", "postgres://u:s3cret@h/one");
+        assert_eq!(error(postgres, Env::from_pairs([knowledge])), "");
+        let wrong =
+            error(postgres, Env::from_pairs([knowledge, ("DOCUMENTS_DATABASE_URL", "mysql://u:s3cret@h")]));
+        assert!(wrong.starts_with("DOCUMENTS_DATABASE_URL") && !wrong.contains("s3cret"), "{wrong}");
+    }
 
     #[test]
     fn ttl_and_size_are_bounded() {
