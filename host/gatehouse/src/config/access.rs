@@ -189,7 +189,10 @@ mod tests {
     use gatehouse_core::Effect;
 
     use super::*;
-    use crate::config::{Env, tests::parse};
+    use crate::config::{
+        Env,
+        tests::{assert_refused, parse},
+    };
 
     fn access(content: &str) -> Result<AccessConfig, PlainError> {
         parse(content, &Env::default()).map(|config| config.access)
@@ -223,38 +226,29 @@ mod tests {
 
     #[test]
     fn every_mistake_has_its_place() {
-        let error =
-            |rule: &str| access(&format!("[auth]\n[[access]]\n{rule}\n")).expect_err("refused").to_string();
         let good = "who = [\"*\"]\n";
-        let without = access(&format!("[[access]]\n{good}tools = [\"*\"]")).expect_err("refused");
-        assert!(without.contains(":1:1: access rules need [auth]"), "{without}");
-        assert!(error("tools = [\"*\"]").contains(":2:1: an access rule needs `who`"));
-        assert!(error(good).contains(":2:1: an access rule needs `tools`"));
-        assert!(error(&format!("{good}deny = [\"x\"]\neffect = \"mutating\"")).contains("needs `tools`"));
-        assert!(
-            error("who = [\"dev\"]\ntools = [\"*\"]")
-                .contains(":3:8: 'dev' names no caller: write \"group:dev\"")
-        );
-        let with = |lines: &str| error(&format!("{good}tools = [\"*\"]\n{lines}"));
-        assert!(
-            with("deny = [\"a[\"]").contains(":5:9: deny entry 'a[' is not a valid glob"),
-            "{}",
-            with("deny = [\"a[\"]")
-        );
-        assert!(with("effect = \"strong\"").contains(":5:10: effect must be"));
-        assert!(with("when = { \"*\" = {} }").contains(":5:10: names no argument"));
-        assert!(
-            with("when = { \"*\" = { owner = [\"a\"] } }")
-                .contains(":5:18: when entry 'owner' is not a JSON pointer")
-        );
+        let alone = format!("[[access]]\n{good}tools = [\"*\"]");
+        assert_refused("", &[(&alone, ":1:1: access rules need [auth]")]);
+        let without_tools = format!("{good}deny = [\"x\"]\neffect = \"mutating\"");
+        let cases = [
+            ("tools = [\"*\"]", ":2:1: an access rule needs `who`"),
+            (good, ":2:1: an access rule needs `tools`"),
+            (&without_tools, "needs `tools`"),
+            ("who = [\"dev\"]\ntools = [\"*\"]", ":3:8: 'dev' names no caller: write \"group:dev\""),
+        ];
+        assert_refused("[auth]\n[[access]]\n", &cases);
+        let before = format!("[auth]\n[[access]]\n{good}tools = [\"*\"]\n");
+        let cases = [
+            ("deny = [\"a[\"]", ":5:9: deny entry 'a[' is not a valid glob"),
+            ("effect = \"strong\"", ":5:10: effect must be"),
+            ("when = { \"*\" = {} }", ":5:10: names no argument"),
+            ("when = { \"*\" = { owner = [\"a\"] } }", ":5:18: when entry 'owner' is not a JSON pointer"),
+            ("tool = []", "unknown key 'tool'. Did you mean 'tools'?"),
+        ];
+        assert_refused(&before, &cases);
         for bad in ["[]", "5", "[[1]]", "{ low = 1 }", "{}", "{ min = \"1\" }", "{ max = nan }"] {
-            let why = with(&format!("when = {{ \"*\" = {{ \"/a\" = {bad} }} }}"));
-            assert!(why.contains(":5:25: expected a list of texts"), "{bad}: {why}");
+            let content = format!("when = {{ \"*\" = {{ \"/a\" = {bad} }} }}");
+            assert_refused(&before, &[(&content, ":5:25: expected a list of texts")]);
         }
-        assert!(
-            with("tool = []").contains("unknown key 'tool'. Did you mean 'tools'?"),
-            "{}",
-            with("tool = []")
-        );
     }
 }

@@ -117,20 +117,16 @@ fn quota_rule(text: &ConfigText, name: &Spanned<String>, raw: RawQuota) -> Resul
 mod tests {
     use gatehouse_core::quota::{QuotaAllowance, QuotaPeriod};
 
-    use super::*;
-    use crate::config::{Env, PlainError, tests};
-
-    fn parse(content: &str) -> Result<Vec<QuotaRule>, PlainError> {
-        tests::parse(content, &Env::default()).map(|config| config.quotas)
-    }
+    use crate::config::{Env, tests};
 
     #[test]
     fn quotas_have_callers_and_limits() {
-        let quotas = parse(
+        let quotas = tests::parse(
             "[quotas.people]\nwho = [\"group:dev\", \"okta:*\"]\ncalls = \"1000 per hour\"\ntokens = \"5 per day\"\n\
              concurrency = 8\nstored = \"100 MiB\"\n[quotas.ci]\nwho = [\"key:ci-*\"]\ncalls = \"2 per minute\"",
+            &Env::default(),
         );
-        let quotas = quotas.expect("valid");
+        let quotas = quotas.expect("valid").quotas;
         let names: Vec<&str> = quotas.iter().map(|quota| &*quota.name).collect();
         assert_eq!(names, ["ci", "people"]);
         let people = &quotas[1];
@@ -142,21 +138,18 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        let error = |content: &str| parse(content).expect_err("refused");
-        let who = "[quotas.a]\nwho = [\"*\"]\n";
-        assert!(error("[quotas.a]\ncalls = \"1 per day\"").contains(":1:9: quota 'a' names no callers"));
-        assert!(error(who).contains(":1:9: quota 'a' limits nothing"));
-        let calls = error(&format!("{who}calls = \"many\""));
-        assert!(
-            calls.contains(":3:9: invalid quota 'many': expected for example \"1000 per hour\""),
-            "{calls}"
-        );
-        let none = error(&format!("{who}concurrency = 0"));
-        assert!(none.contains(":3:15: concurrency must be 1 to 10000"), "{none}");
-        assert!(
-            error("[quotas.a]\nwho = [\"[\"]\ncalls = \"1 per day\"").contains(":2:7: invalid pattern '['")
-        );
-        assert!(error(&format!("{who}call = 1")).contains("Did you mean 'calls'?"));
-        assert!(error("[quotas.\"a b\"]\nwho = []").contains("needs a name of letters"));
+        let cases = [
+            ("calls = \"1 per day\"", ":1:9: quota 'a' names no callers"),
+            ("who = [\"*\"]\n", ":1:9: quota 'a' limits nothing"),
+            (
+                "who = [\"*\"]\ncalls = \"many\"",
+                ":3:9: invalid quota 'many': expected for example \"1000 per hour\"",
+            ),
+            ("who = [\"*\"]\nconcurrency = 0", ":3:15: concurrency must be 1 to 10000"),
+            ("who = [\"[\"]\ncalls = \"1 per day\"", ":2:7: invalid pattern '['"),
+            ("who = [\"*\"]\ncall = 1", "Did you mean 'calls'?"),
+        ];
+        tests::assert_refused("[quotas.a]\n", &cases);
+        tests::assert_refused("[quotas.\"a b\"]\n", &[("who = []", "needs a name of letters")]);
     }
 }

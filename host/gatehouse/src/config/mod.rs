@@ -96,6 +96,14 @@ pub(crate) mod tests {
         Ok(Config::parse(&text, env)?)
     }
 
+    /// Asserts that each case, after `before`, is refused with its text.
+    pub(crate) fn assert_refused(before: &str, cases: &[(&str, &str)]) {
+        for (content, why) in cases {
+            let error = parse(&format!("{before}{content}"), &Env::default()).map(drop).expect_err(content);
+            assert!(error.contains(why), "{content}: {error}");
+        }
+    }
+
     #[test]
     fn gate_names_are_words_and_not_options() {
         for good in ["weather", "a", "9-lives", "my_gate-2", "wetter\u{fc}"] {

@@ -195,7 +195,7 @@ mod tests {
     use gatehouse_core::Effect;
 
     use super::*;
-    use crate::config::tests::parse;
+    use crate::config::tests::{assert_refused, parse};
 
     #[test]
     fn approvals_name_calls_and_duration() {
@@ -213,15 +213,14 @@ mod tests {
         let lines = "tools = [\"fs__*\"]\neffect = \"external-exec\"\nexcept = []\nremember = \"15 min\"";
         assert_eq!(rule(lines), Ok(vec![expected]));
         assert_eq!(rule("effect = \"mutating\"").map(|rules| rules[0].remember), Ok(ApprovalScope::Call));
-        for (line, why) in [
+        let cases = [
+            ("effect = \"execute\"", "presets.toml:4:10: effect must be"),
             ("effect = \"execute\"", "from the weakest to the strongest"),
-            ("remember = \"always\"", "a time of 1 s to 480 min"),
+            ("remember = \"always\"", "presets.toml:4:12: remember must be"),
             ("remember = \"481 min\"", "a time of 1 s to 480 min"),
             ("remember = \"0 s\"", "a time of 1 s to 480 min"),
-        ] {
-            let error = rule(line).expect_err("refused");
-            assert!(error.contains(why) && error.contains("presets.toml:4:"), "{error}");
-        }
+        ];
+        assert_refused("[presets.a]\ngates = {}\n[presets.a.approve]\n", &cases);
     }
 
     #[test]

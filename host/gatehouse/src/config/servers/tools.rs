@@ -57,18 +57,17 @@ mod tests {
     use gatehouse_core::Effect;
 
     use super::*;
-    use crate::config::{Env, PlainError, tests::parse};
-
-    fn policies(lines: &str) -> Result<BTreeMap<String, ToolPolicy>, PlainError> {
-        let config = parse(&format!("[servers.s]\ncommand = \"x\"\n{lines}"), &Env::default())?;
-        Ok(config.servers.declared["s"].definition.tools.clone())
-    }
+    use crate::config::{
+        Env,
+        tests::{assert_refused, parse},
+    };
 
     #[test]
     fn a_block_describes_a_tool() {
-        let lines = "[servers.s.tools.rename_symbol]\neffect = \"mutating\"\nidempotent = true\ndry_run = \"preview\"\n\
+        let lines = "[servers.s]\ncommand = \"x\"\n[servers.s.tools.rename_symbol]\neffect = \"mutating\"\nidempotent = true\ndry_run = \"preview\"\n\
             target = \"symbol\"\nprecheck = \"find_symbol\"\n[servers.s.tools.\"find/symbol\"]\neffect = \"read-only\"\n";
-        let policies = policies(lines).expect("valid");
+        let config = parse(lines, &Env::default()).expect("valid");
+        let policies = &config.servers.declared["s"].definition.tools;
         let expected = ToolPolicy {
             effect: Some(Effect::Mutating),
             idempotent: Some(true),
@@ -82,7 +81,7 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (line, why) in [
+        let cases = [
             (
                 "effect = \"READ_ONLY\"",
                 "presets.toml:4:10: effect must be \"read-only\", \"mutating\" or \"external-exec\", not",
@@ -92,9 +91,7 @@ mod tests {
             ("target = \"id\"", "presets.toml:4:10: target needs precheck"),
             ("target = \"id\"\nprecheck = \"t\"", "presets.toml:5:12: a tool cannot check its own calls"),
             ("efect = \"mutating\"", "efect"),
-        ] {
-            let error = policies(&format!("[servers.s.tools.t]\n{line}\n")).expect_err(line);
-            assert!(error.contains(why), "{error}");
-        }
+        ];
+        assert_refused("[servers.s]\ncommand = \"x\"\n[servers.s.tools.t]\n", &cases);
     }
 }
