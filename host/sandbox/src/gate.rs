@@ -142,8 +142,8 @@ impl Gate {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.component().await?;
         let _place = self.shared.places.take(&Principal::Local, &self.facts.gate, &[]).await;
-        let facts = InstanceContext::new(&self.facts, Arc::clone(&params), None);
-        let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
+        let facts = InstanceContext::new(&self.facts, params, None);
+        let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME).await;
         listing.map_err(|ended| ended.fault)
     }
 

@@ -60,14 +60,13 @@ impl LoadedComponent {
         &self,
         facts: InstanceContext,
         deadline: Instant,
-        params: &str,
     ) -> Result<Listing, CallFailure> {
         let _running = self.runtime.ticker.enter_guest();
         let gate = Arc::clone(&facts.gate);
         let work = async {
             let mut instance = self.instance(facts, &[], CallDeadline::fixed(deadline)).await?;
             let GateInstance { store, exports, .. } = &mut instance;
-            let listing = exports.describe(store, params).await;
+            let listing = exports.describe(store).await;
             listing.map_err(|error| call_failure(store.data(), error))
         };
         // A sleeping guest never checks the epoch deadline.

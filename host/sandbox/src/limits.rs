@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::question::MAX_QUESTIONS_PER_CALL;
+use gatehouse_core::{outcome::Fault, question::MAX_QUESTIONS_PER_CALL};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -72,9 +72,20 @@ pub(crate) fn raise_hint(gate: &str, key: &str) -> String {
     format!("Ask for less in one call, or raise limits.{key} under [gates.{gate}] in presets.toml.")
 }
 
-/// Decrements a call's remaining count. Returns `false` if it is zero.
-pub(crate) fn take_one(left: &AtomicU32) -> bool {
-    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+/// Decrements a call's remaining count. Fails if it is zero: the gate has exceeded its `limit`, which is `key`.
+pub(crate) fn take_one(left: &AtomicU32, gate: &str, limit: u32, what: &str, key: &str) -> Result<(), Fault> {
+    let less = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    less.map(drop).map_err(|_| {
+        Fault::exhausted(format!("gate '{gate}' exceeded its limit of {limit} {what} in one call"))
+            .hint(raise_hint(gate, key))
+    })
+}
+
+/// Returns the outcomes of a batch with more than `limit` entries. `None` if it is small enough.
+pub(crate) fn refused_batch<T>(count: usize, what: &str, limit: usize) -> Option<Vec<Result<T, Fault>>> {
+    let why = format!("{count} {what} in one batch; the limit is {limit}");
+    let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
+    (count > limit).then(|| (0..count).map(|_| fault()).collect())
 }
 
 /// Reason a limit is invalid, with the allowed values.

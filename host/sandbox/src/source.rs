@@ -45,6 +45,15 @@ impl Gate {
         self.version.traps.observe(matches!(answer, Err(CallFailure { trapped: true, .. })));
         answer.map_err(|ended| ended.fault)
     }
+
+    async fn ask<T>(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
+    ) -> Result<T, Fault> {
+        self.serve(&call.context, call.deadline(), params, request).await
+    }
 }
 
 fn as_seen(
@@ -127,10 +136,8 @@ impl Source for Gate {
         params: &Arc<str>,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.list_resources(store, params.to_string(), cursor.map(str::to_owned))
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.list_resources(store, cursor.map(str::to_owned)))
+            .await
     }
 
     async fn read_resource(
@@ -139,10 +146,7 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.read_resource(store, params.to_string(), uri.to_owned())
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.read_resource(store, uri.to_owned())).await
     }
 
     async fn resource_ttl(
@@ -151,9 +155,7 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let asked = self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.changes_in(store, params.to_string(), uri.to_owned())
-        });
+        let asked = self.ask(call, params, |exports, store| exports.changes_in(store, uri.to_owned()));
         Ok(asked.await?.map(Duration::from_millis))
     }
 
@@ -165,10 +167,7 @@ impl Source for Gate {
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
         let arguments = serde_json::to_string(arguments).unwrap_or_default();
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.get_prompt(store, params.to_string(), name.to_owned(), arguments)
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.get_prompt(store, name.to_owned(), arguments)).await
     }
 
     async fn complete(
@@ -177,9 +176,6 @@ impl Source for Gate {
         params: &Arc<str>,
         typed: &CompletionRequest,
     ) -> Result<Completions, Fault> {
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.complete(store, params.to_string(), typed.clone())
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.complete(store, typed.clone())).await
     }
 }

@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::Capabilities;
+use super::{Capabilities, object};
 
 const MAX_CLIENT_CHARS: usize = 128;
 
@@ -53,16 +53,11 @@ impl Capabilities {
     /// Shows the user a form; `schema` is JSON.
     pub(crate) async fn ask_user(&self, message: &str, schema: &str) -> Result<UserReply, Fault> {
         let asker = self.asker();
-        let schema = match json::parse(schema) {
-            _ if schema.len() > MAX_FORM_BYTES => {
-                return Err(Fault::exhausted(format!(
-                    "form schema is too large; the limit is {MAX_FORM_BYTES} bytes"
-                )));
-            }
-            Ok(Value::Object(schema)) => schema,
-            Ok(_) => return Err(Fault::invalid("form schema is not a JSON object")),
-            Err(why) => return Err(Fault::invalid(format!("form schema {why}"))),
-        };
+        if schema.len() > MAX_FORM_BYTES {
+            let message = format!("form schema is too large; the limit is {MAX_FORM_BYTES} bytes");
+            return Err(Fault::exhausted(message));
+        }
+        let schema = object("form schema", json::parse(schema)).map_err(Fault::invalid)?;
         self.elicit(ClientQuestion::form(&asker, message, schema)).await
     }
 
@@ -97,8 +92,7 @@ impl Capabilities {
         params.extend(system.map(|system| ("systemPrompt".to_owned(), system.into())));
         params.extend(temperature.map(|temperature| ("temperature".to_owned(), temperature.into())));
         let question = ClientQuestion::sampling(&self.asker(), params);
-        self.granted(Capability::Sampling, AccessLevel::Full)?;
-        self.count_model_request()?;
+        self.model_request(Capability::Sampling)?;
         let answer = self.answer(Capability::Sampling, question).await?;
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let blocks = match answer.get("content") {

@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::{InstanceContext, describing};
-use crate::limits::{MAX_TIME, raise_hint, take_one};
+use crate::limits::{MAX_TIME, refused_batch, take_one};
 
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
@@ -78,11 +78,8 @@ impl RequestSender {
         let Some(call) = &self.facts.call else {
             return Err(describing(Capability::Http));
         };
-        if !take_one(&self.left) {
-            let (gate, limit) = (&self.facts.gate, self.facts.limits.http_requests);
-            let message = format!("gate '{gate}' exceeded its limit of {limit} HTTP requests in one call");
-            return Err(Fault::exhausted(message).hint(raise_hint(gate, "http_requests")));
-        }
+        let limit = self.facts.limits.http_requests;
+        take_one(&self.left, &self.facts.gate, limit, "HTTP requests", "http_requests")?;
         let request = HttpRequest {
             principal: call.context.principal().clone(),
             method: request.method,
@@ -98,11 +95,8 @@ impl RequestSender {
 
     /// Sends requests concurrently. All responses stay in the budget until the last one arrives.
     pub(crate) async fn send_many(&self, requests: Vec<OutgoingRequest>) -> Vec<Result<HttpResponse, Fault>> {
-        let count = requests.len();
-        if count > MAX_BATCH {
-            let why = format!("{count} requests in one batch; the limit is {MAX_BATCH}");
-            let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
-            return requests.iter().map(|_| fault()).collect();
+        if let Some(refused) = refused_batch(requests.len(), "requests", MAX_BATCH) {
+            return refused;
         }
         stream::iter(requests)
             .map(|request| self.send(request))

@@ -13,6 +13,7 @@ mod servers_admin;
 pub(crate) mod text;
 
 use std::{
+    fmt,
     ops::Deref,
     sync::{Arc, atomic::AtomicU32},
 };
@@ -24,6 +25,8 @@ use gatehouse_core::{
     http::HttpRules,
     outcome::Fault,
 };
+
+use serde_json::{Map, Value};
 
 pub(crate) use self::kv::KvScope;
 pub use self::kv::caller_key_prefix;
@@ -123,6 +126,18 @@ impl Capabilities {
         facts.grants.require(&facts.gate, capability, access)?;
         let call = facts.call.as_ref().ok_or_else(|| describing(capability))?;
         Ok(GrantedAccess { facts, call })
+    }
+}
+
+/// Returns the JSON object that was parsed. `what` names it in errors.
+pub(crate) fn object(
+    what: &str,
+    parsed: Result<Value, impl fmt::Display>,
+) -> Result<Map<String, Value>, String> {
+    match parsed {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(format!("{what} is not a JSON object")),
+        Err(why) => Err(format!("{what} {why}")),
     }
 }
 

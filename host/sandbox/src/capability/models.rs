@@ -2,10 +2,7 @@
 //! leaves the host.
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -23,8 +20,8 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{Capabilities, GrantedAccess};
-use crate::limits::{raise_hint, take_one};
+use super::{Capabilities, GrantedAccess, object};
+use crate::limits::take_one;
 
 /// Maximum bytes of a prompt with its schema; more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -48,21 +45,11 @@ impl Capabilities {
     }
 
     /// Checks the grant and counts a request to a model.
-    fn model_request(&self) -> Result<GrantedAccess<'_>, Fault> {
-        let granted = self.granted(Capability::Models, AccessLevel::Full)?;
-        self.count_model_request()?;
+    pub(super) fn model_request(&self, capability: Capability) -> Result<GrantedAccess<'_>, Fault> {
+        let granted = self.granted(capability, AccessLevel::Full)?;
+        let (left, limit) = (&self.model_requests_left, self.facts.limits.model_calls);
+        take_one(left, &self.facts.gate, limit, "model requests", "model_calls")?;
         Ok(granted)
-    }
-
-    pub(super) fn count_model_request(&self) -> Result<(), Fault> {
-        if !take_one(&self.model_requests_left) {
-            let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
-            return Err(Fault::exhausted(format!(
-                "gate '{gate}' exceeded its limit of {limit} model requests in one call"
-            ))
-            .hint(raise_hint(gate, "model_calls")));
-        }
-        Ok(())
     }
 
     /// Sends a prompt to the language model, with `schema` (JSON) added. `time_ms` can shorten the deadline.
@@ -72,10 +59,10 @@ impl Capabilities {
         schema: Option<String>,
         time_ms: Option<u64>,
     ) -> Result<ModelCompletion, Fault> {
-        let GrantedAccess { facts, call } = self.model_request()?;
+        let GrantedAccess { facts, call } = self.model_request(Capability::Models)?;
         prompt.schema = checked(&prompt, schema.as_deref())?;
         prompt.deadline = sooner(call.deadline.instant(), time_ms);
-        let progress = ProgressReporter::new(call.context.progress.clone());
+        let progress = ProgressReporter { sink: call.context.progress.clone(), last: Mutex::default() };
         let begun = Instant::now();
         let asked = prompt.text.len() + prompt.system.as_deref().map_or(0, str::len);
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
@@ -104,7 +91,7 @@ impl Capabilities {
         texts: &[String],
         purpose: EmbeddingPurpose,
     ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
-        let GrantedAccess { facts, call } = self.model_request()?;
+        let GrantedAccess { facts, call } = self.model_request(Capability::Models)?;
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
         let late = |_| {
@@ -140,27 +127,23 @@ impl Capabilities {
 /// Reports the progress of a completion to the client at a limited rate, with increasing numbers.
 struct ProgressReporter {
     sink: Option<Arc<dyn ProgressSink>>,
-    steps: AtomicU64,
-    last: Mutex<Option<Instant>>,
+    /// Number and time of the last step.
+    last: Mutex<(u64, Option<Instant>)>,
 }
 
 impl ProgressReporter {
-    fn new(sink: Option<Arc<dyn ProgressSink>>) -> Self {
-        Self { sink, steps: AtomicU64::new(0), last: Mutex::new(None) }
-    }
-
     fn report(&self, step: CompletionProgress) {
         let Some(sink) = &self.sink else { return };
         let now = Instant::now();
-        {
-            let mut last = gatehouse_core::lock(&self.last);
-            // Searches are always reported; written text only at the limited rate.
-            let soon = last.is_some_and(|last| now - last < PROGRESS_INTERVAL);
-            if soon && matches!(step, CompletionProgress::Writing(_)) {
-                return;
-            }
-            *last = Some(now);
+        let mut last = gatehouse_core::lock(&self.last);
+        // Searches are always reported; written text only at the limited rate.
+        let soon = last.1.is_some_and(|last| now - last < PROGRESS_INTERVAL);
+        if soon && matches!(step, CompletionProgress::Writing(_)) {
+            return;
         }
+        let number = last.0 + 1;
+        *last = (number, Some(now));
+        drop(last);
         let message = match step {
             CompletionProgress::Searching(Some(query)) => {
                 format!("searching the web: {}", names::quoted(&query, MAX_QUERY))
@@ -170,7 +153,7 @@ impl ProgressReporter {
                 format!("the model has written {characters} characters")
             }
         };
-        sink.report(self.steps.fetch_add(1, Ordering::Relaxed) + 1, None, Some(message));
+        sink.report(number, None, Some(message));
     }
 }
 
@@ -186,12 +169,7 @@ fn checked(prompt: &ModelPrompt, schema: Option<&str>) -> Result<Option<Map<Stri
     if let Some(temperature) = prompt.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
         return Err(Fault::invalid(format!("invalid temperature {temperature}: expected 0 to 2")));
     }
-    match schema.map(json::parse) {
-        None => Ok(None),
-        Some(Ok(Value::Object(schema))) => Ok(Some(schema)),
-        Some(Ok(_)) => Err(Fault::invalid("response schema is not a JSON object")),
-        Some(Err(why)) => Err(Fault::invalid(format!("response schema {why}"))),
-    }
+    schema.map(|schema| object("response schema", json::parse(schema)).map_err(Fault::invalid)).transpose()
 }
 
 /// Returns the earlier of the call's deadline and the gate's own time limit.

@@ -7,9 +7,8 @@ use gatehouse_core::{
     json,
     ports::{CallLedger, ServerRegistry, ledger::MetricsFilter, servers::ServerListing},
 };
-use serde_json::Value;
 
-use super::Capabilities;
+use super::{Capabilities, object};
 
 const MAX_NAME: usize = 64;
 
@@ -29,11 +28,8 @@ impl Capabilities {
             return Err(Fault::invalid(format!("a server name must have 1 to {MAX_NAME} bytes")));
         }
         let mut reader = json::JsonReader::new(&self.budget);
-        match reader.parse(definition) {
-            Ok(Value::Object(definition)) => servers.change(name, &definition).await,
-            Ok(_) => Err(Fault::invalid(format!("the definition of '{name}' is not a JSON object"))),
-            Err(why) => Err(Fault::invalid(format!("the definition of '{name}' {why}"))),
-        }
+        let definition = object(&format!("the definition of '{name}'"), reader.parse(definition));
+        servers.change(name, &definition.map_err(Fault::invalid)?).await
     }
 
     pub(crate) async fn remove_server(&self, name: &str) -> Result<bool, Fault> {

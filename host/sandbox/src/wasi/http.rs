@@ -59,6 +59,17 @@ macro_rules! as_they_are {
     };
 }
 
+/// Functions that change headers, which are weighed again.
+macro_rules! changes {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(fn $name(&mut self, fields: Resource<FieldMap>, $($argument: $type),*) -> HeaderResult<()> {
+            let at = fields.rep();
+            types::HostFields::$name(&mut self.inner(), fields, $($argument),*)?;
+            self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+        })*
+    };
+}
+
 /// Functions of a message, which measure its headers and release its bytes when it is dropped.
 macro_rules! message {
     ($trait:ident($message:ty)) => {
@@ -160,22 +171,10 @@ impl types::HostFields for GuardedHttp<'_> {
         self.weighed(fields).map_err(HeaderError::trap)
     }
 
-    fn set(&mut self, fields: Resource<FieldMap>, name: String, values: Vec<Vec<u8>>) -> HeaderResult<()> {
-        let at = fields.rep();
-        types::HostFields::set(&mut self.inner(), fields, name, values)?;
-        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
-    }
-
-    fn append(&mut self, fields: Resource<FieldMap>, name: String, value: Vec<u8>) -> HeaderResult<()> {
-        let at = fields.rep();
-        types::HostFields::append(&mut self.inner(), fields, name, value)?;
-        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
-    }
-
-    fn delete(&mut self, fields: Resource<FieldMap>, name: String) -> HeaderResult<()> {
-        let at = fields.rep();
-        types::HostFields::delete(&mut self.inner(), fields, name)?;
-        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+    changes! {
+        set(name: String, values: Vec<Vec<u8>>);
+        append(name: String, value: Vec<u8>);
+        delete(name: String);
     }
 
     fn clone(&mut self, fields: Resource<FieldMap>) -> Result<Resource<FieldMap>> {

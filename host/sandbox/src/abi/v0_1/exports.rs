@@ -30,7 +30,7 @@ use super::{
     tools,
 };
 use crate::{
-    abi::{ContractExports, GuestError, ToolCall, converted},
+    abi::{ContractExports, GuestError, GuestResult, ToolCall, converted},
     state::State,
 };
 
@@ -86,7 +86,7 @@ macro_rules! optional_exports {
         }
 
         impl InstanceExports {$(
-            fn $interface(&self, store: &mut Store<State>) -> Result<$interface::Guest, GuestError> {
+            fn $interface(&self, store: &mut Store<State>) -> GuestResult<$interface::Guest> {
                 let missing = || GuestError::Broken(concat!("has no export '", stringify!($interface), "'").into());
                 let indices = self.exports.$interface.as_ref().ok_or_else(missing)?;
                 indices.load(store, &self.instance).map_err(GuestError::Trap)
@@ -99,8 +99,8 @@ optional_exports! { completion, filter, prompts, resources }
 
 #[async_trait]
 impl ContractExports for InstanceExports {
-    async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError> {
-        let params = params.to_owned();
+    async fn describe(&self, store: &mut Store<State>) -> GuestResult<Listing> {
+        let params = params(store);
         let answer = self.tools.call_describe(&mut *store, &params).await;
         let mut listing = converted(answer, |manifest| tools::listing(manifest, &store.data().budget))?;
         listing.filter = self.exports.filter.is_some();
@@ -118,7 +118,7 @@ impl ContractExports for InstanceExports {
         Ok(listing)
     }
 
-    async fn call(&self, store: &mut Store<State>, call: ToolCall) -> Result<Reply, GuestError> {
+    async fn call(&self, store: &mut Store<State>, call: ToolCall) -> GuestResult<Reply> {
         let answer = self.tools.call_call(&mut *store, &call.into()).await;
         converted(answer, |reply| tools::reply(reply, &store.data().budget))
     }
@@ -129,7 +129,7 @@ impl ContractExports for InstanceExports {
         call: ToolCall,
         tool: Arc<ToolEntry>,
         reply: Reply,
-    ) -> Result<Option<Reply>, GuestError> {
+    ) -> GuestResult<Option<Reply>> {
         let filter = self.filter(store)?;
         let (call, origin) = (call.into(), origin(&tool));
         let answer = filter.call_on_reply(&mut *store, &call, &origin, &reply.into()).await;
@@ -139,53 +139,49 @@ impl ContractExports for InstanceExports {
     async fn list_resources(
         &self,
         store: &mut Store<State>,
-        params: String,
         cursor: Option<String>,
-    ) -> Result<ResourcePage, GuestError> {
-        let answer = self.resources(store)?.call_list(&mut *store, &params, cursor.as_deref()).await;
+    ) -> GuestResult<ResourcePage> {
+        let (resources, params) = (self.resources(store)?, params(store));
+        let answer = resources.call_list(&mut *store, &params, cursor.as_deref()).await;
         converted(answer, |page| Ok(page.into()))
     }
 
     async fn read_resource(
         &self,
         store: &mut Store<State>,
-        params: String,
         uri: String,
-    ) -> Result<Vec<EmbeddedResource>, GuestError> {
-        let answer = self.resources(store)?.call_read(&mut *store, &params, &uri).await;
+    ) -> GuestResult<Vec<EmbeddedResource>> {
+        let (resources, params) = (self.resources(store)?, params(store));
+        let answer = resources.call_read(&mut *store, &params, &uri).await;
         converted(answer, |read| tools::resources(read, &store.data().budget))
     }
 
-    async fn changes_in(
-        &self,
-        store: &mut Store<State>,
-        params: String,
-        uri: String,
-    ) -> Result<Option<u64>, GuestError> {
-        let answer = self.resources(store)?.call_changes_in(&mut *store, &params, &uri).await;
+    async fn changes_in(&self, store: &mut Store<State>, uri: String) -> GuestResult<Option<u64>> {
+        let (resources, params) = (self.resources(store)?, params(store));
+        let answer = resources.call_changes_in(&mut *store, &params, &uri).await;
         converted(answer, Ok)
     }
 
     async fn get_prompt(
         &self,
         store: &mut Store<State>,
-        params: String,
         name: String,
         arguments: String,
-    ) -> Result<Vec<PromptMessage>, GuestError> {
-        let answer = self.prompts(store)?.call_get(&mut *store, &params, &name, &arguments).await;
+    ) -> GuestResult<Vec<PromptMessage>> {
+        let (prompts, params) = (self.prompts(store)?, params(store));
+        let answer = prompts.call_get(&mut *store, &params, &name, &arguments).await;
         converted(answer, |made| messages(made, &store.data().budget))
     }
 
-    async fn complete(
-        &self,
-        store: &mut Store<State>,
-        params: String,
-        typed: CompletionRequest,
-    ) -> Result<Completions, GuestError> {
-        let answer = self.completion(store)?.call_complete(&mut *store, &params, &typed.into()).await;
+    async fn complete(&self, store: &mut Store<State>, typed: CompletionRequest) -> GuestResult<Completions> {
+        let (completion, params) = (self.completion(store)?, params(store));
+        let answer = completion.call_complete(&mut *store, &params, &typed.into()).await;
         converted(answer, |made| Ok(made.into()))
     }
+}
+
+fn params(store: &Store<State>) -> String {
+    store.data().capabilities.facts().params.to_string()
 }
 
 fn origin(entry: &ToolEntry) -> filter::Origin {
