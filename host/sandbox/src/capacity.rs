@@ -34,6 +34,9 @@ const INSTANCE_MEMORY: u64 = 4 << 20;
 /// Address space for an instance whose memory is allocated on demand: the memory, its stack, and the guard pages around both.
 const UNPOOLED_ADDRESS_SPACE: u64 = 16 << 20;
 
+/// Instances for each idle one.
+const IDLE_SHARE: u64 = 4;
+
 /// Maximum memories that stay resident without an instance.
 const MAX_WARM: u64 = 100;
 
@@ -73,7 +76,7 @@ impl InstanceCapacity {
         let instances = instances.clamp(MIN_INSTANCES, MAX_INSTANCES);
         // Half of the address space is for everything else.
         let fits = |instances: &u64| {
-            let pool = (instances + idle(*instances)) * INSTANCE_ADDRESS_SPACE;
+            let pool = (instances + instances / IDLE_SHARE) * INSTANCE_ADDRESS_SPACE;
             limits.address_space.is_none_or(|space| pool <= space / 2)
         };
         let halves = std::iter::successors(Some(instances), |instances| Some(instances / 2));
@@ -95,17 +98,13 @@ impl InstanceCapacity {
             bytes: room.map(|room| (room / 2 + room / 4) >> 20 << 20),
         };
         let warm = room.map_or(MAX_WARM, |room| (room / 8 / KEEP_RESIDENT as u64).min(MAX_WARM));
-        let idle = idle(instances) as usize;
+        let idle = (instances / IDLE_SHARE) as usize;
         Self { places, idle, pooled, warm: warm as u32, memory: shared, limits }
     }
 
     pub(crate) fn pool(&self) -> u32 {
         (self.places.iter().sum::<usize>() + self.idle) as u32
     }
-}
-
-fn idle(instances: u64) -> u64 {
-    instances / 4
 }
 
 /// Slots by call depth: callers keep theirs while nested calls wait.

@@ -113,7 +113,7 @@ impl Gate {
 
     /// Waits until three calls in a row have trapped, which makes a newly loaded version unfit for use.
     pub async fn wait_until_unfit(&self) {
-        self.version.traps.wait_until_unfit().await;
+        self.version.traps.unfit.cancelled().await;
     }
 
     pub fn info(&self) -> &GateInfo {

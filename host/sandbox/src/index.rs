@@ -40,7 +40,14 @@ pub struct FileStamp {
 
 impl FileStamp {
     pub fn read(file: &Path) -> io::Result<Self> {
-        fs::metadata(file).map(|meta| Self::from_metadata(&meta))
+        let meta = fs::metadata(file)?;
+        let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
+        Ok(Self {
+            size: meta.len(),
+            modified_ns: ns(meta.mtime(), meta.mtime_nsec()),
+            changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
+            inode: meta.ino(),
+        })
     }
 
     /// Returns the stamp of an embedded component. `version` identifies the set of components.
@@ -54,16 +61,6 @@ impl FileStamp {
 
     pub(crate) fn size(&self) -> u64 {
         self.size
-    }
-
-    fn from_metadata(meta: &fs::Metadata) -> Self {
-        let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
-        Self {
-            size: meta.len(),
-            modified_ns: ns(meta.mtime(), meta.mtime_nsec()),
-            changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
-            inode: meta.ino(),
-        }
     }
 }
 

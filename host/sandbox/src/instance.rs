@@ -6,7 +6,6 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     CallDeadline, InvalidValue,
-    call::CallContext,
     names::quoted,
     outcome::{Fault, FaultKind},
     source::Listing,
@@ -158,7 +157,12 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let raise = |key: &str| raise_hint(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
         match &facts.call {
-            Some(call) => out_of_time(gate, &call.context, limits.time).hint(raise("time")),
+            Some(call) => {
+                // The enclosing call may have left less than the limit.
+                let took = call.context.started.elapsed().saturating_sub(call.context.waited());
+                let tenths = Duration::from_millis(took.as_millis() as u64 / 100 * 100);
+                too_slow(gate, if took >= limits.time { limits.time } else { tenths }).hint(raise("time"))
+            }
             None => slow_to_describe(gate),
         }
     } else if error.is::<BudgetExceeded>() {
@@ -213,15 +217,6 @@ fn frames(error: &wasmtime::Error) -> String {
     let named = frames.iter().filter_map(|frame| frame.func_name()).take(3);
     let names: Vec<String> = named.map(|name| quoted(name, 80)).collect();
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(", called by ")) }
-}
-
-/// Uses the actual time if the enclosing call left less than the limit.
-fn out_of_time(gate: &str, context: &CallContext, limit: Duration) -> Fault {
-    let took = context.started.elapsed().saturating_sub(context.waited());
-    if took >= limit {
-        return too_slow(gate, limit);
-    }
-    too_slow(gate, Duration::from_millis(took.as_millis() as u64 / 100 * 100))
 }
 
 fn too_slow(gate: &str, limit: Duration) -> Fault {

@@ -16,7 +16,7 @@ use gatehouse_core::{
     lock,
     names::quoted,
 };
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPoolBuilder;
 use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::Component;
 
@@ -209,6 +209,7 @@ impl SandboxState {
         admit: impl Fn(&str) -> Result<(), InvalidValue>,
     ) -> Result<(ComponentInfo, LoadedComponent), LoadError> {
         let bad = |why: InvalidValue| LoadError::new(file, why);
+        let of_host = |why: String| LoadError { is_of_host: true, ..LoadError::new(file, why) };
         let wasm = self.embedded.bytes(file).map_err(|error| LoadError::new(file, error.to_string()))?;
         let info = ComponentInfo::read(&wasm).map_err(|error| LoadError::new(file, error.to_string()))?;
         let digest = &info.digest;
@@ -218,8 +219,13 @@ impl SandboxState {
         let compiled = match self.machine_code.load(&runtime.engine, digest) {
             Some(component) => Ok(component),
             None => {
+                // The compiler takes up to a hundred times the size of a gate, and the allocator keeps what a thread
+                // has freed for that thread, so its threads end with the compilation.
+                let threads = ThreadPoolBuilder::new().thread_name(|n| format!("gate-compiler-{n}")).build();
+                let threads = threads
+                    .map_err(|error| of_host(format!("the threads of the compiler cannot start: {error}")))?;
                 let compile = || self.machine_code.compile(&runtime.engine, digest, &wasm);
-                let compiled = compiler_threads(file)?.install(compile);
+                let compiled = threads.install(compile);
                 self.functions.get().into_iter().for_each(|functions| functions.end_build());
                 self.machine_code.shrink(self.cap.load(Ordering::Relaxed));
                 compiled
@@ -249,16 +255,6 @@ impl SandboxState {
         })?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
-}
-
-/// Starts the threads of one compilation. The compiler takes up to a hundred times the size of a gate, and the allocator
-/// keeps what a thread has freed for that thread, so they end with it.
-fn compiler_threads(file: &Path) -> Result<ThreadPool, LoadError> {
-    let threads = ThreadPoolBuilder::new().thread_name(|n| format!("gate-compiler-{n}")).build();
-    threads.map_err(|error| LoadError {
-        is_of_host: true,
-        ..LoadError::new(file, format!("the threads of the compiler cannot start: {error}"))
-    })
 }
 
 pub(crate) fn check_pin(pin: Option<&str>, digest: &str) -> Result<(), InvalidValue> {

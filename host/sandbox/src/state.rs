@@ -78,7 +78,7 @@ impl State {
         };
         let capabilities = Capabilities::new(facts, &budget);
         Ok(Self {
-            outgoing: capabilities.http.outgoing(),
+            outgoing: OutgoingHandler { sender: Arc::clone(&capabilities.http), reservation: None },
             capabilities,
             caps,
             deadline,
@@ -95,7 +95,8 @@ impl State {
     /// Resets the state for the next call. The guest's memory, its handles and their share of the budget stay.
     pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.capabilities = Capabilities::new(facts, &self.budget);
-        self.outgoing = self.capabilities.http.outgoing();
+        self.outgoing.sender = Arc::clone(&self.capabilities.http);
+        self.outgoing.reservation = None;
         self.caps.forget_refusals();
         self.deadline = deadline;
         self.output.clear();

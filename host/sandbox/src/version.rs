@@ -52,7 +52,7 @@ const MAX_TRAPS: u32 = 3;
 pub(crate) struct TrapCounter {
     in_a_row: AtomicU32,
     /// Cancelled after [`MAX_TRAPS`] traps in a row.
-    unfit: CancellationToken,
+    pub(crate) unfit: CancellationToken,
 }
 
 impl TrapCounter {
@@ -62,10 +62,6 @@ impl TrapCounter {
         } else if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_TRAPS {
             self.unfit.cancel();
         }
-    }
-
-    pub(crate) async fn wait_until_unfit(&self) {
-        self.unfit.cancelled().await;
     }
 }
 

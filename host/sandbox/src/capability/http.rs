@@ -56,10 +56,6 @@ impl RequestSender {
         Arc::new(Self { facts: facts.clone(), left, room })
     }
 
-    pub(crate) fn outgoing(self: &Arc<Self>) -> OutgoingHandler {
-        OutgoingHandler::new(Arc::clone(self))
-    }
-
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
         self.facts.call.as_ref().map_or(own, |call| own.min(call.deadline.instant()))
@@ -114,19 +110,9 @@ pub(crate) const CHUNK: usize = 16 << 10;
 
 /// Adapts [`RequestSender`] to `wasi:http`.
 pub(crate) struct OutgoingHandler {
-    sender: Arc<RequestSender>,
+    pub(crate) sender: Arc<RequestSender>,
     /// Part of the budget that the next request uses.
-    reservation: Option<ByteReservation>,
-}
-
-impl OutgoingHandler {
-    pub(super) fn new(sender: Arc<RequestSender>) -> Self {
-        Self { sender, reservation: None }
-    }
-
-    pub(crate) fn set_reservation(&mut self, held: Option<ByteReservation>) {
-        self.reservation = held;
-    }
+    pub(crate) reservation: Option<ByteReservation>,
 }
 
 impl WasiHttpHooks for OutgoingHandler {

@@ -155,7 +155,9 @@ impl<'a> ServerAccess<'a> {
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &request, server);
         let skills = unlisted::fitting_skills(self.catalog, &request, server);
-        if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
+        let of_gate =
+            |name: &str| unlisted::unlisted(self.catalog).any(|entry| **entry.id.source.name() == *name);
+        if let Some(server) = server.filter(|server| !of_gate(server)) {
             self.registry_with(server).await?;
         }
         let servers = &self.ports.servers;

@@ -3,7 +3,6 @@
 //!
 //! Longer than 300 lines because `wasi:http` has that many functions.
 
-use gatehouse_core::budget::ByteReservation;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable};
 use wasmtime_wasi_http::{
@@ -140,8 +139,7 @@ impl outgoing_handler::Host for GuardedHttp<'_> {
         options: Option<Resource<types::RequestOptions>>,
     ) -> HttpResult<Resource<types::FutureIncomingResponse>> {
         // The request's bytes stay reserved until it is finished.
-        let held: Option<ByteReservation> = self.ledger.release(request.rep());
-        self.outgoing.set_reservation(held);
+        self.outgoing.reservation = self.ledger.release(request.rep());
         outgoing_handler::Host::handle(&mut self.inner(), request, options)
     }
 }

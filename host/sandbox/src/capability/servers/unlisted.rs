@@ -15,13 +15,9 @@ use gatehouse_core::{
     skill::Skill,
 };
 
-fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
+pub(super) fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
     let of_gate = |entry: &&Arc<ToolEntry>| !entry.listed && matches!(entry.id.source, SourceId::Gate(_));
     catalog.entries().iter().filter(of_gate)
-}
-
-pub(super) fn has_source(catalog: &Catalog, name: &str) -> bool {
-    unlisted(catalog).any(|entry| **entry.id.source.name() == *name)
 }
 
 /// Finds an unlisted tool by its own or its exposed name.
@@ -100,11 +96,10 @@ pub(super) fn fitting_skills(
     }
     let question = ToolSearchRequest { limit: MAX_SKILLS, ..question.clone() };
     let found = search_few(vec![all.skill_index()], &meant, &question);
+    let line = |(_, skill): &(&SourceId, &Skill)| {
+        format!("{}: {}", quoted(&skill.uri, MAX_URI), quoted(skill.description(), 200))
+    };
     let lines = found.tools.iter().filter_map(|found| skills.get(found.tool));
-    let lines: Vec<String> = lines.map(|(_, skill)| skill_line(skill)).collect();
+    let lines: Vec<String> = lines.map(line).collect();
     (!lines.is_empty()).then(|| format!("Skills to read first:\n{}", lines.join("\n")))
-}
-
-fn skill_line(skill: &Skill) -> String {
-    format!("{}: {}", quoted(&skill.uri, MAX_URI), quoted(skill.description(), 200))
 }
