@@ -108,19 +108,14 @@ pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Sqli
 
 /// Creates the audit, and the meter of quotas, which stores its counts in the same file.
 pub(super) fn audit(config: &Config, clock: &Arc<dyn Clock>) -> (Arc<SqliteAudit>, Arc<QuotaMeter>) {
-    let audit = Arc::new(open_audit(config, clock));
+    let audit = Arc::new(audit_of(config));
     let quotas = QuotaMeter::new(Arc::clone(clock), Some(Arc::clone(&audit) as _));
     quotas.set_rules(config.quotas.clone());
     (audit, Arc::new(quotas))
 }
 
-/// Creates the audit for a command that opens no other store.
 pub(crate) fn audit_of(config: &Config) -> SqliteAudit {
-    open_audit(config, &(Arc::new(SystemClock) as _))
-}
-
-fn open_audit(config: &Config, clock: &Arc<dyn Clock>) -> SqliteAudit {
-    SqliteAudit::new(config.state.join("audit.db"), config.audit.keep_days, Arc::clone(clock))
+    SqliteAudit::new(config.state.join("audit.db"), config.audit.keep_days, Arc::new(SystemClock))
 }
 
 /// Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again

@@ -106,9 +106,8 @@ impl Composition {
         catalog: &'a Catalog,
         servers: &BTreeMap<String, KnownServer>,
     ) -> Vec<&'a UnmatchedPattern> {
-        let is_away =
-            |source: &SourceId| matches!(source, SourceId::Gate(gate) if self.gates.is_withdrawn(gate));
-        if catalog.unmatched.is_empty() || compiled.sources.iter().any(|(source, _)| is_away(source)) {
+        let is_away = |(source, _): &(SourceId, _)| self.gates.is_withdrawn(source);
+        if catalog.unmatched.is_empty() || compiled.sources.iter().any(is_away) {
             return Vec::new();
         }
         let behind = self.server_tool_caller(catalog).await.is_some();

@@ -105,11 +105,6 @@ pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
     state.join("components").join(format!("{}.wasm", sha256.to_ascii_lowercase()))
 }
 
-pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
-    let name = if origin.short_name() == gate { String::new() } else { format!(" --name {gate}") };
-    format!("gate '{gate}' is not installed; run `gatehouse gates add {origin}{name}`")
-}
-
 /// Validates `[gates.NAME.http]`: hosts that a gate may contact, and headers that the host adds.
 ///
 /// An unset variable is not an error here, because it would disable all other gates too.

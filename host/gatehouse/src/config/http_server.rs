@@ -12,7 +12,8 @@ const RESERVED_DESCRIPTORS: u64 = 256;
 const MIN_CONNECTIONS: u64 = 8;
 
 pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
-    let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
+    let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let mut settings = HttpSettings { connections: connections(open_files), ..HttpSettings::default() };
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
     if let Some(connections) = &raw.connections {
@@ -40,16 +41,12 @@ fn all<T>(
     given.iter().map(|one| text.at(one, parse(one))).collect()
 }
 
-/// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one.
+/// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one. `None`
+/// is unlimited.
 fn connections(open_files: Option<u64>) -> usize {
     let left = |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
     let left = open_files.map_or(usize::MAX, |files| usize::try_from(left(files)).unwrap_or(usize::MAX));
     left.min(MAX_CONNECTIONS)
-}
-
-/// Returns the open-file limit of this process. `None` if it is unlimited.
-fn open_files() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>)
     let mut inherited = InheritedEnv::default();
     for (name, value) in environment {
         let Ok(name) = name.into_string() else { continue };
-        if is_session(&name) {
+        if SESSION.contains(&&*name) {
             inherited.passed.push((name, value));
         } else if is_network(&name) {
             match credential(&name, &value.to_string_lossy()) {
@@ -65,11 +65,7 @@ pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>)
 
 /// Whether programs inherit a variable of this name, which sets up their session, network or package registry.
 pub(crate) fn is_inherited(name: &str) -> bool {
-    is_session(name) || is_network(name)
-}
-
-fn is_session(name: &str) -> bool {
-    SESSION.contains(&name)
+    SESSION.contains(&name) || is_network(name)
 }
 
 /// Returns whether a variable configures the network or a package registry. npm reads its settings in any case.

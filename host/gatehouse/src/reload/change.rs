@@ -34,19 +34,17 @@ impl ChangeSet {
 
     /// Splits into single changes. Gates come first, so that a new configuration can use them.
     pub(super) fn split(&self) -> Vec<Self> {
-        let reread = self
-            .reread
-            .iter()
-            .map(|(name, stamp)| Self { reread: [(name.clone(), stamp.clone())].into(), ..Self::default() });
-        let withdraw = self
-            .withdraw
-            .iter()
-            .map(|(name, why)| Self { withdraw: [(name.clone(), why.clone())].into(), ..Self::default() });
-        let configuration = self
-            .configuration
-            .iter()
-            .map(|config| Self { configuration: Some(Arc::clone(config)), ..Self::default() });
-        reread.chain(withdraw).chain(configuration).collect()
+        let mut parts = Vec::new();
+        for (name, stamp) in self.reread.clone() {
+            parts.push(Self { reread: [(name, stamp)].into(), ..Self::default() });
+        }
+        for (name, why) in self.withdraw.clone() {
+            parts.push(Self { withdraw: [(name, why)].into(), ..Self::default() });
+        }
+        if self.configuration.is_some() {
+            parts.push(Self { configuration: self.configuration.clone(), ..Self::default() });
+        }
+        parts
     }
 }
 
@@ -90,13 +88,13 @@ impl Reloader {
     pub(super) async fn changes(&mut self) -> ChangeSet {
         let mut change = ChangeSet { configuration: self.pending_config.clone(), ..ChangeSet::default() };
         let loaded = self.current.gates.loaded().await;
-        let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
+        let names = loaded.keys().chain(&self.current.gates.withdrawn).cloned();
         // The files of gates of failing presets may have appeared or been fixed.
         let failing = self.current.config.gates_of(self.failing.iter());
         for name in names.chain(failing).collect::<BTreeSet<_>>() {
             let known = loaded.get(&name).map(|gate| gate.info());
             let gates = &self.current.gates;
-            let now = gates.file_of(&name).and_then(|file| match gates.stamp(&file) {
+            let now = gates.file_of(&name).and_then(|file| match gates.sandbox.stamp(&file) {
                 Ok(stamp) => Ok((file, stamp)),
                 Err(error) => Err(error.to_string().into()),
             });
@@ -136,9 +134,7 @@ impl Reloader {
             // Shipped gates are expected to be idle.
             let folders = config.gate_folders.iter().filter(|folder| !built_in::is_folder(folder));
             let mut files = folders.map(|folder| folder.join(format!("{name}.wasm")));
-            let Some(file) = files.find(|file| file.is_file()) else {
-                continue;
-            };
+            let Some(file) = files.find(|file| file.is_file()) else { continue };
             if !self.idle.contains(&name) {
                 let key = toml_edit::Key::new(&name);
                 tracing::warn!(

@@ -19,7 +19,7 @@ const PUBLIC: [&str; 4] = ["PATH", "HOME", "USER", "TMPDIR"];
 #[derive(Default)]
 pub(super) struct RedactionValues {
     /// Values by the names of their variables, headers and keys of `env`.
-    named: Vec<(String, String)>,
+    pub(super) named: Vec<(String, String)>,
     credentials: Vec<String>,
 }
 
@@ -29,10 +29,6 @@ impl RedactionValues {
         if is_secret_name(name) && !PUBLIC.contains(&name) {
             self.credential(value.reveal());
         }
-    }
-
-    pub(super) fn add_named(&mut self, name: &str, value: &str) {
-        self.named.push((name.to_owned(), value.to_owned()));
     }
 
     pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {

@@ -130,7 +130,7 @@ impl TemplateFiller<'_> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given);
         self.literals(name, given, found);
-        self.redaction.add_named(name, value.reveal());
+        self.redaction.named.push((name.to_owned(), value.reveal().to_owned()));
         self.redaction.credentials(value.reveal(), credentials::in_value(name, value.reveal()));
         Ok(value)
     }
