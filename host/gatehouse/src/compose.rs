@@ -176,19 +176,9 @@ impl Composition {
             audit,
             audits: config.audits(),
             quotas,
-            knowledge: Arc::new(LazyPort::new(
-                "the knowledge graph is",
-                &config,
-                &embedder,
-                stores::tool_knowledge,
-            )),
-            documents: Arc::new(LazyPort::new(
-                "the document repositories are",
-                &config,
-                &embedder,
-                stores::documents,
-            )),
-            artifacts: Arc::new(LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts)),
+            knowledge: LazyPort::new("the knowledge graph is", &config, &embedder, stores::tool_knowledge),
+            documents: LazyPort::new("the document repositories are", &config, &embedder, stores::documents),
+            artifacts: LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts),
             kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::clone(&clock))),
             keys: Arc::new(keys(&config)),
             servers: Arc::new(servers),
@@ -265,9 +255,9 @@ impl Composition {
 
     async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, PlainError> {
         let offers = self.offers(compiled, ServerWait::None).await?;
-        let starting = offers
-            .iter()
-            .filter(|offer| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some()));
+        let is_starting =
+            |offer: &&SourceListing| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some());
+        let starting = offers.iter().filter(is_starting);
         let starting: Vec<_> = starting.map(|offer| offer.source.id().clone()).collect();
         for warning in self.check_changes(compiled, &offers)? {
             tracing::warn!(preset = compiled.preset, "{warning}");

@@ -210,9 +210,9 @@ impl<T> LazyPort<T> {
         config: &Arc<Config>,
         embedder: &Arc<dyn Embedder>,
         make: fn(&Config, &Arc<dyn Embedder>) -> Result<T, ConfigError>,
-    ) -> Self {
+    ) -> Arc<Self> {
         let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-        Self { subject, config, embedder, make, made: OnceLock::new() }
+        Arc::new(Self { subject, config, embedder, make, made: OnceLock::new() })
     }
 
     /// Returns the port, set up if necessary. Fails if its configuration is invalid.

@@ -115,12 +115,9 @@ impl Composition {
             catalog.problems.iter().any(|(failed, _)| failed == source)
                 || servers.get(&**source.name()).is_none_or(|server| !server.config.enabled)
         };
-        let shown: Vec<&str> = compiled
-            .sources
-            .iter()
-            .filter(|(source, _)| matches!(source, SourceId::Server(_)) && unknown(source))
-            .map(|(source, _)| &**source.name())
-            .collect();
+        let shown = compiled.sources.iter().map(|(source, _)| source);
+        let shown = shown.filter(|source| matches!(source, SourceId::Server(_)) && unknown(source));
+        let shown: Vec<&str> = shown.map(|source| &**source.name()).collect();
         let may_match = |pattern: &UnmatchedPattern| {
             shown.iter().any(|server| pattern.may_match_tools_of(server))
                 || (behind
@@ -165,10 +162,8 @@ impl Composition {
         servers: &BTreeMap<String, KnownServer>,
         warnings: &mut BTreeMap<String, Vec<String>>,
     ) {
-        let all: Vec<(&str, &[String])> = servers
-            .iter()
-            .map(|(name, server)| (name.as_str(), server.config.definition.tags.as_slice()))
-            .collect();
+        let all = servers.iter().map(|(name, known)| (name.as_str(), &*known.config.definition.tags));
+        let all: Vec<(&str, &[String])> = all.collect();
         for (compiled, catalog) in built {
             let preset = compiled.preset.as_str();
             let Some(own) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref()) else {
