@@ -32,13 +32,16 @@ impl CacheSize {
 /// Removes compiled gates and the index. Running hosts are not affected. Blocks.
 pub fn clean(cache: &Path) -> io::Result<()> {
     machine_code(cache).clean()?;
-    for file in [index(cache), functions(cache)] {
-        match fs::remove_file(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+    remove(&index(cache))?;
+    remove(&functions(cache))
+}
+
+/// Removes a file, unless another host already removed it.
+pub(crate) fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
-    Ok(())
 }
 
 /// Reason a component is not compiled for a package.

@@ -33,6 +33,7 @@ const MIN_TOUCH_INTERVAL: Duration = Duration::from_secs(60);
 /// Age at which a temporary file must belong to a process that has ended.
 const MAX_TEMP_FILE_AGE: Duration = Duration::from_secs(3600);
 
+#[derive(Default)]
 pub(crate) struct MachineCode {
     folder: PathBuf,
     packaged: OnceLock<Vec<PathBuf>>,
@@ -43,12 +44,7 @@ pub(crate) struct MachineCode {
 
 impl MachineCode {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            packaged: OnceLock::new(),
-            damaged: Mutex::default(),
-            unwritable: AtomicBool::new(false),
-        }
+        Self { folder, ..Self::default() }
     }
 
     /// Returns the component if a compatible engine compiled it, here or for a package.
@@ -152,14 +148,7 @@ impl MachineCode {
     }
 
     pub(crate) fn clean(&self) -> std::io::Result<()> {
-        for (path, _) in self.files() {
-            match fs::remove_file(path) {
-                // Another host already removed it.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                done => done?,
-            }
-        }
-        Ok(())
+        self.files().iter().try_for_each(|(path, _)| cache::remove(path))
     }
 
     fn files(&self) -> Vec<(PathBuf, fs::Metadata)> {
