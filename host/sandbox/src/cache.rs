@@ -7,8 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gatehouse_core::InvalidValue;
+
 use crate::{
-    component_info::{ComponentInfo, NotAGate},
+    component_info::ComponentInfo,
     engine,
     machine_code::{self, MachineCode},
 };
@@ -44,23 +46,14 @@ pub(crate) fn remove(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Reason a component is not compiled for a package.
-#[derive(Debug, thiserror::Error)]
-pub enum PackageError {
-    #[error(transparent)]
-    NotAGate(#[from] NotAGate),
-    #[error("{0}")]
-    Compiler(String),
-}
-
 /// Compiles components for a package, for every processor of this architecture. Returns file names and contents; hosts
 /// look for them in `machine-code` next to the program or in `../lib/gatehouse`. Blocks.
-pub fn for_package(components: &[Vec<u8>]) -> Result<Vec<(String, Vec<u8>)>, PackageError> {
-    let compiler = |error: wasmtime::Error| PackageError::Compiler(format!("{error:#}"));
+pub fn for_package(components: &[Vec<u8>]) -> Result<Vec<(String, Vec<u8>)>, InvalidValue> {
+    let compiler = |error: wasmtime::Error| InvalidValue::from(format!("{error:#}"));
     let engine = engine::portable().map_err(compiler)?;
     let compile = |wasm: &Vec<u8>| {
-        let digest = ComponentInfo::read(wasm)?.digest;
-        machine_code::packaged(&engine, &digest, wasm).map_err(compiler)
+        let info = ComponentInfo::read(wasm).map_err(|error| error.to_string())?;
+        machine_code::packaged(&engine, &info.digest, wasm).map_err(compiler)
     };
     components.iter().map(compile).collect()
 }

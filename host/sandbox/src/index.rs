@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     cache,
-    component_info::{MAX_FILE, NotAGate},
+    component_info::{MAX_FILE, too_large},
 };
 
 /// Format version. Increase it when the content, or the code that produces it, changes its meaning.
@@ -92,7 +92,7 @@ impl EmbeddedComponents {
                 return Err("is not a file".into());
             }
             if meta.len() > MAX_FILE {
-                return Err(NotAGate::TooLarge(meta.len()).to_string().into());
+                return Err(too_large(meta.len()).into());
             }
         }
         self.stamp(path).map_err(|error| error.to_string().into())

@@ -49,7 +49,7 @@ pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
 pub use folders::GuestFolder;
 pub use gate::{Gate, GateInfo, ProbeOutcome, ProbeReport};
 pub use index::{EmbeddedComponents, FileStamp};
-pub use limits::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_duration};
+pub use limits::{SandboxLimits, format_bytes, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
 
 /// Host services that gates can use, one field per capability.
