@@ -15,8 +15,7 @@ use super::{ConfigError, ConfigText, PlainError, Spanned, effect};
 /// A rule about what some callers may use. With one rule, whatever no rule allows is denied.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Access")]
-pub(crate) struct RawAccessRule {
+pub(crate) struct Access {
     /// Globs over callers: "group:NAME", "key:NAME", "ISSUER:SUBJECT", "token", or "*" for all.
     who: Vec<Spanned<String>>,
     /// Globs over presets. Default: all.
@@ -67,7 +66,7 @@ pub(crate) struct AccessConfig {
 /// Validates the rules. `has_auth` is true if callers have names, which rules need.
 pub(super) fn validate(
     text: &ConfigText,
-    raw: &[Spanned<RawAccessRule>],
+    raw: &[Spanned<Access>],
     has_auth: bool,
 ) -> Result<AccessConfig, ConfigError> {
     if let Some(rule) = raw.first().filter(|_| !has_auth) {
@@ -88,7 +87,7 @@ pub(super) fn validate(
     Ok(AccessConfig { declared, rules: Arc::new(rules) })
 }
 
-fn declared(text: &ConfigText, rule: &Spanned<RawAccessRule>) -> Result<AccessRule, ConfigError> {
+fn declared(text: &ConfigText, rule: &Spanned<Access>) -> Result<AccessRule, ConfigError> {
     if rule.who.is_empty() {
         bail_at!(text, rule, "an access rule needs `who`, such as who = [\"group:dev\"]");
     }
@@ -170,7 +169,7 @@ fn number(value: &toml::Value) -> Option<Number> {
 }
 
 /// Returns the place of the pattern that an error is about, else that of the rule.
-fn locate(rule: &Spanned<RawAccessRule>, error: &AccessRuleError) -> Range<usize> {
+fn locate(rule: &Spanned<Access>, error: &AccessRuleError) -> Range<usize> {
     let keys: Vec<&Spanned<String>> = match error.list {
         "who" => rule.who.iter().collect(),
         "presets" => rule.presets.iter().flatten().collect(),

@@ -18,21 +18,19 @@ const MAX_ISSUER_NAME: usize = 32;
 /// effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Auth")]
-pub(crate) struct RawAuth {
+pub(crate) struct Auth {
     /// Whether GATEHOUSE_TOKEN is accepted as well, as the principal "token". False by default.
     pub(crate) token: bool,
     /// Address of this host for clients, such as "https://tools.example.com". Issuers require it.
     pub(crate) url: Option<Spanned<String>>,
     /// Issuers of access tokens, by the name that begins their principals.
-    pub(crate) issuers: BTreeMap<Spanned<String>, RawIssuer>,
+    pub(crate) issuers: BTreeMap<Spanned<String>, Issuer>,
 }
 
 /// An OAuth authorization server whose access tokens are accepted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Issuer")]
-pub(crate) struct RawIssuer {
+pub(crate) struct Issuer {
     /// Its issuer identifier, exactly as in its metadata and tokens.
     pub(crate) issuer: Spanned<String>,
     /// The only accepted audience. Default: the URL of the preset, or of the host.
@@ -53,14 +51,13 @@ pub(crate) struct RawIssuer {
     pub(crate) scopes: BTreeMap<Spanned<String>, Spanned<String>>,
     /// Endpoint that checks opaque tokens.
     #[serde(default)]
-    pub(crate) introspection: Option<RawIntrospection>,
+    pub(crate) introspection: Option<Introspection>,
 }
 
 /// Token introspection (RFC 7662).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Introspection")]
-pub(crate) struct RawIntrospection {
+pub(crate) struct Introspection {
     /// Address of the introspection endpoint.
     pub(crate) url: Spanned<String>,
     /// The client that you registered for this host.
@@ -69,7 +66,7 @@ pub(crate) struct RawIntrospection {
     pub(crate) client_secret: Spanned<String>,
 }
 
-pub(super) fn validate(text: &ConfigText, raw: &RawAuth, env: &Env) -> Result<AuthSettings, ConfigError> {
+pub(super) fn validate(text: &ConfigText, raw: &Auth, env: &Env) -> Result<AuthSettings, ConfigError> {
     let base_url = raw.url.as_ref().map(|url| text.at(url, base_url(url))).transpose()?;
     if let (None, Some(name)) = (&base_url, raw.issuers.keys().next()) {
         bail_at!(
@@ -103,7 +100,7 @@ pub(super) fn validate(text: &ConfigText, raw: &RawAuth, env: &Env) -> Result<Au
 fn issuer(
     text: &ConfigText,
     name: &Spanned<String>,
-    raw: &RawIssuer,
+    raw: &Issuer,
     env: &Env,
 ) -> Result<IssuerSettings, ConfigError> {
     text.at(name, check_name(name))?;
@@ -152,7 +149,7 @@ fn issuer(
 
 fn introspection(
     text: &ConfigText,
-    raw: &RawIntrospection,
+    raw: &Introspection,
     env: &Env,
 ) -> Result<IntrospectionSettings, ConfigError> {
     let url = text.at(&raw.url, secure_url(&raw.url))?;

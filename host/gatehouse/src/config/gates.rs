@@ -16,7 +16,7 @@ use gatehouse_wire::registry::OciReference;
 
 use super::{
     ConfigError, ConfigText, Env, Spanned, limits,
-    raw::{HttpHost, InstancePolicy, RawGate, RawGateFolder},
+    raw::{Gate, GateFolder, HttpHost, InstancePolicy},
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub(super) fn validate(
     text: &ConfigText,
     (base, state): (&Path, &Path),
     name: &str,
-    gate: RawGate,
+    gate: Gate,
     env: &Env,
 ) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
@@ -149,7 +149,7 @@ fn guest_folders(
     base: &Path,
     state: &Path,
     gate: &str,
-    raw: BTreeMap<Spanned<String>, RawGateFolder>,
+    raw: BTreeMap<Spanned<String>, GateFolder>,
 ) -> Result<Vec<GuestFolder>, ConfigError> {
     let mut folders: Vec<GuestFolder> = Vec::new();
     for (name, folder) in raw {

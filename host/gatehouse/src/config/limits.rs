@@ -8,7 +8,7 @@ use gatehouse_sandbox::{SandboxLimits, format_bytes, parse_bytes, parse_duration
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Spanned, is_gate_name, raw::RawGateLimits};
+use super::{ConfigError, ConfigText, Spanned, is_gate_name, raw::GateLimits};
 
 /// Default limit: room for forty interpreters, thousands of small gates, or ten thousand results.
 const DEFAULT_DISK_SIZE: u64 = 1 << 30;
@@ -16,8 +16,7 @@ const DEFAULT_DISK_SIZE: u64 = 1 << 30;
 /// Limits on what callers use. Each caller that matches has its own share, and every quota that matches must hold.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Quota")]
-pub(crate) struct RawQuota {
+pub(crate) struct Quota {
     /// Callers: "group:NAME", or globs over the names of principals, such as "key:ci-*" or "*".
     #[schemars(with = "Vec<String>")]
     who: Option<Spanned<Vec<String>>>,
@@ -33,7 +32,7 @@ pub(crate) struct RawQuota {
 
 const MAX_CONCURRENCY: u32 = 10_000;
 
-pub(super) fn validate(text: &ConfigText, raw: &RawGateLimits) -> Result<SandboxLimits, ConfigError> {
+pub(super) fn validate(text: &ConfigText, raw: &GateLimits) -> Result<SandboxLimits, ConfigError> {
     let sizes = [
         ("memory", &raw.memory),
         ("copy", &raw.copy),
@@ -81,13 +80,13 @@ pub(super) fn disk_size(
 
 pub(super) fn quotas(
     text: &ConfigText,
-    raw: BTreeMap<Spanned<String>, RawQuota>,
+    raw: BTreeMap<Spanned<String>, Quota>,
 ) -> Result<Vec<QuotaRule>, ConfigError> {
     raw.into_iter().map(|(name, quota)| quota_rule(text, &name, quota)).collect()
 }
 
-fn quota_rule(text: &ConfigText, name: &Spanned<String>, raw: RawQuota) -> Result<QuotaRule, ConfigError> {
-    let RawQuota { who, calls, tokens, concurrency, stored } = raw;
+fn quota_rule(text: &ConfigText, name: &Spanned<String>, raw: Quota) -> Result<QuotaRule, ConfigError> {
+    let Quota { who, calls, tokens, concurrency, stored } = raw;
     if !is_gate_name(name) {
         bail_at!(text, name, "quota '{name}' needs a name of letters, digits, _ and -, at most 64");
     }

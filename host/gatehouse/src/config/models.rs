@@ -12,12 +12,12 @@ use gatehouse_sandbox::parse_duration;
 use super::{
     ConfigError, ConfigText, Env, PlainError, Spanned,
     parse_errors::not_allowed,
-    raw::{ModelApi, ModelProvider, RawModels},
+    raw::{ModelApi, ModelProvider, Models},
 };
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(super) fn validate(text: &ConfigText, raw: RawModels, env: &Env) -> Result<ModelsConfig, ConfigError> {
+pub(super) fn validate(text: &ConfigText, raw: Models, env: &Env) -> Result<ModelsConfig, ConfigError> {
     let mut config = ModelsConfig::default();
     if let Some(choice) = &raw.embedding {
         let providers: Vec<ProviderName> =

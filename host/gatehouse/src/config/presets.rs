@@ -70,7 +70,7 @@ pub(super) fn check(
 /// Validates one preset. The servers it lists must be declared in the same file.
 pub(super) fn declared(
     text: &ConfigText,
-    preset: raw::RawPreset,
+    preset: raw::Preset,
     declared: &ServersConfig,
     inserted: &mut ParamFiles,
 ) -> Result<Preset, ConfigError> {
@@ -138,7 +138,7 @@ fn skill_folder(
     }
 }
 
-fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {
+fn approval(text: &ConfigText, rule: raw_presets::Approval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
         let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
             strongest";
@@ -172,7 +172,7 @@ fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope
 fn changed(
     text: &ConfigText,
     tool: Spanned<String>,
-    change: raw::RawToolOverride,
+    change: raw::ToolOverride,
 ) -> Result<(String, ToolOverride), ConfigError> {
     if let Some(name) = &change.name {
         text.at(name, ExposedName::new(name))?;
@@ -184,7 +184,7 @@ fn changed(
     if change.hide && changes {
         bail_at!(text, tool, "'{tool}' is hidden, so nothing else can be changed about it");
     }
-    let raw::RawToolOverride { name, description, fixed, hide: hidden, listed } = change;
+    let raw::ToolOverride { name, description, fixed, hide: hidden, listed } = change;
     let (name, unlisted) = (name.map(Spanned::into_inner), listed == Some(false));
     let change = ToolOverride { name, description, fixed, hidden, unlisted };
     Ok((tool.into_inner(), change))

@@ -12,16 +12,15 @@ use serde::Deserialize;
 
 use super::{ConfigError, ConfigText, Spanned};
 pub(crate) use super::{
-    access::RawAccessRule,
-    auth::RawAuth,
-    limits::RawQuota,
-    raw_presets::RawPreset,
+    access::Access,
+    auth::Auth,
+    limits::Quota,
+    raw_presets::Preset,
     raw_servers::{
-        GrantKind, LoginKind, OnChange, RawIdentityProvider, RawOAuth, RawProxy, RawServer, RawToolOverride,
-        TransportKind,
+        GrantKind, IdentityProvider, LoginKind, OAuth, OnChange, Proxy, Server, ToolOverride, TransportKind,
     },
-    records::{RawAudit, RawLedger},
-    stores::{ArtifactsEngine, DocumentsEngine, RawArtifacts, RawDocuments},
+    records::{Audit, Ledger},
+    stores::{Artifacts, ArtifactsEngine, Documents, DocumentsEngine},
 };
 
 /// Configuration of a Gatehouse host: gates, their grants, and the presets that agents use.
@@ -30,36 +29,36 @@ pub(crate) use super::{
 #[schemars(title = "presets.toml")]
 pub(crate) struct RawConfig {
     /// Settings of the host itself.
-    pub(crate) host: RawHost,
+    pub(crate) host: Host,
     /// HTTP server: allowed hosts, origins and timeouts.
     pub(crate) http: HttpServer,
     /// Callers over HTTP.
-    pub(crate) auth: Option<RawAuth>,
+    pub(crate) auth: Option<Auth>,
     /// Rules about callers and their tools.
-    pub(crate) access: Vec<Spanned<RawAccessRule>>,
+    pub(crate) access: Vec<Spanned<Access>>,
     /// Language models and embedding models.
-    pub(crate) models: RawModels,
+    pub(crate) models: Models,
     /// The knowledge graph.
-    pub(crate) knowledge: RawKnowledge,
+    pub(crate) knowledge: Knowledge,
     /// Document repositories.
-    pub(crate) documents: RawDocuments,
+    pub(crate) documents: Documents,
     /// Results that are too large to show.
-    pub(crate) artifacts: RawArtifacts,
+    pub(crate) artifacts: Artifacts,
     /// Call statistics.
-    pub(crate) ledger: RawLedger,
+    pub(crate) ledger: Ledger,
     /// The audit.
-    pub(crate) audit: RawAudit,
+    pub(crate) audit: Audit,
     /// Limits on what callers use, by name.
-    pub(crate) quotas: BTreeMap<Spanned<String>, RawQuota>,
+    pub(crate) quotas: BTreeMap<Spanned<String>, Quota>,
     /// MCP servers behind this host, by name.
-    pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,
+    pub(crate) servers: BTreeMap<Spanned<String>, Server>,
     /// Connections to these servers.
-    pub(crate) proxy: RawProxy,
+    pub(crate) proxy: Proxy,
     /// Grants and limits, by gate.
-    pub(crate) gates: BTreeMap<Spanned<String>, RawGate>,
+    pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
     /// Presets by name: what each agent sees.
-    #[schemars(with = "BTreeMap<String, RawPreset>")]
-    pub(crate) presets: IndexMap<Spanned<String>, RawPreset>,
+    #[schemars(with = "BTreeMap<String, Preset>")]
+    pub(crate) presets: IndexMap<Spanned<String>, Preset>,
 }
 
 impl RawConfig {
@@ -74,8 +73,7 @@ impl RawConfig {
 /// Settings of the host itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Host")]
-pub(crate) struct RawHost {
+pub(crate) struct Host {
     /// Directories with gates (*.wasm), relative to this file. "built-in" means the gates in the binary. If names
     /// clash, the first gate wins. Default: ["gates", "built-in"].
     pub(crate) gates: Option<Vec<String>>,
@@ -114,8 +112,7 @@ pub(crate) struct HttpServer {
 /// Models. Keys come from the environment; this file only names variables.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Models")]
-pub(crate) struct RawModels {
+pub(crate) struct Models {
     /// Embedding provider: "local" (the default, in the binary), "openai", "gemini" or "ollama", optionally with a
     /// model: "openai/text-embedding-3-large".
     pub(crate) embedding: Option<Spanned<String>>,
@@ -163,8 +160,7 @@ pub(crate) enum ModelApi {
 /// The knowledge graph.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Knowledge")]
-pub(crate) struct RawKnowledge {
+pub(crate) struct Knowledge {
     /// Storage engine for the pages.
     pub(crate) engine: KnowledgeEngine,
     /// Directories that the tools kg_index and kg_edit may access, relative to this file.
@@ -187,8 +183,7 @@ pub(crate) enum KnowledgeEngine {
 /// Grants and limits of one gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Gate")]
-pub(crate) struct RawGate {
+pub(crate) struct Gate {
     /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" together with sha256, as
     /// `gatehouse gates add` writes it. Default: <name>.wasm in the gate directories.
     pub(crate) component: Option<Spanned<String>>,
@@ -202,9 +197,9 @@ pub(crate) struct RawGate {
     pub(crate) instance: InstancePolicy,
     /// Directories the gate sees, by the path it uses: "/data" = { path = "data" } to read, or "/notes" = { private =
     /// true } to read and write.
-    pub(crate) folders: BTreeMap<Spanned<String>, RawGateFolder>,
+    pub(crate) folders: BTreeMap<Spanned<String>, GateFolder>,
     /// Resource limits.
-    pub(crate) limits: RawGateLimits,
+    pub(crate) limits: GateLimits,
     /// Hosts it may send HTTP requests to: "[scheme://]host[:port]", https by default, "*.example.com" for every
     /// subdomain. Without this block it may send none.
     pub(crate) http: Option<BTreeMap<Spanned<String>, HttpHost>>,
@@ -234,8 +229,7 @@ pub(crate) enum InstancePolicy {
 /// One directory that a gate sees: either a path, or private.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "GateFolder")]
-pub(crate) struct RawGateFolder {
+pub(crate) struct GateFolder {
     /// A directory on this machine, relative to this file, read-only.
     pub(crate) path: Option<String>,
     /// True for a directory of the gate's own in the data directory, which it can read and write.
@@ -245,8 +239,7 @@ pub(crate) struct RawGateFolder {
 /// Resource limits: per call, or, for kv and folder, per gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "GateLimits")]
-pub(crate) struct RawGateLimits {
+pub(crate) struct GateLimits {
     /// Memory, "64 MiB" by default, at most "256 MiB".
     pub(crate) memory: Option<Spanned<String>>,
     /// Wall-clock time, "30 s" by default, at most "5 min".

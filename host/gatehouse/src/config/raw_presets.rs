@@ -8,13 +8,12 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Spanned, raw_servers::RawToolOverride, workflow};
+use super::{Spanned, raw_servers::ToolOverride, workflow};
 
 /// Tools and rules for one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Preset")]
-pub(crate) struct RawPreset {
+pub(crate) struct Preset {
     /// Purpose of the preset. Clients get it in the server's instructions, after those of the gates.
     pub(crate) description: Option<String>,
     /// Presets to build on, applied left to right before this one.
@@ -42,12 +41,12 @@ pub(crate) struct RawPreset {
     /// The tools that a client is shown: "all" (default), or "auto": the servers' tools for clients that search tools
     /// themselves, and the gate that calls these tools for others. "auto" limits `proxied` to `servers`, unless it is
     /// set.
-    pub(crate) surface: Option<RawSurface>,
+    pub(crate) surface: Option<Surface>,
     /// Globs over tools that each client is shown and loads at once, with any `surface`. Adds to the globs of extended
     /// presets.
     pub(crate) pinned: Vec<String>,
     /// Calls that a user has to approve, asked through the client. Adds to the rules of extended presets.
-    pub(crate) approve: Option<RawApproval>,
+    pub(crate) approve: Option<Approval>,
     /// Order of calls, by workflow: one step, or a list of steps. Adds to the workflows of extended presets.
     #[schemars(with = "BTreeMap<String, workflow::WorkflowSchema>")]
     pub(crate) workflow: BTreeMap<Spanned<String>, workflow::WorkflowSteps>,
@@ -58,7 +57,7 @@ pub(crate) struct RawPreset {
     /// extended presets.
     pub(crate) skills: Vec<Spanned<PathBuf>>,
     /// Changes to tools, by the name that clients would see otherwise.
-    pub(crate) tools: BTreeMap<Spanned<String>, RawToolOverride>,
+    pub(crate) tools: BTreeMap<Spanned<String>, ToolOverride>,
 }
 
 /// Value of `structured`: a boolean or `"auto"`.
@@ -92,17 +91,16 @@ impl JsonSchema for RawStructured {
 /// Value of `surface`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Surface")]
-pub(crate) enum RawSurface {
+pub(crate) enum Surface {
     All,
     Auto,
 }
 
-impl From<RawSurface> for SurfaceMode {
-    fn from(surface: RawSurface) -> Self {
+impl From<Surface> for SurfaceMode {
+    fn from(surface: Surface) -> Self {
         match surface {
-            RawSurface::All => Self::All,
-            RawSurface::Auto => Self::Auto,
+            Surface::All => Self::All,
+            Surface::Auto => Self::Auto,
         }
     }
 }
@@ -110,8 +108,7 @@ impl From<RawSurface> for SurfaceMode {
 /// Calls that a user has to approve.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Approval")]
-pub(crate) struct RawApproval {
+pub(crate) struct Approval {
     /// Globs over tools: a tool's name, "gate.tool", or "server:server.tool".
     pub(crate) tools: Vec<String>,
     /// Tools with this effect or a stronger one: "read-only", "mutating" or "external-exec".

@@ -12,8 +12,7 @@ use super::Spanned;
 /// in command, args, env, cwd, url and headers. Secrets must be written this way.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Server")]
-pub(crate) struct RawServer {
+pub(crate) struct Server {
     /// Program; with a slash, the path is relative to this file.
     pub(crate) command: Option<Spanned<String>>,
     /// Its arguments. All users of this machine can see them, so put secrets in env.
@@ -29,8 +28,8 @@ pub(crate) struct RawServer {
     /// "stdio" for a command. For a url "http" (streamable HTTP, the default) or "sse", for servers from before 2025.
     pub(crate) transport: Option<Spanned<TransportKind>>,
     /// How Gatehouse logs in to it with OAuth, if it requires that (`gatehouse servers login`).
-    #[schemars(with = "RawOAuth")]
-    pub(crate) oauth: Option<Spanned<RawOAuth>>,
+    #[schemars(with = "OAuth")]
+    pub(crate) oauth: Option<Spanned<OAuth>>,
     /// Whose login it gets: one for all callers ("shared", the default), or each caller's own ("caller").
     pub(crate) login: Option<Spanned<LoginKind>>,
     /// Whether it is used; true by default.
@@ -77,8 +76,7 @@ pub(crate) struct ToolRule {
 /// itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "OAuth")]
-pub(crate) struct RawOAuth {
+pub(crate) struct OAuth {
     /// The client that you registered for Gatehouse, or the https URL of its metadata document. Needs `issuer`.
     pub(crate) client_id: Option<Spanned<String>>,
     /// The secret of that client, if it has one: "${NAME}".
@@ -96,14 +94,13 @@ pub(crate) struct RawOAuth {
     /// `client-credentials` if the client logs in with its own secret or key, without a user. Default: `authorization-code`.
     pub(crate) grant: Option<Spanned<GrantKind>>,
     /// Your company's identity provider, where users sign in. It vouches for them at `issuer`. Needs `client_id`.
-    pub(crate) identity_provider: Option<Spanned<RawIdentityProvider>>,
+    pub(crate) identity_provider: Option<Spanned<IdentityProvider>>,
 }
 
 /// An identity provider that vouches for its users at the authorization servers of MCP servers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "IdentityProvider")]
-pub(crate) struct RawIdentityProvider {
+pub(crate) struct IdentityProvider {
     /// Its address, as its metadata has it.
     pub(crate) issuer: Spanned<String>,
     /// The client that you registered for Gatehouse at the provider.
@@ -180,8 +177,7 @@ pub(crate) enum DurationSchema {
 /// Connections to the servers behind this host.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Proxy")]
-pub(crate) struct RawProxy {
+pub(crate) struct Proxy {
     /// True to connect a server on its first call (the default), false to connect all when the host starts.
     pub(crate) lazy_connect: Option<bool>,
     /// Servers to connect when the host starts, even if `lazy_connect` is true.
@@ -201,8 +197,7 @@ pub(crate) struct RawProxy {
 /// Changes to one tool in a preset.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "ToolOverride")]
-pub(crate) struct RawToolOverride {
+pub(crate) struct ToolOverride {
     /// The name that clients see instead.
     pub(crate) name: Option<Spanned<String>>,
     /// The description that clients see instead.

@@ -14,8 +14,7 @@ const MAX_RETENTION_DAYS: u32 = 3_650;
 /// Call statistics: counts and times, never arguments or replies. Takes effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Ledger")]
-pub(crate) struct RawLedger {
+pub(crate) struct Ledger {
     /// Whether calls are recorded, true by default.
     pub(crate) enabled: Option<bool>,
     /// Days to store single calls, 1 to 3650, 7 by default. Daily totals are stored permanently.
@@ -29,7 +28,7 @@ pub(crate) struct LedgerConfig {
 }
 
 impl LedgerConfig {
-    pub(super) fn validate(text: &ConfigText, raw: &RawLedger) -> Result<Self, ConfigError> {
+    pub(super) fn validate(text: &ConfigText, raw: &Ledger) -> Result<Self, ConfigError> {
         let mut retention_days = RETENTION_DAYS;
         if let Some(days) = &raw.retention_days {
             let allowed = u32::try_from(**days).ok().filter(|days| (1..=MAX_RETENTION_DAYS).contains(days));
@@ -48,8 +47,7 @@ const KEEP_DAYS: u32 = 365;
 /// The audit: an append-only record of calls that change something, of refusals, and of changes to the host.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Audit")]
-pub(crate) struct RawAudit {
+pub(crate) struct Audit {
     /// Whether calls are recorded: by default only if callers sign in.
     pub(crate) enabled: Option<bool>,
     /// How long entries stay, "365 d" by default, "1 d" to "3650 d".
@@ -67,7 +65,7 @@ pub(crate) struct AuditConfig {
 }
 
 impl AuditConfig {
-    pub(super) fn validate(text: &ConfigText, raw: &RawAudit) -> Result<Self, ConfigError> {
+    pub(super) fn validate(text: &ConfigText, raw: &Audit) -> Result<Self, ConfigError> {
         let keep_days = match &raw.keep {
             None => KEEP_DAYS,
             Some(keep) => text.at(keep, days(keep))?,

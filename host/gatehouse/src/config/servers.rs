@@ -92,8 +92,8 @@ impl ServersConfig {
 
 pub(super) fn validate(
     text: &ConfigText,
-    servers: BTreeMap<Spanned<String>, raw::RawServer>,
-    proxy: &raw::RawProxy,
+    servers: BTreeMap<Spanned<String>, raw::Server>,
+    proxy: &raw::Proxy,
     env: &Env,
 ) -> Result<ServersConfig, ConfigError> {
     let mut config = ServersConfig { proxy: checked_proxy(text, proxy)?, ..ServersConfig::default() };
@@ -144,7 +144,7 @@ pub(crate) fn from_json(
     checked_server(&text, &name, server, &config.servers.proxy, env).map_err(|error| error.message.into())
 }
 
-fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig, ConfigError> {
+fn checked_proxy(text: &ConfigText, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigError> {
     let mut checked =
         ProxyConfig { preconnect_all: proxy.lazy_connect == Some(false), ..ProxyConfig::default() };
     if let Some(time) = &proxy.connection_timeout {
@@ -205,7 +205,7 @@ fn duration(
 fn checked_server(
     text: &ConfigText,
     name: &Spanned<String>,
-    server: raw::RawServer,
+    server: raw::Server,
     proxy: &ProxyConfig,
     env: &Env,
 ) -> Result<ServerConfig, ConfigError> {

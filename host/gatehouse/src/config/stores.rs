@@ -12,8 +12,7 @@ use super::{ConfigError, ConfigText, Env, Spanned, SummarySettings, limits};
 /// Document repositories.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Documents")]
-pub(crate) struct RawDocuments {
+pub(crate) struct Documents {
     /// Storage engine.
     pub(crate) engine: DocumentsEngine,
     /// Owner of the tables (PostgreSQL): "own", or "existing" for tables of another program, which are only read.
@@ -62,7 +61,7 @@ pub(crate) enum DocumentsEngineConfig {
 }
 
 impl DocumentsConfig {
-    pub(super) fn new(RawDocuments { engine, tables }: RawDocuments, env: &Env) -> Self {
+    pub(super) fn new(Documents { engine, tables }: Documents, env: &Env) -> Self {
         Self { engine, tables, env: env.clone() }
     }
 
@@ -96,8 +95,7 @@ const TTL_HOURS: u64 = 3;
 /// Results that are too large to show, stored in full for a limited time. Takes effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Artifacts")]
-pub(crate) struct RawArtifacts {
+pub(crate) struct Artifacts {
     /// Storage engine.
     pub(crate) engine: ArtifactsEngine,
     /// Hours to store them, 1 to 8760, 3 by default. MCP_GATEWAY_INTELLIGENCE_TTL_HOURS overrides it.
@@ -136,7 +134,7 @@ pub(crate) enum ArtifactsEngineConfig {
 impl ArtifactsConfig {
     pub(super) fn validate(
         text: &ConfigText,
-        raw: &RawArtifacts,
+        raw: &Artifacts,
         intelligence: &SummarySettings,
         env: &Env,
     ) -> Result<Self, ConfigError> {

@@ -17,8 +17,7 @@ use super::{ConfigError, ConfigText, Spanned};
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Step")]
-pub(crate) struct RawStep {
+pub(crate) struct Step {
     /// Intents of the calls in this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
     intents: Vec<Spanned<String>>,
     /// Required marks: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
@@ -29,7 +28,7 @@ pub(crate) struct RawStep {
     roots: Vec<Spanned<PathBuf>>,
 }
 
-impl Default for RawStep {
+impl Default for Step {
     fn default() -> Self {
         let intent = |name: &str| Spanned::default_value(name.to_owned());
         Self {
@@ -46,12 +45,12 @@ impl Default for RawStep {
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is of use")]
 pub(crate) enum WorkflowSchema {
-    One(RawStep),
-    Many(Vec<RawStep>),
+    One(Step),
+    Many(Vec<Step>),
 }
 
 #[derive(Debug)]
-pub(crate) struct WorkflowSteps(Vec<RawStep>);
+pub(crate) struct WorkflowSteps(Vec<Step>);
 
 impl<'de> Deserialize<'de> for WorkflowSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -65,7 +64,7 @@ impl<'de> Deserialize<'de> for WorkflowSteps {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WorkflowSteps, A::Error> {
-                RawStep::deserialize(MapAccessDeserializer::new(map)).map(|step| WorkflowSteps(vec![step]))
+                Step::deserialize(MapAccessDeserializer::new(map)).map(|step| WorkflowSteps(vec![step]))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WorkflowSteps, A::Error> {
@@ -104,7 +103,7 @@ pub(super) fn validate(
             [\"/home/me/work\"]"
         );
     }
-    let steps_of = |step: &RawStep| {
+    let steps_of = |step: &Step| {
         let own = if step.roots.is_empty() { roots } else { &step.roots };
         if let Some(root) = own.iter().find(|root| !root.is_absolute()) {
             bail_at!(text, root, "a project root must be an absolute path");

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Validates `login`: principals sign in to an address, and nothing else authenticates there.
-pub(super) fn validate(text: &ConfigText, server: &raw::RawServer) -> Result<ServerLogin, ConfigError> {
+pub(super) fn validate(text: &ConfigText, server: &raw::Server) -> Result<ServerLogin, ConfigError> {
     let Some(login) = server.login.as_ref().filter(|login| ***login == raw::LoginKind::Caller) else {
         return Ok(ServerLogin::Shared);
     };
@@ -39,7 +39,7 @@ pub(super) fn validate(text: &ConfigText, server: &raw::RawServer) -> Result<Ser
 }
 
 /// Checks that the clients have an id, and one way to authenticate.
-fn check_credentials(text: &ConfigText, given: &raw::RawOAuth) -> Result<(), ConfigError> {
+fn check_credentials(text: &ConfigText, given: &raw::OAuth) -> Result<(), ConfigError> {
     match (&given.client_id, &given.client_secret, &given.private_key) {
         (None, Some(secret), _) => bail_at!(text, secret, "client_secret requires client_id"),
         (None, _, Some(key)) => bail_at!(text, key, "private_key requires client_id"),
@@ -79,7 +79,7 @@ fn check_one_credential(
 
 impl TemplateFiller<'_> {
     /// Validates `[servers.NAME.oauth]`: login settings that are known before the server is contacted.
-    pub(super) fn login(&mut self, given: &raw::RawOAuth) -> Result<LoginSettings, ConfigError> {
+    pub(super) fn login(&mut self, given: &raw::OAuth) -> Result<LoginSettings, ConfigError> {
         let text = self.text;
         check_credentials(text, given)?;
         // Without an issuer, the server could choose who receives the client's credentials.
@@ -129,7 +129,7 @@ impl TemplateFiller<'_> {
         })
     }
 
-    fn identity_provider(&mut self, given: &raw::RawIdentityProvider) -> Result<NamedIssuer, ConfigError> {
+    fn identity_provider(&mut self, given: &raw::IdentityProvider) -> Result<NamedIssuer, ConfigError> {
         let url = self.issuer(&given.issuer)?;
         let client = self.client(Some(&given.client_id), &given.client_secret, &given.private_key)?;
         Ok(NamedIssuer { url, client })

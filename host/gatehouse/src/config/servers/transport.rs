@@ -42,7 +42,7 @@ pub(super) struct TemplateFiller<'a> {
 pub(super) fn read(
     text: &ConfigText,
     name: &Spanned<String>,
-    server: raw::RawServer,
+    server: raw::Server,
     base: Option<&Path>,
     env: &Env,
 ) -> Result<ServerKeys, ConfigError> {
@@ -147,7 +147,7 @@ impl TemplateFiller<'_> {
     fn program(
         &mut self,
         command: &Spanned<String>,
-        server: &raw::RawServer,
+        server: &raw::Server,
         base: Option<&Path>,
     ) -> Result<ServerTransport, ConfigError> {
         let mut program = self.fill(command)?;
