@@ -8,7 +8,6 @@
 mod change;
 mod probation;
 mod report;
-mod views;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -4,13 +4,11 @@
 mod artifacts;
 mod catalog;
 pub(crate) mod client;
-mod context;
 pub(crate) mod http;
 mod kv;
-mod models;
+pub(crate) mod models;
 pub(crate) mod servers;
 mod servers_admin;
-pub(crate) mod text;
 
 use std::{
     fmt,
@@ -81,7 +79,7 @@ pub(crate) struct RunningCall {
 pub(crate) struct Capabilities {
     facts: InstanceContext,
     calls_left: AtomicU32,
-    context: context::OutputQuota,
+    context: client::OutputQuota,
     model_requests_left: AtomicU32,
     /// Shared with `wasi:http`.
     pub(crate) http: Arc<http::RequestSender>,
@@ -99,7 +97,7 @@ impl Capabilities {
     pub(crate) fn new(facts: InstanceContext, budget: &ByteBudget) -> Self {
         Self {
             calls_left: AtomicU32::new(facts.limits.calls),
-            context: context::OutputQuota::new(&facts),
+            context: client::OutputQuota::new(&facts),
             model_requests_left: AtomicU32::new(facts.limits.model_calls),
             http: http::RequestSender::new(&facts, budget),
             budget: budget.clone(),

@@ -1,17 +1,23 @@
 //! `models`: the language model, the embedding model and token counts. Requests may cost money, and their content
-//! leaves the host.
+//! leaves the host. `text`: compressors that need no language model, always granted. Longer texts are processed on a
+//! blocking thread.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use gatehouse_core::{
     call::ProgressSink,
     capability::{AccessLevel, Capability},
+    fair_semaphore::FairSemaphore,
     json, names,
     outcome::{Fault, FaultKind},
     ports::{
+        self,
         embed::EmbeddingPurpose,
         llm::{CompletionProgress, ModelCompletion, ModelPrompt},
         text::TokenEncoding,
@@ -31,7 +37,7 @@ const MAX_TEXTS: usize = 1_000;
 const MAX_TEXT: usize = 4 << 20;
 
 /// Concurrent token counts, over all gates. A count continues after its call ends.
-static TURNS: Semaphore = Semaphore::const_new(2);
+static COUNT_TURNS: Semaphore = Semaphore::const_new(2);
 
 /// Minimum time between progress messages about writing; earlier ones are dropped.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -115,7 +121,7 @@ impl Capabilities {
         let tokens = Arc::clone(&self.models()?.tokens);
         bounded(&texts)?;
         let closed = |_| Fault::unavailable("the token counter is closing");
-        let turn = TURNS.acquire().await.map_err(closed)?;
+        let turn = COUNT_TURNS.acquire().await.map_err(closed)?;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             texts.iter().map(|text| tokens.count(text, encoding) as u32).collect()
@@ -187,6 +193,60 @@ fn bounded(texts: &[String]) -> Result<(), Fault> {
         )));
     }
     Ok(())
+}
+
+/// Maximum bytes to extract from, more than any document that a model is shown, and maximum bytes of a query.
+pub(crate) const MAX_DOCUMENT: usize = 4 << 20;
+
+/// Maximum bytes to count or digest: any result. A gate's limit `copy` is usually less.
+pub(crate) const MAX_RESULT: usize = 64 << 20;
+
+/// Maximum bytes to process on the async thread. They take well under the two milliseconds after which a guest yields,
+/// and less than waking another thread.
+const MAX_INLINE_BYTES: usize = 8 << 10;
+
+/// Concurrent work on longer texts: two of one principal and one of another. Work continues after its call ends.
+static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
+
+/// True after the first work, which unpacks a vocabulary in about 50 ms.
+static WARM: AtomicBool = AtomicBool::new(false);
+
+impl Capabilities {
+    /// Runs `work` on a text of `text_len` bytes, at most `limit`, and a query, when it is the gate's turn. `who` names
+    /// the compressor in faults. Until the work ends, both texts count in the memory of the call.
+    pub(crate) async fn text<T: Send + 'static>(
+        &self,
+        who: &'static str,
+        (text_len, limit): (usize, usize),
+        query_len: usize,
+        work: impl FnOnce(&dyn ports::TextCompressor) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        for (what, len, limit) in [("text", text_len, limit), ("query", query_len, MAX_DOCUMENT)] {
+            if len > limit {
+                let message = format!("{what} is too long for the {who}; the limit is {limit} bytes");
+                return Err(Fault::exhausted(message));
+            }
+        }
+        let bytes = text_len + query_len;
+        let port = Arc::clone(&self.facts.ports.text);
+        if bytes <= MAX_INLINE_BYTES && WARM.load(Ordering::Relaxed) {
+            return work(&*port);
+        }
+        let mut held = self.budget.reserve();
+        if !held.take(bytes) {
+            let message =
+                format!("a text of {bytes} bytes for the {who} exceeds the memory budget of this call");
+            return Err(Fault::exhausted(message).hint("Pass less text per call."));
+        }
+        let turn = TURNS.acquire(self.principal(), &self.facts.gate).await;
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = (turn, held);
+            let done = work(&*port);
+            WARM.store(true, Ordering::Relaxed);
+            done
+        });
+        work.await.unwrap_or_else(|_| Err(Fault::internal(format!("the text {who} failed"))))
+    }
 }
 
 #[cfg(test)]
