@@ -4,12 +4,15 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use gatehouse_core::{
-    Principal, SourceId,
+    CallDeadline, Principal, SourceId,
     budget::ByteBudget,
     fair_semaphore::{FairPermit, FairSemaphore},
     nesting::MAX_DEPTH,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 
 use crate::{
     capability::InstanceContext,
@@ -168,7 +171,7 @@ impl IdleInstances {
         if instance.calls >= MAX_CALLS || instance.store.data().caps.half_full() {
             return;
         }
-        instance.reset(facts);
+        instance.begin(facts, CallDeadline::fixed(Instant::now()));
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return };
         let mut idle = self.lock();
         if idle.len() < self.max_idle {

@@ -22,6 +22,7 @@ use crate::{
     folders::GuestFolder,
     gate::DESCRIBE_TIME,
     limits::{HOST_MEMORY, format_bytes, raise_hint},
+    output::last_words,
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,
 };
@@ -128,14 +129,10 @@ impl LoadedComponent {
 }
 
 impl GateInstance {
-    fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
+    /// Replaces the state of the previous call.
+    pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.store.data_mut().begin(facts, deadline);
         self.store.set_epoch_deadline(1);
-    }
-
-    /// Removes the state of the previous call.
-    pub(crate) fn reset(&mut self, facts: InstanceContext) {
-        self.store.data_mut().begin(facts, CallDeadline::fixed(Instant::now()));
     }
 }
 
@@ -152,7 +149,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let mut trapped = false;
     let facts = state.capabilities.facts();
     let (gate, limits) = (&*facts.gate, &facts.limits);
-    let words = state.last_words();
+    let words = last_words(&state.output.text());
     let said = if words.is_empty() { String::new() } else { format!("; its output: {words}") };
     let raise = |key: &str| raise_hint(gate, key);
     let fault = if error.is::<DeadlinePassed>() {

@@ -18,7 +18,7 @@ use crate::{
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
     folders::{self, GuestFolder},
     limits::{HOST_MEMORY, SandboxLimits},
-    output::{OutputCapture, last_words},
+    output::OutputCapture,
     wasi::{
         ResourceLedger,
         files::{FileGuard, GuardedFilesystem},
@@ -45,7 +45,7 @@ pub(crate) struct State {
     table: ResourceTable,
     ledger: ResourceLedger,
     file_guard: FileGuard,
-    output: OutputCapture,
+    pub(crate) output: OutputCapture,
 }
 
 impl State {
@@ -110,11 +110,6 @@ impl State {
     pub(crate) fn guarded_http(&mut self) -> http::GuardedHttp<'_> {
         let (ctx, table) = (&mut self.wasi_http, &mut self.table);
         http::GuardedHttp { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
-    }
-
-    /// Returns the end of the guest's output, for the message of a trap.
-    pub(crate) fn last_words(&self) -> String {
-        last_words(&self.output.text())
     }
 }
 

@@ -84,28 +84,6 @@ impl Config {
         state: Option<&Path>,
         env: &Env,
     ) -> Result<Self, ConfigError> {
-        let mut config = Self::parse_with(text, state, env)?;
-        if let Some(folder) = gates {
-            config.gate_folders = vec![absolute(folder)];
-        }
-        Ok(config)
-    }
-
-    /// Returns the first gate directory that is not built in. New gates are written there.
-    pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
-        self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
-    }
-
-    /// Whether calls are recorded in the audit.
-    pub(crate) fn audits(&self) -> bool {
-        self.audit.is_on(self.auth.is_some())
-    }
-
-    pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
-        Self::parse_with(text, None, env)
-    }
-
-    fn parse_with(text: &ConfigText, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         text.check_nesting()?;
         let raw: raw::RawConfig = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
         // Paths are relative to the file. For the built-in copy, they are relative to the data directory.
@@ -140,7 +118,10 @@ impl Config {
             text: text.file.as_ref().map(|_| text.content.clone()),
             lists_gates: raw.host.gates.is_some(),
             default_gate_folder: unnamed.then(|| base.join("gates")),
-            gate_folders: built_in::folders(&base, raw.host.gates),
+            gate_folders: match gates {
+                Some(folder) => vec![absolute(folder)],
+                None => built_in::folders(&base, raw.host.gates),
+            },
             cache,
             cache_size: limits::disk_size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),
@@ -177,6 +158,20 @@ impl Config {
         }
         presets::check(text, &config, raw.host.default_preset.as_ref())?;
         Ok(config)
+    }
+
+    /// Returns the first gate directory that is not built in. New gates are written there.
+    pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
+        self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
+    }
+
+    /// Whether calls are recorded in the audit.
+    pub(crate) fn audits(&self) -> bool {
+        self.audit.is_on(self.auth.is_some())
+    }
+
+    pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
+        Self::from_text(text, None, None, env)
     }
 }
 

@@ -147,13 +147,12 @@ pub(crate) fn from_json(
 fn checked_proxy(text: &ConfigText, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigError> {
     let mut checked =
         ProxyConfig { preconnect_all: proxy.lazy_connect == Some(false), ..ProxyConfig::default() };
-    if let Some(time) = &proxy.connection_timeout {
-        checked.connection_timeout = Some(connection_timeout(text, time)?);
-    }
-    if let Some(time) = &proxy.idle_timeout {
-        let never = time.as_str() == Some("never");
+    checked.connection_timeout = connection_timeout(text, &proxy.connection_timeout)?;
+    if proxy.idle_timeout.as_ref().and_then(|time| time.as_str()) == Some("never") {
+        checked.idle_timeout = None;
+    } else if proxy.idle_timeout.is_some() {
         let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
-        checked.idle_timeout = (!never).then(|| duration(text, "idle_timeout", time, range)).transpose()?;
+        checked.idle_timeout = duration(text, "idle_timeout", &proxy.idle_timeout, range)?;
     }
     if let Some(retries) = &proxy.max_connection_retries {
         let Some(allowed) = u32::try_from(**retries).ok().filter(|retries| *retries <= 10) else {
@@ -164,8 +163,11 @@ fn checked_proxy(text: &ConfigText, proxy: &raw::Proxy) -> Result<ProxyConfig, C
     Ok(checked)
 }
 
-fn connection_timeout(text: &ConfigText, time: &Spanned<toml::Value>) -> Result<Duration, ConfigError> {
-    duration(text, "connection_timeout", time, Duration::from_millis(100)..=Duration::from_secs(600))
+fn connection_timeout(
+    text: &ConfigText,
+    given: &Option<Spanned<toml::Value>>,
+) -> Result<Option<Duration>, ConfigError> {
+    duration(text, "connection_timeout", given, Duration::from_millis(100)..=Duration::from_secs(600))
 }
 
 /// Parses text with a unit, as elsewhere in `presets.toml`, or seconds, as in clients' own files. The error points to
@@ -173,9 +175,10 @@ fn connection_timeout(text: &ConfigText, time: &Spanned<toml::Value>) -> Result<
 fn duration(
     text: &ConfigText,
     key: &str,
-    given: &Spanned<toml::Value>,
+    given: &Option<Spanned<toml::Value>>,
     allowed: RangeInclusive<Duration>,
-) -> Result<Duration, ConfigError> {
+) -> Result<Option<Duration>, ConfigError> {
+    let Some(given) = given else { return Ok(None) };
     let shown = |time: &Duration| match time.as_millis() {
         millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
@@ -199,7 +202,7 @@ fn duration(
             );
         }
     };
-    text.at(given, if allowed.contains(&time) { Ok(time) } else { Err(range) })
+    text.at(given, if allowed.contains(&time) { Ok(Some(time)) } else { Err(range) })
 }
 
 fn checked_server(
@@ -211,10 +214,8 @@ fn checked_server(
 ) -> Result<ServerConfig, ConfigError> {
     text.at(name, check_name(name))?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
-    let timeout = server.timeout.as_ref();
-    let timeout = timeout.map(|time| duration(text, "timeout", time, range)).transpose()?;
-    let connecting = server.connection_timeout.as_ref();
-    let connecting = connecting.map(|time| connection_timeout(text, time)).transpose()?;
+    let timeout = duration(text, "timeout", &server.timeout, range)?;
+    let connecting = connection_timeout(text, &server.connection_timeout)?;
     let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
