@@ -13,9 +13,7 @@ use gatehouse_core::{
 };
 
 use super::{Composition, KnownServer, PlainError, PresetViews};
-
-/// Limit for following `extends`. Cycles are refused earlier.
-const MAX_DEPTH: usize = 64;
+use crate::config::keys;
 
 impl Composition {
     /// Returns the warnings for views that are about to be served. `chosen` is the preset of the default view.
@@ -81,7 +79,8 @@ impl Composition {
             for (list, pattern) in own_patterns(preset) {
                 let is = |found: &UnmatchedPattern| found.list == list && found.pattern == pattern;
                 let mut heirs = built.iter().zip(&unmatched).filter(|((compiled, _), _)| {
-                    self.inherits(&compiled.preset, name, MAX_DEPTH) && compiled.has_pattern(list, pattern)
+                    keys::with_bases(&self.config.presets, &compiled.preset).contains(&name.as_str())
+                        && compiled.has_pattern(list, pattern)
                 });
                 let Some(((heir, catalog), first)) = heirs.next() else { continue };
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
@@ -127,14 +126,6 @@ impl Composition {
                     }))
         };
         catalog.unmatched.iter().filter(|pattern| !may_match(pattern)).collect()
-    }
-
-    fn inherits(&self, preset: &str, base: &str, depth: usize) -> bool {
-        preset == base
-            || (depth > 0
-                && self.config.presets.get(preset).is_some_and(|preset| {
-                    preset.extends.iter().any(|extended| self.inherits(extended, base, depth - 1))
-                }))
     }
 
     fn warning(

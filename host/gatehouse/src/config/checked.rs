@@ -99,13 +99,11 @@ impl Config {
         raw.check_gate_names(text)?;
         let servers = servers::validate(text, raw.servers, &raw.proxy, env)?;
         let mut param_files = ParamFiles::new();
-        let presets: BTreeMap<String, Preset> = raw
-            .presets
-            .into_iter()
-            .map(|(name, preset)| {
-                Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut param_files)?))
-            })
-            .collect::<Result<_, ConfigError>>()?;
+        let mut presets: BTreeMap<String, Preset> = BTreeMap::new();
+        for (name, preset) in raw.presets {
+            let preset = presets::declared(text, preset, &servers, &mut param_files)?;
+            presets.insert(name.into_inner(), preset);
+        }
         let folders = presets.values().flat_map(|preset| &preset.skills);
         let skill_folders = folders.map(|folder| (folder.clone(), preset_files::digest(folder))).collect();
         let intelligence = SummarySettings::validate(env)?;

@@ -1,7 +1,10 @@
 //! Positions of keys in a TOML text, even one with syntax errors, for messages that point to a line. Messages about a
 //! preset point into it or into one that it extends.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use gatehouse_core::{Preset, catalog::CatalogError, names::quoted, preset::PresetError};
 use toml::{
@@ -194,21 +197,25 @@ fn line_of(
     preset: &str,
     path: &[&str],
 ) -> Option<Range<usize>> {
-    let mut seen = vec![preset];
-    let mut next = vec![preset];
-    while let Some(preset) = next.pop() {
+    with_bases(presets, preset).into_iter().take(MAX_PRESETS).find_map(|preset| {
         let path: Vec<&str> = ["presets", preset].into_iter().chain(path.iter().copied()).collect();
-        if let Some(at) = find(&text.content, &path) {
-            return Some(at);
-        }
-        for base in presets.get(preset).into_iter().flat_map(|preset| &preset.extends) {
-            if seen.len() < MAX_PRESETS && !seen.contains(&base.as_str()) {
-                seen.push(base);
-                next.push(base);
-            }
+        find(&text.content, &path)
+    })
+}
+
+/// Returns a preset and those that it extends, directly or not, the last one first, as in merging.
+pub(crate) fn with_bases<'p>(presets: &'p BTreeMap<String, Preset>, preset: &'p str) -> Vec<&'p str> {
+    let mut next = vec![preset];
+    let mut all = Vec::new();
+    while let Some(preset) = next.pop() {
+        if !all.contains(&preset) {
+            all.push(preset);
+            next.extend(
+                presets.get(preset).into_iter().flat_map(|preset| &preset.extends).map(String::as_str),
+            );
         }
     }
-    None
+    all
 }
 
 #[cfg(test)]
