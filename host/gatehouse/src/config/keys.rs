@@ -205,15 +205,11 @@ fn line_of(
 
 /// Returns a preset and those that it extends, directly or not, the last one first, as in merging.
 pub(crate) fn with_bases<'p>(presets: &'p BTreeMap<String, Preset>, preset: &'p str) -> Vec<&'p str> {
-    let mut next = vec![preset];
-    let mut all = Vec::new();
+    let (mut seen, mut next, mut all) = (BTreeSet::from([preset]), vec![preset], Vec::new());
     while let Some(preset) = next.pop() {
-        if !all.contains(&preset) {
-            all.push(preset);
-            next.extend(
-                presets.get(preset).into_iter().flat_map(|preset| &preset.extends).map(String::as_str),
-            );
-        }
+        all.push(preset);
+        let bases = presets.get(preset).into_iter().flat_map(|preset| &preset.extends);
+        next.extend(bases.map(String::as_str).filter(|base| seen.insert(base)));
     }
     all
 }
