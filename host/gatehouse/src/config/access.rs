@@ -10,27 +10,27 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Number;
 
-use super::{ConfigError, ConfigText, PlainError, Spanned, effect};
+use super::{ConfigError, ConfigText, PlainError, TextValue, effect};
 
 /// A rule about what some callers may use. With one rule, whatever no rule allows is denied.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Access {
     /// Globs over callers: "group:NAME", "key:NAME", "ISSUER:SUBJECT", "token", or "*" for all.
-    who: Vec<Spanned<String>>,
+    who: Vec<TextValue<String>>,
     /// Globs over presets. Default: all.
-    presets: Option<Vec<Spanned<String>>>,
+    presets: Option<Vec<TextValue<String>>>,
     /// Globs over the tools that it allows: a tool's name, "gate.tool", or "server:server.tool". "NAME.prompts" and
     /// "NAME.resources" are the prompts and resources of a gate or server.
-    tools: Vec<Spanned<String>>,
+    tools: Vec<TextValue<String>>,
     /// Globs over tools that no rule may allow to these callers.
-    deny: Vec<Spanned<String>>,
+    deny: Vec<TextValue<String>>,
     /// Strongest effect of the tools that it allows: "read-only", "mutating" or "external-exec". Default: any.
-    effect: Option<Spanned<String>>,
+    effect: Option<TextValue<String>>,
     /// Allowed arguments, by glob over tools and JSON pointer: a list of values, in which texts are globs, or a range of
     /// numbers.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, ValuesSchema>>")]
-    when: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<toml::Value>>>,
+    when: BTreeMap<TextValue<String>, BTreeMap<TextValue<String>, TextValue<toml::Value>>>,
 }
 
 /// Allowed values of an argument.
@@ -66,7 +66,7 @@ pub(crate) struct AccessConfig {
 /// Validates the rules. `has_auth` is true if callers have names, which rules need.
 pub(super) fn validate(
     text: &ConfigText,
-    raw: &[Spanned<Access>],
+    raw: &[TextValue<Access>],
     has_auth: bool,
 ) -> Result<AccessConfig, ConfigError> {
     if let Some(rule) = raw.first().filter(|_| !has_auth) {
@@ -87,7 +87,7 @@ pub(super) fn validate(
     Ok(AccessConfig { declared, rules: Arc::new(rules) })
 }
 
-fn declared(text: &ConfigText, rule: &Spanned<Access>) -> Result<AccessRule, ConfigError> {
+fn declared(text: &ConfigText, rule: &TextValue<Access>) -> Result<AccessRule, ConfigError> {
     if rule.who.is_empty() {
         bail_at!(text, rule, "an access rule needs `who`, such as who = [\"group:dev\"]");
     }
@@ -115,7 +115,7 @@ fn declared(text: &ConfigText, rule: &Spanned<Access>) -> Result<AccessRule, Con
             when.push(ArgumentLimit { tools, pointer, allowed });
         }
     }
-    let list = |entries: &[Spanned<String>]| entries.iter().map(|entry| entry.to_string()).collect();
+    let list = |entries: &[TextValue<String>]| entries.iter().map(|entry| entry.to_string()).collect();
     let (line, _) = text.line_and_column(rule.span().start);
     Ok(AccessRule {
         place: format!("{}:{line}", text.name()),
@@ -169,8 +169,8 @@ fn number(value: &toml::Value) -> Option<Number> {
 }
 
 /// Returns the place of the pattern that an error is about, else that of the rule.
-fn locate(rule: &Spanned<Access>, error: &AccessRuleError) -> Range<usize> {
-    let keys: Vec<&Spanned<String>> = match error.list {
+fn locate(rule: &TextValue<Access>, error: &AccessRuleError) -> Range<usize> {
+    let keys: Vec<&TextValue<String>> = match error.list {
         "who" => rule.who.iter().collect(),
         "presets" => rule.presets.iter().flatten().collect(),
         "tools" => rule.tools.iter().collect(),
@@ -180,7 +180,7 @@ fn locate(rule: &Spanned<Access>, error: &AccessRuleError) -> Range<usize> {
         }
     };
     let found = keys.into_iter().find(|key| ***key == error.entry);
-    found.map_or_else(|| rule.span(), Spanned::span)
+    found.map_or_else(|| rule.span(), TextValue::span)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use gatehouse_core::{http::SecretTemplate, names::quoted};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Env, Spanned, effect};
+use super::{ConfigError, ConfigText, Env, TextValue, effect};
 
 /// Names that other kinds of principals have.
 const RESERVED_NAMES: [&str; 4] = ["group", "key", "local", "token"];
@@ -22,9 +22,9 @@ pub(crate) struct Auth {
     /// Whether GATEHOUSE_TOKEN is accepted as well, as the principal "token". False by default.
     pub(crate) token: bool,
     /// Address of this host for clients, such as "https://tools.example.com". Issuers require it.
-    pub(crate) url: Option<Spanned<String>>,
+    pub(crate) url: Option<TextValue<String>>,
     /// Issuers of access tokens, by the name that begins their principals.
-    pub(crate) issuers: BTreeMap<Spanned<String>, Issuer>,
+    pub(crate) issuers: BTreeMap<TextValue<String>, Issuer>,
 }
 
 /// An OAuth authorization server whose access tokens are accepted.
@@ -32,23 +32,23 @@ pub(crate) struct Auth {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Issuer {
     /// Its issuer identifier, exactly as in its metadata and tokens.
-    pub(crate) issuer: Spanned<String>,
+    pub(crate) issuer: TextValue<String>,
     /// The only accepted audience. Default: the URL of the preset, or of the host.
     #[serde(default)]
-    pub(crate) audience: Option<Spanned<String>>,
+    pub(crate) audience: Option<TextValue<String>>,
     /// Claim with the user, or a JSON pointer to one: "sub" by default.
     #[serde(default)]
-    pub(crate) user_claim: Option<Spanned<String>>,
+    pub(crate) user_claim: Option<TextValue<String>>,
     /// Claim with the groups, or a JSON pointer to one: "groups" by default.
     #[serde(default)]
-    pub(crate) groups_claim: Option<Spanned<String>>,
+    pub(crate) groups_claim: Option<TextValue<String>>,
     /// Accepted signature algorithms: "RS256", "PS256", "ES256" and "EdDSA" by default.
     #[serde(default)]
-    pub(crate) algorithms: Vec<Spanned<String>>,
+    pub(crate) algorithms: Vec<TextValue<String>>,
     /// Strongest effect for each scope: "read-only", "mutating" or "external-exec". With this, a token needs one of the
     /// scopes.
     #[serde(default)]
-    pub(crate) scopes: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(crate) scopes: BTreeMap<TextValue<String>, TextValue<String>>,
     /// Endpoint that checks opaque tokens.
     #[serde(default)]
     pub(crate) introspection: Option<Introspection>,
@@ -59,11 +59,11 @@ pub(crate) struct Issuer {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Introspection {
     /// Address of the introspection endpoint.
-    pub(crate) url: Spanned<String>,
+    pub(crate) url: TextValue<String>,
     /// The client that you registered for this host.
     pub(crate) client_id: String,
     /// The secret of that client: "${NAME}".
-    pub(crate) client_secret: Spanned<String>,
+    pub(crate) client_secret: TextValue<String>,
 }
 
 pub(super) fn validate(text: &ConfigText, raw: &Auth, env: &Env) -> Result<AuthSettings, ConfigError> {
@@ -99,13 +99,13 @@ pub(super) fn validate(text: &ConfigText, raw: &Auth, env: &Env) -> Result<AuthS
 
 fn issuer(
     text: &ConfigText,
-    name: &Spanned<String>,
+    name: &TextValue<String>,
     raw: &Issuer,
     env: &Env,
 ) -> Result<IssuerSettings, ConfigError> {
     text.at(name, check_name(name))?;
     text.at(&raw.issuer, secure_url(&raw.issuer).map(drop))?;
-    let claim = |given: &Option<Spanned<String>>, default: &str| match given {
+    let claim = |given: &Option<TextValue<String>>, default: &str| match given {
         None => Ok(default.to_owned()),
         Some(claim) if claim.trim_start_matches('/').is_empty() => {
             bail_at!(text, claim, "the name of the claim is empty")

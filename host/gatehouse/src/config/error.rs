@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(with = "T")]
-pub(crate) struct Spanned<T>(toml::Spanned<T>);
+pub(crate) struct TextValue<T>(toml::Spanned<T>);
 
-impl<T> Spanned<T> {
+impl<T> TextValue<T> {
     /// Creates a default value, which is at no place.
     pub(super) fn default_value(value: T) -> Self {
         Self(toml::Spanned::new(0..0, value))
@@ -31,7 +31,7 @@ impl<T> Spanned<T> {
     }
 }
 
-impl<T> Deref for Spanned<T> {
+impl<T> Deref for TextValue<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -39,7 +39,7 @@ impl<T> Deref for Spanned<T> {
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Spanned<T> {
+impl<T: fmt::Display> fmt::Display for TextValue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -92,7 +92,7 @@ impl ConfigText {
     /// Adds the location of a value to the error of its check.
     pub(super) fn at<T, S>(
         &self,
-        value: &Spanned<S>,
+        value: &TextValue<S>,
         checked: Result<T, impl fmt::Display>,
     ) -> Result<T, ConfigError> {
         checked.map_err(|why| self.error_at(value.span(), why))

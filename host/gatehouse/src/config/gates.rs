@@ -15,8 +15,8 @@ use gatehouse_sandbox::{GateSettings, GuestFolder};
 use gatehouse_wire::registry::OciReference;
 
 use super::{
-    ConfigError, ConfigText, Env, Spanned, limits,
-    raw::{Gate, GateFolder, HttpHost, InstancePolicy},
+    ConfigError, ConfigText, Env, TextValue, limits,
+    raw::{GateFolder, HttpHost, InstancePolicy, RawGate},
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub(super) fn validate(
     text: &ConfigText,
     (base, state): (&Path, &Path),
     name: &str,
-    gate: Gate,
+    gate: RawGate,
     env: &Env,
 ) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
@@ -57,7 +57,7 @@ pub(super) fn validate(
         limits: limits::validate(text, &gate.limits)?,
         folders: guest_folders(text, base, state, name, gate.folders)?,
         reuse: gate.instance == InstancePolicy::Reuse,
-        sha256: gate.sha256.map(Spanned::into_inner),
+        sha256: gate.sha256.map(TextValue::into_inner),
     };
     Ok(GateConfig { component, origin, settings, shipped: false })
 }
@@ -74,8 +74,8 @@ fn component_source(
     text: &ConfigText,
     base: &Path,
     state: &Path,
-    component: Option<&Spanned<String>>,
-    sha256: Option<&Spanned<String>>,
+    component: Option<&TextValue<String>>,
+    sha256: Option<&TextValue<String>>,
 ) -> Result<(Option<PathBuf>, Option<OciReference>), ConfigError> {
     let Some(named) = component else { return Ok((None, None)) };
     if !OciReference::is_oci(named) {
@@ -111,7 +111,7 @@ pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
 fn http_rules(
     text: &ConfigText,
     gate: &str,
-    block: BTreeMap<Spanned<String>, HttpHost>,
+    block: BTreeMap<TextValue<String>, HttpHost>,
     env: &Env,
 ) -> Result<HttpRules, ConfigError> {
     let mut rules: Vec<HostRule> = Vec::new();
@@ -149,7 +149,7 @@ fn guest_folders(
     base: &Path,
     state: &Path,
     gate: &str,
-    raw: BTreeMap<Spanned<String>, GateFolder>,
+    raw: BTreeMap<TextValue<String>, GateFolder>,
 ) -> Result<Vec<GuestFolder>, ConfigError> {
     let mut folders: Vec<GuestFolder> = Vec::new();
     for (name, folder) in raw {

@@ -3,7 +3,7 @@
 use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
 
-use super::{ConfigError, ConfigText, Spanned, raw::HttpServer};
+use super::{ConfigError, ConfigText, TextValue, raw::HttpServer};
 
 /// Descriptors reserved for everything but connections.
 const RESERVED_DESCRIPTORS: u64 = 256;
@@ -35,7 +35,7 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
 
 fn all<T>(
     text: &ConfigText,
-    given: &[Spanned<String>],
+    given: &[TextValue<String>],
     parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
     given.iter().map(|one| text.at(one, parse(one))).collect()

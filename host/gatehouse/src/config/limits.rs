@@ -8,7 +8,7 @@ use gatehouse_sandbox::{SandboxLimits, format_bytes, parse_bytes, parse_duration
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Spanned, is_gate_name, raw::GateLimits};
+use super::{ConfigError, ConfigText, TextValue, is_gate_name, raw::GateLimits};
 
 /// Default limit: room for forty interpreters, thousands of small gates, or ten thousand results.
 const DEFAULT_DISK_SIZE: u64 = 1 << 30;
@@ -19,15 +19,15 @@ const DEFAULT_DISK_SIZE: u64 = 1 << 30;
 pub(crate) struct Quota {
     /// Callers: "group:NAME", or globs over the names of principals, such as "key:ci-*" or "*".
     #[schemars(with = "Vec<String>")]
-    who: Option<Spanned<Vec<String>>>,
+    who: Option<TextValue<Vec<String>>>,
     /// Calls per "minute", "hour" or "day", those of tools included: calls = "1000 per hour".
-    calls: Option<Spanned<String>>,
+    calls: Option<TextValue<String>>,
     /// Tokens that reach the client or that models use, estimated as bytes / 4: tokens = "2000000 per day".
-    tokens: Option<Spanned<String>>,
+    tokens: Option<TextValue<String>>,
     /// Maximum concurrent calls, 1 to 10000.
-    concurrency: Option<Spanned<u32>>,
+    concurrency: Option<TextValue<u32>>,
     /// Maximum bytes of artifacts and of the kv of the caller, such as "100 MiB".
-    stored: Option<Spanned<String>>,
+    stored: Option<TextValue<String>>,
 }
 
 const MAX_CONCURRENCY: u32 = 10_000;
@@ -67,7 +67,7 @@ pub(super) fn validate(text: &ConfigText, raw: &GateLimits) -> Result<SandboxLim
 pub(super) fn disk_size(
     text: &ConfigText,
     key: &str,
-    given: Option<&Spanned<String>>,
+    given: Option<&TextValue<String>>,
 ) -> Result<u64, ConfigError> {
     let Some(given) = given else { return Ok(DEFAULT_DISK_SIZE) };
     let bytes = text.at(given, parse_bytes(given))? as u64;
@@ -80,12 +80,12 @@ pub(super) fn disk_size(
 
 pub(super) fn quotas(
     text: &ConfigText,
-    raw: BTreeMap<Spanned<String>, Quota>,
+    raw: BTreeMap<TextValue<String>, Quota>,
 ) -> Result<Vec<QuotaRule>, ConfigError> {
     raw.into_iter().map(|(name, quota)| quota_rule(text, &name, quota)).collect()
 }
 
-fn quota_rule(text: &ConfigText, name: &Spanned<String>, raw: Quota) -> Result<QuotaRule, ConfigError> {
+fn quota_rule(text: &ConfigText, name: &TextValue<String>, raw: Quota) -> Result<QuotaRule, ConfigError> {
     let Quota { who, calls, tokens, concurrency, stored } = raw;
     if !is_gate_name(name) {
         bail_at!(text, name, "quota '{name}' needs a name of letters, digits, _ and -, at most 64");
@@ -100,7 +100,7 @@ fn quota_rule(text: &ConfigText, name: &Spanned<String>, raw: Quota) -> Result<Q
         bail_at!(text, most, "concurrency must be 1 to {MAX_CONCURRENCY}");
     }
     let allowance =
-        |given: Option<Spanned<String>>| given.map(|given| text.at(&given, given.parse())).transpose();
+        |given: Option<TextValue<String>>| given.map(|given| text.at(&given, given.parse())).transpose();
     let stored = stored.map(|size| text.at(&size, parse_bytes(&size))).transpose()?;
     Ok(QuotaRule {
         who: text.at(&who, CallerPatterns::new(who.to_vec()))?,

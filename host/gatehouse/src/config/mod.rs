@@ -43,7 +43,7 @@ pub(crate) use access::AccessConfig;
 pub(crate) use checked::Config;
 
 pub(crate) use env::{Env, unused};
-pub(crate) use error::{ConfigError, ConfigText, Spanned};
+pub(crate) use error::{ConfigError, ConfigText, TextValue};
 pub(crate) use gates::GateConfig;
 pub(crate) use inherited::is_inherited;
 pub(crate) use intelligence::SummarySettings;

@@ -10,7 +10,7 @@ use gatehouse_models::{
 use gatehouse_sandbox::parse_duration;
 
 use super::{
-    ConfigError, ConfigText, Env, PlainError, Spanned,
+    ConfigError, ConfigText, Env, PlainError, TextValue,
     parse_errors::not_allowed,
     raw::{ModelApi, ModelProvider, Models},
 };
@@ -49,7 +49,7 @@ pub(super) fn validate(text: &ConfigText, raw: Models, env: &Env) -> Result<Mode
 /// Parses a provider and an optional model after a slash. `None` for one of the plain `words`.
 fn parse_choice(
     text: &ConfigText,
-    choice: &Spanned<String>,
+    choice: &TextValue<String>,
     words: &[&str],
     providers: &[ProviderName],
 ) -> Result<Option<(ProviderName, Option<String>)>, ConfigError> {

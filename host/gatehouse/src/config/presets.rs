@@ -14,7 +14,8 @@ use gatehouse_sandbox::parse_duration;
 use serde_json::Map;
 
 use super::{
-    Config, ConfigError, ConfigText, Env, PlainError, ServersConfig, Spanned, check_gate_name, effect, keys,
+    Config, ConfigError, ConfigText, Env, PlainError, ServersConfig, TextValue, check_gate_name, effect,
+    keys,
     preset_files::{self, ParamFiles},
     raw, raw_presets, workflow,
 };
@@ -55,7 +56,7 @@ impl Config {
 pub(super) fn check(
     text: &ConfigText,
     config: &Config,
-    default: Option<&Spanned<String>>,
+    default: Option<&TextValue<String>>,
 ) -> Result<(), ConfigError> {
     if let Some(name) = default.filter(|name| !config.presets.contains_key(name.as_str())) {
         return text.at(name, config.compiled(name)).map(drop);
@@ -124,7 +125,7 @@ pub(super) fn declared(
 fn skill_folder(
     text: &ConfigText,
     base: Option<&Path>,
-    folder: &Spanned<PathBuf>,
+    folder: &TextValue<PathBuf>,
 ) -> Result<PathBuf, ConfigError> {
     let path = base.map_or_else(|| folder.to_path_buf(), |base| base.join(&**folder));
     if !path.is_absolute() {
@@ -153,7 +154,7 @@ fn approval(text: &ConfigText, rule: raw_presets::Approval) -> Result<ApprovalRu
     })
 }
 
-fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
+fn remembered(text: &ConfigText, word: &TextValue<String>) -> Result<ApprovalScope, ConfigError> {
     match (word.as_str(), parse_duration(word)) {
         ("call", _) => Ok(ApprovalScope::Call),
         ("session", _) => Ok(ApprovalScope::Session),
@@ -171,7 +172,7 @@ fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope
 /// Validates the override of one tool. Its existence is checked after the sources list their tools.
 fn changed(
     text: &ConfigText,
-    tool: Spanned<String>,
+    tool: TextValue<String>,
     change: raw::ToolOverride,
 ) -> Result<(String, ToolOverride), ConfigError> {
     if let Some(name) = &change.name {
@@ -185,7 +186,7 @@ fn changed(
         bail_at!(text, tool, "'{tool}' is hidden, so nothing else can be changed about it");
     }
     let raw::ToolOverride { name, description, fixed, hide: hidden, listed } = change;
-    let (name, unlisted) = (name.map(Spanned::into_inner), listed == Some(false));
+    let (name, unlisted) = (name.map(TextValue::into_inner), listed == Some(false));
     let change = ToolOverride { name, description, fixed, hidden, unlisted };
     Ok((tool.into_inner(), change))
 }

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Spanned};
+use super::{ConfigError, ConfigText, TextValue};
 pub(crate) use super::{
     access::Access,
     auth::Auth,
@@ -35,7 +35,7 @@ pub(crate) struct RawConfig {
     /// Callers over HTTP.
     pub(crate) auth: Option<Auth>,
     /// Rules about callers and their tools.
-    pub(crate) access: Vec<Spanned<Access>>,
+    pub(crate) access: Vec<TextValue<Access>>,
     /// Language models and embedding models.
     pub(crate) models: Models,
     /// The knowledge graph.
@@ -49,16 +49,16 @@ pub(crate) struct RawConfig {
     /// The audit.
     pub(crate) audit: Audit,
     /// Limits on what callers use, by name.
-    pub(crate) quotas: BTreeMap<Spanned<String>, Quota>,
+    pub(crate) quotas: BTreeMap<TextValue<String>, Quota>,
     /// MCP servers behind this host, by name.
-    pub(crate) servers: BTreeMap<Spanned<String>, Server>,
+    pub(crate) servers: BTreeMap<TextValue<String>, Server>,
     /// Connections to these servers.
     pub(crate) proxy: Proxy,
     /// Grants and limits, by gate.
-    pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
+    pub(crate) gates: BTreeMap<TextValue<String>, RawGate>,
     /// Presets by name: what each agent sees.
     #[schemars(with = "BTreeMap<String, Preset>")]
-    pub(crate) presets: IndexMap<Spanned<String>, Preset>,
+    pub(crate) presets: IndexMap<TextValue<String>, Preset>,
 }
 
 impl RawConfig {
@@ -81,9 +81,9 @@ pub(crate) struct Host {
     pub(crate) state: Option<String>,
     /// Limit for compiled gates in the cache directory, shared by all hosts; the least recently used go first. "1 GiB"
     /// by default, "1 MiB" to "1024 GiB".
-    pub(crate) cache_size: Option<Spanned<String>>,
+    pub(crate) cache_size: Option<TextValue<String>>,
     /// Preset for clients that name none. Default: "full".
-    pub(crate) default_preset: Option<Spanned<String>>,
+    pub(crate) default_preset: Option<TextValue<String>>,
 }
 
 /// HTTP server. Takes effect at the next start.
@@ -91,22 +91,22 @@ pub(crate) struct Host {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpServer {
     /// Names accepted in the Host header, next to localhost and the address itself: "gatehouse.corp", or with a port.
-    pub(crate) allowed_hosts: Vec<Spanned<String>>,
+    pub(crate) allowed_hosts: Vec<TextValue<String>>,
     /// Web origins that may call, as "scheme://host[:port]". They get CORS headers; all others are refused.
-    pub(crate) allowed_origins: Vec<Spanned<String>>,
+    pub(crate) allowed_origins: Vec<TextValue<String>>,
     /// Maximum concurrent connections, 8 to 65536. Default: depends on the open-file limit, at most 1000.
-    pub(crate) connections: Option<Spanned<usize>>,
+    pub(crate) connections: Option<TextValue<usize>>,
     /// Time limit for request headers, "10 s" by default, at most "10 min".
-    pub(crate) header_timeout: Option<Spanned<String>>,
+    pub(crate) header_timeout: Option<TextValue<String>>,
     /// Time limit for the request body, "30 s" by default, at most "10 min".
-    pub(crate) body_timeout: Option<Spanned<String>>,
+    pub(crate) body_timeout: Option<TextValue<String>>,
     /// How long a client may stop reading its reply, "30 s" by default, at most "10 min".
-    pub(crate) write_timeout: Option<Spanned<String>>,
+    pub(crate) write_timeout: Option<TextValue<String>>,
     /// Maximum idle time between requests on a connection, "2 min" by default, at most "60 min".
-    pub(crate) idle_timeout: Option<Spanned<String>>,
+    pub(crate) idle_timeout: Option<TextValue<String>>,
     /// How long running requests may continue after shutdown begins, over stdio too. "30 s" by default, at most "10
     /// min".
-    pub(crate) drain: Option<Spanned<String>>,
+    pub(crate) drain: Option<TextValue<String>>,
 }
 
 /// Models. Keys come from the environment; this file only names variables.
@@ -115,10 +115,10 @@ pub(crate) struct HttpServer {
 pub(crate) struct Models {
     /// Embedding provider: "local" (the default, in the binary), "openai", "gemini" or "ollama", optionally with a
     /// model: "openai/text-embedding-3-large".
-    pub(crate) embedding: Option<Spanned<String>>,
+    pub(crate) embedding: Option<TextValue<String>>,
     /// Language model provider: "auto" (the default: the first of openai, gemini, anthropic, ollama that the
     /// environment sets up), "off", or a provider, optionally with a model: "gemini/gemini-2.5-pro".
-    pub(crate) llm: Option<Spanned<String>>,
+    pub(crate) llm: Option<TextValue<String>>,
     /// OpenAI, or a server with a compatible API.
     pub(crate) openai: ModelProvider,
     /// Gemini.
@@ -136,15 +136,15 @@ pub(crate) struct ModelProvider {
     /// URL of its API, http or https. The environment (OPENAI_BASE_URL and so on) overrides it.
     pub(crate) base_url: Option<String>,
     /// Variable that holds the key, as "${NAME}". If base_url is set here, no key is sent without this.
-    pub(crate) api_key: Option<Spanned<String>>,
+    pub(crate) api_key: Option<TextValue<String>>,
     /// openai only: the API to use. Default: responses for OpenAI itself, chat elsewhere.
-    pub(crate) api: Option<Spanned<ModelApi>>,
+    pub(crate) api: Option<TextValue<ModelApi>>,
     /// gemini and anthropic only: API version, "v1beta" and "2026-10-21" by default.
-    pub(crate) api_version: Option<Spanned<String>>,
+    pub(crate) api_version: Option<TextValue<String>>,
     /// Maximum concurrent requests, 1 to 64, 4 by default; further ones wait.
-    pub(crate) concurrency: Option<Spanned<usize>>,
+    pub(crate) concurrency: Option<TextValue<usize>>,
     /// Maximum silence while it answers, "120 s" by default, at most "10 min".
-    pub(crate) timeout: Option<Spanned<String>>,
+    pub(crate) timeout: Option<TextValue<String>>,
 }
 
 /// OpenAI APIs.
@@ -183,26 +183,27 @@ pub(crate) enum KnowledgeEngine {
 /// Grants and limits of one gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Gate {
+#[schemars(rename = "Gate")]
+pub(crate) struct RawGate {
     /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" together with sha256, as
     /// `gatehouse gates add` writes it. Default: <name>.wasm in the gate directories.
-    pub(crate) component: Option<Spanned<String>>,
+    pub(crate) component: Option<TextValue<String>>,
     /// SHA-256 of the component in hexadecimal; any other file is refused.
-    pub(crate) sha256: Option<Spanned<String>>,
+    pub(crate) sha256: Option<TextValue<String>>,
     /// Capabilities: "knowledge", "knowledge:read", "documents", "catalog", "kv", "models", "artifacts", "servers",
     /// "servers-admin", "elicitation", "sampling".
-    pub(crate) grants: Vec<Spanned<String>>,
+    pub(crate) grants: Vec<TextValue<String>>,
     /// How calls get instances: a new one each ("fresh", the default), or one that served an earlier call ("reuse").
     /// The gate can read what earlier calls left in a reused instance's memory.
     pub(crate) instance: InstancePolicy,
     /// Directories the gate sees, by the path it uses: "/data" = { path = "data" } to read, or "/notes" = { private =
     /// true } to read and write.
-    pub(crate) folders: BTreeMap<Spanned<String>, GateFolder>,
+    pub(crate) folders: BTreeMap<TextValue<String>, GateFolder>,
     /// Resource limits.
     pub(crate) limits: GateLimits,
     /// Hosts it may send HTTP requests to: "[scheme://]host[:port]", https by default, "*.example.com" for every
     /// subdomain. Without this block it may send none.
-    pub(crate) http: Option<BTreeMap<Spanned<String>, HttpHost>>,
+    pub(crate) http: Option<BTreeMap<TextValue<String>, HttpHost>>,
 }
 
 /// Rules for a gate's requests to one host.
@@ -210,7 +211,7 @@ pub(crate) struct Gate {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpHost {
     /// Headers that the host adds and the gate never sees; ${NAME} is the value of an environment variable.
-    pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(crate) headers: BTreeMap<TextValue<String>, TextValue<String>>,
     /// Whether the name may resolve to a private, loopback or link-local address.
     pub(crate) private: bool,
 }
@@ -241,27 +242,27 @@ pub(crate) struct GateFolder {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GateLimits {
     /// Memory, "64 MiB" by default, at most "256 MiB".
-    pub(crate) memory: Option<Spanned<String>>,
+    pub(crate) memory: Option<TextValue<String>>,
     /// Wall-clock time, "30 s" by default, at most "5 min".
-    pub(crate) time: Option<Spanned<String>>,
+    pub(crate) time: Option<TextValue<String>>,
     /// Concurrent calls, 64 by default; further ones wait.
-    pub(crate) concurrency: Option<Spanned<usize>>,
+    pub(crate) concurrency: Option<TextValue<usize>>,
     /// Bytes copied out of the gate at the same time, including its reply: "16 MiB" by default, at most "64 MiB".
-    pub(crate) copy: Option<Spanned<String>>,
+    pub(crate) copy: Option<TextValue<String>>,
     /// Lines in the host's log, 200 by default, at most 10000; the rest is counted and dropped.
-    pub(crate) log_lines: Option<Spanned<usize>>,
+    pub(crate) log_lines: Option<TextValue<usize>>,
     /// HTTP requests, 64 by default, at most 1000.
-    pub(crate) http_requests: Option<Spanned<usize>>,
+    pub(crate) http_requests: Option<TextValue<usize>>,
     /// Model requests, 16 by default, at most 100.
-    pub(crate) model_calls: Option<Spanned<usize>>,
+    pub(crate) model_calls: Option<TextValue<usize>>,
     /// Calls of other tools, 64 by default, at most 1000.
-    pub(crate) calls: Option<Spanned<usize>>,
+    pub(crate) calls: Option<TextValue<usize>>,
     /// Bytes retained of standard output and error: "64 KiB" by default, at most "1 MiB".
-    pub(crate) output: Option<Spanned<String>>,
+    pub(crate) output: Option<TextValue<String>>,
     /// Elements of all its tables together, 20000 by default, at most 100000.
-    pub(crate) table_elements: Option<Spanned<usize>>,
+    pub(crate) table_elements: Option<TextValue<usize>>,
     /// Bytes of keys and values stored with the grant "kv": "16 MiB" by default, at most "1 GiB".
-    pub(crate) kv: Option<Spanned<String>>,
+    pub(crate) kv: Option<TextValue<String>>,
     /// Bytes of files in its private directories: "64 MiB" by default, at most "16 GiB".
-    pub(crate) folder: Option<Spanned<String>>,
+    pub(crate) folder: Option<TextValue<String>>,
 }

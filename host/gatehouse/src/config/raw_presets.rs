@@ -8,7 +8,7 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Spanned, raw_servers::ToolOverride, workflow};
+use super::{TextValue, raw_servers::ToolOverride, workflow};
 
 /// Tools and rules for one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ pub(crate) struct Preset {
     pub(crate) extends: Vec<String>,
     /// Gates, each with its parameters.
     #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
-    pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
+    pub(crate) gates: IndexMap<TextValue<String>, Map<String, Value>>,
     /// Globs over tool names to remove.
     pub(crate) deny: Vec<String>,
     /// Additional tool names: new name = "tool", or "gate.tool" if several gates have a tool of that name.
@@ -32,7 +32,7 @@ pub(crate) struct Preset {
     /// "server:server.tool". Default for each such gate: ["server:*", "run_code", "call_tool"].
     pub(crate) filters: BTreeMap<String, Vec<String>>,
     /// Servers in this file whose tools clients see next to those of the gates, as server__tool.
-    pub(crate) servers: Vec<Spanned<String>>,
+    pub(crate) servers: Vec<TextValue<String>>,
     /// Globs over the servers that gates of this preset may access: names, or "tag:name". Default: all.
     pub(crate) proxied: Option<Vec<String>>,
     /// Globs over the tools that clients are shown. The others can still be called by name or through a shown tool.
@@ -49,15 +49,15 @@ pub(crate) struct Preset {
     pub(crate) approve: Option<Approval>,
     /// Order of calls, by workflow: one step, or a list of steps. Adds to the workflows of extended presets.
     #[schemars(with = "BTreeMap<String, workflow::WorkflowSchema>")]
-    pub(crate) workflow: BTreeMap<Spanned<String>, workflow::WorkflowSteps>,
+    pub(crate) workflow: BTreeMap<TextValue<String>, workflow::WorkflowSteps>,
     /// Project directory for workflow marks, unless a request names one; relative to this file. Default: the client's
     /// only root, or the working directory of a stdio client.
-    pub(crate) project: Option<Spanned<PathBuf>>,
+    pub(crate) project: Option<TextValue<PathBuf>>,
     /// Folders of agent skills, relative to this file: each skill is a folder with a SKILL.md. Adds to the folders of
     /// extended presets.
-    pub(crate) skills: Vec<Spanned<PathBuf>>,
+    pub(crate) skills: Vec<TextValue<PathBuf>>,
     /// Changes to tools, by the name that clients would see otherwise.
-    pub(crate) tools: BTreeMap<Spanned<String>, ToolOverride>,
+    pub(crate) tools: BTreeMap<TextValue<String>, ToolOverride>,
 }
 
 /// Value of `structured`: a boolean or `"auto"`.
@@ -112,10 +112,10 @@ pub(crate) struct Approval {
     /// Globs over tools: a tool's name, "gate.tool", or "server:server.tool".
     pub(crate) tools: Vec<String>,
     /// Tools with this effect or a stronger one: "read-only", "mutating" or "external-exec".
-    pub(crate) effect: Option<Spanned<String>>,
+    pub(crate) effect: Option<TextValue<String>>,
     /// Globs over tools that `effect` skips. Default: tools that only forward calls, each of which is approved
     /// separately: ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"].
     pub(crate) except: Option<Vec<String>>,
     /// How long an approval holds: "call" (default), "session", or a time of up to 480 min such as "15 min".
-    pub(crate) remember: Option<Spanned<String>>,
+    pub(crate) remember: Option<TextValue<String>>,
 }

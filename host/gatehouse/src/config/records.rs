@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Spanned};
+use super::{ConfigError, ConfigText, TextValue};
 
 /// Default retention of single calls, in days.
 const RETENTION_DAYS: u32 = 7;
@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     /// Whether calls are recorded, true by default.
     pub(crate) enabled: Option<bool>,
     /// Days to store single calls, 1 to 3650, 7 by default. Daily totals are stored permanently.
-    pub(crate) retention_days: Option<Spanned<u64>>,
+    pub(crate) retention_days: Option<TextValue<u64>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ pub(crate) struct Audit {
     /// Whether calls are recorded: by default only if callers sign in.
     pub(crate) enabled: Option<bool>,
     /// How long entries stay, "365 d" by default, "1 d" to "3650 d".
-    pub(crate) keep: Option<Spanned<String>>,
+    pub(crate) keep: Option<TextValue<String>>,
     /// Whether calls that only read are recorded too. Refused ones always are.
     pub(crate) reads: bool,
 }

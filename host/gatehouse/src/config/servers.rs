@@ -16,7 +16,7 @@ use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
 
-use super::{Config, ConfigError, ConfigText, Env, PlainError, Spanned, raw};
+use super::{Config, ConfigError, ConfigText, Env, PlainError, TextValue, raw};
 
 /// Maximum length of a server name. Exposed tool names contain it and are limited to 64 characters.
 pub(crate) const MAX_SERVER_NAME: usize = 32;
@@ -82,7 +82,7 @@ impl ServersConfig {
     }
 
     /// Fails if the server is not declared. The error points to `name`.
-    pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
+    pub(super) fn check_known(&self, text: &ConfigText, name: &TextValue<String>) -> Result<(), ConfigError> {
         match self.declared.contains_key(name.as_str()) {
             true => Ok(()),
             false => Err(text.error_at(name.span(), unknown(name, self.declared.keys()))),
@@ -92,7 +92,7 @@ impl ServersConfig {
 
 pub(super) fn validate(
     text: &ConfigText,
-    servers: BTreeMap<Spanned<String>, raw::Server>,
+    servers: BTreeMap<TextValue<String>, raw::Server>,
     proxy: &raw::Proxy,
     env: &Env,
 ) -> Result<ServersConfig, ConfigError> {
@@ -165,7 +165,7 @@ fn checked_proxy(text: &ConfigText, proxy: &raw::Proxy) -> Result<ProxyConfig, C
 
 fn connection_timeout(
     text: &ConfigText,
-    given: &Option<Spanned<toml::Value>>,
+    given: &Option<TextValue<toml::Value>>,
 ) -> Result<Option<Duration>, ConfigError> {
     duration(text, "connection_timeout", given, Duration::from_millis(100)..=Duration::from_secs(600))
 }
@@ -175,7 +175,7 @@ fn connection_timeout(
 fn duration(
     text: &ConfigText,
     key: &str,
-    given: &Option<Spanned<toml::Value>>,
+    given: &Option<TextValue<toml::Value>>,
     allowed: RangeInclusive<Duration>,
 ) -> Result<Option<Duration>, ConfigError> {
     let Some(given) = given else { return Ok(None) };
@@ -207,7 +207,7 @@ fn duration(
 
 fn checked_server(
     text: &ConfigText,
-    name: &Spanned<String>,
+    name: &TextValue<String>,
     server: raw::Server,
     proxy: &ProxyConfig,
     env: &Env,
@@ -278,7 +278,7 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> S
 }
 
 /// Validates the tags. Returns them sorted, without duplicates.
-fn checked_tags(text: &ConfigText, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
+fn checked_tags(text: &ConfigText, tags: &[TextValue<String>]) -> Result<Vec<String>, ConfigError> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let word = |tag: &str| !tag.is_empty() && tag.len() <= 32 && tag.chars().all(letters);
     if let Some(bad) = tags.iter().find(|tag| !word(tag)) {

@@ -7,7 +7,7 @@ use gatehouse_stores::ArtifactLimits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Env, Spanned, SummarySettings, limits};
+use super::{ConfigError, ConfigText, Env, SummarySettings, TextValue, limits};
 
 /// Document repositories.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -99,9 +99,9 @@ pub(crate) struct Artifacts {
     /// Storage engine.
     pub(crate) engine: ArtifactsEngine,
     /// Hours to store them, 1 to 8760, 3 by default. MCP_GATEWAY_INTELLIGENCE_TTL_HOURS overrides it.
-    pub(crate) ttl_hours: Option<Spanned<u64>>,
+    pub(crate) ttl_hours: Option<TextValue<u64>>,
     /// Limit on disk for all of them, "1 GiB" by default, "1 MiB" to "1024 GiB".
-    pub(crate) max_bytes: Option<Spanned<String>>,
+    pub(crate) max_bytes: Option<TextValue<String>>,
 }
 
 /// Artifact engines.

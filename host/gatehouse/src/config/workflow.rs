@@ -12,25 +12,25 @@ use serde::{
     de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer, value::SeqAccessDeserializer},
 };
 
-use super::{ConfigError, ConfigText, Spanned};
+use super::{ConfigError, ConfigText, TextValue};
 
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Step {
     /// Intents of the calls in this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
-    intents: Vec<Spanned<String>>,
+    intents: Vec<TextValue<String>>,
     /// Required marks: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
-    requires: Vec<Spanned<String>>,
+    requires: Vec<TextValue<String>>,
     /// The mark that a successful call leaves.
-    produces: Option<Spanned<String>>,
+    produces: Option<TextValue<String>>,
     /// Absolute directories that may contain projects. A step without roots uses those of the first step with some.
-    roots: Vec<Spanned<PathBuf>>,
+    roots: Vec<TextValue<PathBuf>>,
 }
 
 impl Default for Step {
     fn default() -> Self {
-        let intent = |name: &str| Spanned::default_value(name.to_owned());
+        let intent = |name: &str| TextValue::default_value(name.to_owned());
         Self {
             intents: vec![intent("MODIFY"), intent("EXECUTE")],
             requires: Vec::new(),
@@ -79,10 +79,10 @@ impl<'de> Deserialize<'de> for WorkflowSteps {
 /// Validates the steps of one workflow.
 pub(super) fn validate(
     text: &ConfigText,
-    name: &Spanned<String>,
+    name: &TextValue<String>,
     WorkflowSteps(steps): WorkflowSteps,
 ) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
-    let named = |what: &str, name: &Spanned<String>| {
+    let named = |what: &str, name: &TextValue<String>| {
         let (fits, dot) = match what {
             "mark" => (is_mark(name), ", or a file name that starts with a dot"),
             _ => (is_name(name), ""),
@@ -108,7 +108,7 @@ pub(super) fn validate(
         if let Some(root) = own.iter().find(|root| !root.is_absolute()) {
             bail_at!(text, root, "a project root must be an absolute path");
         }
-        let intent = |word: &Spanned<String>| {
+        let intent = |word: &TextValue<String>| {
             let words = || format!("intent must be one of {}", Intent::ALL.map(Intent::as_str).join(", "));
             text.at(word, Intent::from_request(word).ok_or_else(words))
         };

@@ -4,7 +4,7 @@ use gatehouse_core::{names::quoted, ports::servers::ServerLogin};
 use gatehouse_wire::login::{LoginGrant, LoginSettings, NamedClient, NamedIssuer};
 
 use super::{
-    super::{ConfigError, ConfigText, Spanned, raw},
+    super::{ConfigError, ConfigText, TextValue, raw},
     transport::TemplateFiller,
 };
 
@@ -66,8 +66,8 @@ fn check_credentials(text: &ConfigText, given: &raw::OAuth) -> Result<(), Config
 
 fn check_one_credential(
     text: &ConfigText,
-    secret: Option<&Spanned<String>>,
-    key: Option<&Spanned<String>>,
+    secret: Option<&TextValue<String>>,
+    key: Option<&TextValue<String>>,
 ) -> Result<(), ConfigError> {
     let (Some(_), Some(key)) = (secret, key) else { return Ok(()) };
     bail_at!(
@@ -103,7 +103,7 @@ impl TemplateFiller<'_> {
             bail_at!(text, scope, "'{}' is not a scope; scopes are a list of words", quoted(scope, 64));
         }
         let issuer = given.issuer.as_ref().map(|issuer| self.issuer(issuer)).transpose()?;
-        let port = |port: &Spanned<i64>| {
+        let port = |port: &TextValue<i64>| {
             let fits = u16::try_from(**port).ok().filter(|port| *port > 0);
             text.at(port, fits.ok_or_else(|| format!("redirect_port must be 1 to 65535, not {port}")))
         };
@@ -138,9 +138,9 @@ impl TemplateFiller<'_> {
     /// Fills in a client. `None` if it has no id.
     fn client(
         &mut self,
-        id: Option<&Spanned<String>>,
-        secret: &Option<Spanned<String>>,
-        private_key: &Option<Spanned<String>>,
+        id: Option<&TextValue<String>>,
+        secret: &Option<TextValue<String>>,
+        private_key: &Option<TextValue<String>>,
     ) -> Result<Option<NamedClient>, ConfigError> {
         let Some(id) = id else { return Ok(None) };
         Ok(Some(NamedClient {
@@ -150,7 +150,7 @@ impl TemplateFiller<'_> {
         }))
     }
 
-    fn issuer(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+    fn issuer(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
         let url = self.fill(given)?;
         // If a variable is not yet set, the login checks the URL later.
         if url.contains("${") || url.starts_with("https://") || url.starts_with("http://") {

@@ -7,7 +7,7 @@ use gatehouse_core::{
     names::quoted,
 };
 
-use crate::config::{ConfigError, ConfigText, PlainError, Spanned, credentials::CredentialSpan};
+use crate::config::{ConfigError, ConfigText, PlainError, TextValue, credentials::CredentialSpan};
 
 /// Minimum length of a redacted value. A shorter one would be found in other words by chance.
 const MIN_LENGTH: usize = 8;
@@ -48,7 +48,7 @@ impl RedactionValues {
     pub(super) fn secrets(
         self,
         text: &ConfigText,
-        choice: Option<&Spanned<toml::Value>>,
+        choice: Option<&TextValue<toml::Value>>,
     ) -> Result<Vec<Secret>, ConfigError> {
         let values = match choice.map(|choice| (choice, &**choice)) {
             None | Some((_, toml::Value::Boolean(true))) => self.credentials,

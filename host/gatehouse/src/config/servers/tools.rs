@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use gatehouse_core::{names::quoted, tool_policy::ToolPolicy};
 
-use crate::config::{ConfigError, ConfigText, Spanned, effect, raw_servers::ToolRule};
+use crate::config::{ConfigError, ConfigText, TextValue, effect, raw_servers::ToolRule};
 
 /// Maximum tools in one block, which equals the maximum that a server may list.
 const MAX_TOOLS: usize = gatehouse_core::source::MAX_TOOLS;
 
 pub(super) fn validate(
     text: &ConfigText,
-    tools: &BTreeMap<Spanned<String>, ToolRule>,
+    tools: &BTreeMap<TextValue<String>, ToolRule>,
 ) -> Result<BTreeMap<String, ToolPolicy>, ConfigError> {
     if let Some(first) = tools.keys().nth(MAX_TOOLS) {
         bail_at!(text, first, "a server has at most {MAX_TOOLS} tools");
@@ -19,7 +19,7 @@ pub(super) fn validate(
     tools.iter().map(|(name, rule)| Ok((name.to_string(), policy(text, name, rule)?))).collect()
 }
 
-fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
+fn policy(text: &ConfigText, name: &TextValue<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
     let effect = rule.effect.as_ref().map(|word| {
         let known = effect(word).ok_or_else(|| {
             let shown = quoted(word, 64);
@@ -42,7 +42,7 @@ fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<
         (None, Some(target)) => bail_at!(text, target, "target needs precheck, the tool that checks it"),
         _ => {}
     }
-    let word = |word: &Option<Spanned<String>>| word.as_ref().map(ToString::to_string);
+    let word = |word: &Option<TextValue<String>>| word.as_ref().map(ToString::to_string);
     Ok(ToolPolicy {
         effect: effect.transpose()?,
         idempotent: rule.idempotent,

@@ -11,7 +11,7 @@ use gatehouse_wire::login::LoginSettings;
 
 use super::redaction::RedactionValues;
 use crate::config::{
-    ConfigError, ConfigText, Env, Spanned,
+    ConfigError, ConfigText, Env, TextValue,
     credentials::{self, CredentialSpan},
     raw,
 };
@@ -41,7 +41,7 @@ pub(super) struct TemplateFiller<'a> {
 
 pub(super) fn read(
     text: &ConfigText,
-    name: &Spanned<String>,
+    name: &TextValue<String>,
     server: raw::Server,
     base: Option<&Path>,
     env: &Env,
@@ -109,7 +109,7 @@ pub(super) fn read(
 
 impl TemplateFiller<'_> {
     /// Fills in the variables of a text. Returns the text as written if a variable is not set.
-    pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+    pub(super) fn fill(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
         if given.contains('\0') {
             bail_at!(self.text, given, "NUL characters are not allowed");
         }
@@ -126,7 +126,7 @@ impl TemplateFiller<'_> {
     }
 
     /// Fills in a named value. A credential in it is secret even if it is written in the file.
-    pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
+    pub(super) fn value(&mut self, name: &str, given: &TextValue<String>) -> Result<Secret, ConfigError> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given);
         self.literals(name, given, found);
@@ -146,7 +146,7 @@ impl TemplateFiller<'_> {
 
     fn program(
         &mut self,
-        command: &Spanned<String>,
+        command: &TextValue<String>,
         server: &raw::Server,
         base: Option<&Path>,
     ) -> Result<ServerTransport, ConfigError> {
@@ -182,7 +182,7 @@ impl TemplateFiller<'_> {
         Ok(ServerTransport::Stdio { command: program, args, env, cwd })
     }
 
-    fn address(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+    fn address(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
         let unset = self.missing.len();
         let url = self.fill(given)?;
         self.literals("url", given, credentials::in_url(given));
@@ -206,7 +206,7 @@ impl TemplateFiller<'_> {
 
     fn headers(
         &mut self,
-        given: &BTreeMap<Spanned<String>, Spanned<String>>,
+        given: &BTreeMap<TextValue<String>, TextValue<String>>,
     ) -> Result<Vec<(String, Secret)>, ConfigError> {
         let mut headers = Vec::new();
         for (name, value) in given {
