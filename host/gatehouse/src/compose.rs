@@ -153,7 +153,6 @@ impl PresetViews {
     }
 }
 
-/// Creates the models of a configuration.
 pub(crate) fn models(config: &Config) -> Result<ConfiguredModels, ConfigError> {
     let local = LocalModels { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(BpeTokenCounter) };
     ConfiguredModels::new(&config.models, local)

@@ -44,7 +44,6 @@ pub(crate) struct ErasedData {
     pub(crate) audit_key: bool,
 }
 
-/// Returns the principal with this name.
 pub(crate) fn principal_named(name: &str) -> Principal {
     if name == Principal::Local.as_str() { Principal::Local } else { Principal::Named(name.into()) }
 }

@@ -56,7 +56,6 @@ enum ValueSchema {
     Bool(bool),
 }
 
-/// The access rules of a configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AccessConfig {
     pub(crate) declared: Vec<AccessRule>,

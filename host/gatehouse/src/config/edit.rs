@@ -70,7 +70,6 @@ fn remove_item(document: &mut DocumentMut, path: &[&str]) -> bool {
 }
 
 impl ConfigEdit<'_> {
-    /// Returns whether the edit changes the file.
     pub(crate) fn has_changes(&self) -> bool {
         self.content != self.text.content
     }

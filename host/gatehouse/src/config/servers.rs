@@ -83,10 +83,20 @@ impl ServersConfig {
 
     /// Fails if the server is not declared. The error points to `name`.
     pub(super) fn check_known(&self, text: &ConfigText, name: &TextValue<String>) -> Result<(), ConfigError> {
-        match self.declared.contains_key(name.as_str()) {
-            true => Ok(()),
-            false => Err(text.error_at(name.span(), unknown(name, self.declared.keys()))),
+        if self.declared.contains_key(name.as_str()) {
+            return Ok(());
         }
+        let known: Vec<&str> = self.declared.keys().map(String::as_str).collect();
+        let (near, shown) = (did_you_mean(name, known.iter().copied()), quoted(name, 64));
+        if known.is_empty() {
+            bail_at!(
+                text,
+                name,
+                "there is no server '{shown}'; declare it under [servers.{shown}] in this file"
+            );
+        }
+        let known = known.join(", ");
+        bail_at!(text, name, "there is no server '{shown}' in this file.{near} There are: {known}.");
     }
 }
 
@@ -265,16 +275,6 @@ fn check_name(name: &str) -> Result<(), PlainError> {
         letter or digit, not ending with _, and without __"
     )
     .into())
-}
-
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> String {
-    let near = did_you_mean(name, known.clone().map(String::as_str));
-    let shown = quoted(name, 64);
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    match known.as_slice() {
-        [] => format!("there is no server '{shown}'; declare it under [servers.{shown}] in this file"),
-        known => format!("there is no server '{shown}' in this file.{near} There are: {}.", known.join(", ")),
-    }
 }
 
 /// Validates the tags. Returns them sorted, without duplicates.

@@ -7,7 +7,7 @@ use gatehouse_stores::ArtifactLimits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ConfigError, ConfigText, Env, SummarySettings, TextValue, limits};
+use super::{ConfigError, ConfigText, Env, SummarySettings, TextValue, intelligence, limits};
 
 /// Document repositories.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -139,7 +139,10 @@ impl ArtifactsConfig {
         env: &Env,
     ) -> Result<Self, ConfigError> {
         let hours = raw.ttl_hours.as_ref().map(|hours| {
-            text.at(hours, super::intelligence::hours(**hours).map_err(|why| format!("ttl_hours {why}")))
+            text.at(
+                hours,
+                intelligence::within(intelligence::HOURS, **hours).map_err(|why| format!("ttl_hours {why}")),
+            )
         });
         let hours = hours.transpose()?.unwrap_or(TTL_HOURS);
         let hours = intelligence.ttl_hours.unwrap_or(hours);
