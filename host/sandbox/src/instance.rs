@@ -164,8 +164,8 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
         }
     } else if error.is::<BudgetExceeded>() {
         let most = format_bytes(HOST_MEMORY as u64);
-        let shared = facts.memory.bytes.map(|_| ", or more than other running calls leave");
-        let shared = shared.unwrap_or_default();
+        let is_limited = facts.memory.bytes.is_some();
+        let shared = if is_limited { ", or more than other running calls leave" } else { "" };
         Fault::exhausted(format!("gate '{gate}' used more than {most} of host memory{shared}")).hint(
             "Send or drop pending requests, drop responses, streams and folder listings, and do less in parallel.",
         )

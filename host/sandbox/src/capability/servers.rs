@@ -163,7 +163,7 @@ impl<'a> ServerAccess<'a> {
         let servers = &self.ports.servers;
         let mut callable = self.callable(server).await?;
         let mut without_listing = Vec::new();
-        for name in callable.0.keys() {
+        for name in callable.keys() {
             if servers.known(name).await?.is_none() {
                 without_listing.push(Arc::clone(name));
             }

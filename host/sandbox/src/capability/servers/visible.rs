@@ -13,14 +13,8 @@ use gatehouse_core::{
 
 use super::{ServerAccess, before_deadline};
 
-/// Callable tools by server.
-pub(super) struct CallableTools(pub(super) HashMap<Arc<str>, CallableSet>);
-
-pub(super) enum CallableSet {
-    /// All that the preset allows.
-    Unrestricted,
-    Names(Arc<ToolNames>),
-}
+/// Callable tools by server. `None` for all that the preset allows.
+pub(super) type CallableTools = HashMap<Arc<str>, Option<Arc<ToolNames>>>;
 
 impl ServerAccess<'_> {
     /// Returns the status of each server that the caller may know. If access rules limit the caller, these have a tool
@@ -50,21 +44,21 @@ impl ServerAccess<'_> {
             if server.is_some_and(|server| *name != *server) {
                 continue;
             }
-            let mut set = CallableSet::Unrestricted;
+            let mut names = None;
             if tools.is_restricted() {
                 let listed = self.ports.servers.known(&name).await?;
-                set = CallableSet::Names(listed.map(|listed| tools.callable(&listed)).unwrap_or_default());
+                names = Some(listed.map(|listed| tools.callable(&listed)).unwrap_or_default());
             }
-            callable.insert(name, set);
+            callable.insert(name, names);
         }
-        Ok(CallableTools(callable))
+        Ok(callable)
     }
 
     pub(super) fn may_call(&self, callable: &CallableTools, tool: &ToolId) -> bool {
         let SourceId::Server(server) = &tool.source else { return false };
-        match callable.0.get(server) {
-            Some(CallableSet::Unrestricted) => self.catalog.server_tools.allows_tool(tool),
-            Some(CallableSet::Names(names)) => names.contains(&tool.name),
+        match callable.get(server) {
+            Some(None) => self.catalog.server_tools.allows_tool(tool),
+            Some(Some(names)) => names.contains(&tool.name),
             None => false,
         }
     }
