@@ -32,8 +32,7 @@ use crate::{
 
 mod gates;
 mod instructions;
-mod lazy_port;
-mod marks;
+
 mod offers;
 mod pipeline;
 mod principals;
@@ -41,18 +40,18 @@ mod readiness;
 mod seal;
 mod servers;
 mod stores;
-mod unmatched_access;
 mod unmatched_patterns;
-mod unmet_grants;
+mod unmet;
 
 pub(crate) use gates::GateRegistry;
-use lazy_port::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
+
 pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use principals::{PrincipalData, principal_named};
 pub(crate) use readiness::HostReadiness;
 pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
 pub(crate) use stores::{GateCounts, audit_of, documents, keys, knowledge, logins};
+use stores::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
 
 /// Time that a command waits for servers that were never listed.
 pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
@@ -154,7 +153,6 @@ impl PresetViews {
     }
 }
 
-/// Creates the models of a configuration.
 pub(crate) fn models(config: &Config) -> Result<ConfiguredModels, ConfigError> {
     let local = LocalModels { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(BpeTokenCounter) };
     ConfiguredModels::new(&config.models, local)
@@ -177,19 +175,9 @@ impl Composition {
             audit,
             audits: config.audits(),
             quotas,
-            knowledge: Arc::new(LazyPort::new(
-                "the knowledge graph is",
-                &config,
-                &embedder,
-                stores::tool_knowledge,
-            )),
-            documents: Arc::new(LazyPort::new(
-                "the document repositories are",
-                &config,
-                &embedder,
-                stores::documents,
-            )),
-            artifacts: Arc::new(LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts)),
+            knowledge: LazyPort::new("the knowledge graph is", &config, &embedder, stores::tool_knowledge),
+            documents: LazyPort::new("the document repositories are", &config, &embedder, stores::documents),
+            artifacts: LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts),
             kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::clone(&clock))),
             keys: Arc::new(keys(&config)),
             servers: Arc::new(servers),
@@ -211,8 +199,8 @@ impl Composition {
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::default()),
             models: models.clone(),
-            servers: Some(Arc::clone(&stores.servers.live) as _),
-            tools: Some(Arc::clone(&stores.tools) as _),
+            servers: Arc::clone(&stores.servers.live) as _,
+            tools: Arc::clone(&stores.tools) as _,
             ledger: stores.ledger.clone().map(|ledger| ledger as _),
         };
         let limits = system_limits::read();
@@ -255,7 +243,7 @@ impl Composition {
         let named = self.config.served_presets().map(String::as_str);
         let named: BTreeSet<&str> = named.chain(chosen.declared.then_some(chosen.preset.as_str())).collect();
         for name in named.into_iter().filter(|_| all) {
-            let view = match CompiledPreset::compile(&self.config.presets, name) {
+            let view = match self.config.compiled(name) {
                 Ok(compiled) => self.view(&compiled).await,
                 Err(error) => Err(error.into()),
             };
@@ -266,9 +254,9 @@ impl Composition {
 
     async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, PlainError> {
         let offers = self.offers(compiled, ServerWait::None).await?;
-        let starting = offers
-            .iter()
-            .filter(|offer| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some()));
+        let is_starting =
+            |offer: &&SourceListing| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some());
+        let starting = offers.iter().filter(is_starting);
         let starting: Vec<_> = starting.map(|offer| offer.source.id().clone()).collect();
         for warning in self.check_changes(compiled, &offers)? {
             tracing::warn!(preset = compiled.preset, "{warning}");
@@ -314,7 +302,7 @@ impl Composition {
     pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, PlainError>)> {
         let mut catalogs = Vec::new();
         for name in self.config.served_presets() {
-            let catalog = match CompiledPreset::compile(&self.config.presets, name) {
+            let catalog = match self.config.compiled(name) {
                 Ok(compiled) => self.catalog(&compiled).await,
                 Err(error) => Err(error.into()),
             };

@@ -150,6 +150,14 @@ pub(crate) fn place(path: &str) -> Option<usize> {
     EXAMPLES.iter().position(|(line, _)| is_for(line, path))
 }
 
+/// Returns the commands without subcommands, by their full names.
+#[cfg(test)]
+pub(crate) fn leaves<'a>(command: &'a Command, path: &str) -> Vec<(String, &'a Command)> {
+    let below = command.get_subcommands().filter(|one| one.get_name() != "help" && !one.is_hide_set());
+    let below: Vec<_> = below.flat_map(|one| leaves(one, &format!("{path} {}", one.get_name()))).collect();
+    if below.is_empty() { vec![(path.to_owned(), command)] } else { below }
+}
+
 fn is_for(line: &str, path: &str) -> bool {
     line.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
@@ -169,17 +177,6 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    fn leaves(command: &Command, path: &str, into: &mut Vec<String>) {
-        let below: Vec<&Command> = command
-            .get_subcommands()
-            .filter(|below| below.get_name() != "help" && !below.is_hide_set())
-            .collect();
-        if below.is_empty() {
-            into.push(path.to_owned());
-        }
-        below.iter().for_each(|below| leaves(below, &format!("{path} {}", below.get_name()), into));
-    }
-
     /// Splits a line as a shell does, without the redirection.
     fn words(line: &str) -> Vec<String> {
         let line = line.split(" >").next().unwrap_or(line);
@@ -193,11 +190,12 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_and_every_example_is_a_command() {
-        let mut commands = Vec::new();
-        leaves(&Cli::command(), "gatehouse", &mut commands);
-        let examples: Vec<Vec<Example>> = commands.iter().map(|path| for_command(path)).collect();
-        for (path, examples) in commands.iter().zip(&examples) {
-            assert!(!examples.is_empty(), "{path}");
+        let root = Cli::command();
+        let mut examples = Vec::new();
+        for (path, _) in leaves(&root, "gatehouse") {
+            let own = for_command(&path);
+            assert!(!own.is_empty(), "{path}");
+            examples.push(own);
         }
         assert_eq!(examples.iter().flatten().count(), EXAMPLES.len(), "each is of one command");
         for (line, _) in ROOT_EXAMPLES.iter().chain(EXAMPLES) {

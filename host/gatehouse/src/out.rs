@@ -3,7 +3,6 @@
 //! failure to write it exits with 1.
 
 use std::{
-    borrow::Cow,
     io::{self, BufRead, IsTerminal, Read, Write},
     sync::OnceLock,
 };
@@ -85,25 +84,18 @@ fn is_terminal_control(c: char) -> bool {
 }
 
 /// Replaces control characters: the text may contain names from untrusted gates or servers.
-fn sanitized(text: &str) -> Cow<'_, str> {
-    if text.contains(is_terminal_control) {
-        text.replace(is_terminal_control, "\u{fffd}").into()
-    } else {
-        text.into()
-    }
+fn sanitized(text: &str) -> String {
+    text.replace(is_terminal_control, "\u{fffd}")
 }
 
 pub(crate) fn json(value: &impl Serialize) {
     let json = serde_json::to_string_pretty(value);
-    line(escaped(json.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))));
+    line(escaped(&json.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))));
 }
 
 /// Escapes terminal control characters in JSON, which does not change its value.
-fn escaped(json: String) -> String {
-    if !json.contains(is_terminal_control) {
-        return json;
-    }
-    let mut text = String::with_capacity(json.len() + 16);
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if is_terminal_control(c) { text += &format!("\\u{:04x}", u32::from(c)) } else { text.push(c) }
     }
@@ -211,7 +203,7 @@ mod tests {
     fn control_characters_are_replaced() {
         assert_eq!(sanitized("a\tb\nc"), "a\tb\nc");
         assert_eq!(sanitized("gpj.\u{202e}exe \u{200d}"), "gpj.\u{fffd}exe \u{200d}");
-        assert_eq!(escaped("{\"a\": \"\u{202e}é\u{85}\"}".into()), r#"{"a": "\u202eé\u0085"}"#);
+        assert_eq!(escaped("{\"a\": \"\u{202e}é\u{85}\"}"), r#"{"a": "\u202eé\u0085"}"#);
         assert_eq!(sanitized("\u{1b}[2J\u{9b}31mred\r"), "\u{fffd}[2J\u{fffd}31mred\u{fffd}");
     }
 

@@ -155,27 +155,23 @@ pub(crate) async fn announce(
 ) {
     let mut client_changes = presets.client_changes();
     let (folder, pid) = (facts.folder.clone(), facts.pid);
-    let files = match tokio::task::spawn_blocking(move || PresenceFiles::make(&folder, pid)).await {
-        Ok(Ok(files)) => files,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "`gatehouse status` will not see this host");
-            return;
-        }
-        Err(_) => return,
+    let Ok(made) = tokio::task::spawn_blocking(move || PresenceFiles::make(&folder, pid)).await else {
+        return;
+    };
+    let files = match made {
+        Ok(files) => files,
+        Err(error) => return tracing::debug!(%error, "`gatehouse status` will not see this host"),
     };
     loop {
+        client_changes.borrow_and_update();
         let host = RunningHost {
             facts: facts.clone(),
             health: health.borrow_and_update().clone(),
-            clients: {
-                client_changes.borrow_and_update();
-                presets.clients()
-            },
+            clients: presets.clients(),
             servers: servers.status(),
             ledger: ledger.borrow_and_update().clone(),
         };
-        let written = tokio::task::block_in_place(|| files.write(&host));
-        if let Err(error) = written {
+        if let Err(error) = tokio::task::block_in_place(|| files.write(&host)) {
             tracing::debug!(%error, "`gatehouse status` will not see the latest of this host");
         }
         let gone = tokio::select! {

@@ -23,8 +23,7 @@ fn page() -> String {
     page.push_str("| global option | description |\n|---|---|\n");
     global.iter().for_each(|one| row(&mut page, one));
     page.push('\n');
-    let mut leaves = Vec::new();
-    collect(&root, "gatehouse", &mut leaves);
+    let mut leaves = examples::leaves(&root, "gatehouse");
     leaves.sort_by_key(|(name, _)| examples::place(name));
     for (name, command) in leaves {
         let _ = write!(page, "## {name}\n\n{}.\n\n", about_text(command));
@@ -54,17 +53,6 @@ fn page() -> String {
     format!("{}\n", page.trim_end())
 }
 
-fn collect<'a>(command: &'a Command, name: &str, into: &mut Vec<(String, &'a Command)>) {
-    let below: Vec<&Command> =
-        command.get_subcommands().filter(|one| one.get_name() != "help" && !one.is_hide_set()).collect();
-    for one in &below {
-        collect(one, &format!("{name} {}", one.get_name()), into);
-    }
-    if below.is_empty() {
-        into.push((name.to_owned(), command));
-    }
-}
-
 fn about_text(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
     about.unwrap_or_default().trim_end_matches('.').to_owned()
@@ -81,19 +69,16 @@ fn row(page: &mut String, one: &Arg) {
         shown = format!("{shown} {}", value(one));
     }
     let mut what = one.get_long_help().or(one.get_help()).map(ToString::to_string).unwrap_or_default();
-    let possible: Vec<String> = one
-        .get_possible_values()
-        .iter()
-        .filter(|_| one.get_action().takes_values())
-        .map(|value| value.get_name().to_owned())
-        .collect();
-    if !possible.is_empty() {
-        let _ = write!(what, " ({})", possible.join(", "));
-    }
-    let default: Vec<String> =
-        one.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
-    if !default.is_empty() && one.get_action().takes_values() {
-        let _ = write!(what, " [default: {}]", default.join(", "));
+    if one.get_action().takes_values() {
+        let possible = one.get_possible_values();
+        let possible: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+        if !possible.is_empty() {
+            let _ = write!(what, " ({})", possible.join(", "));
+        }
+        let default: Vec<_> = one.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+        if !default.is_empty() {
+            let _ = write!(what, " [default: {}]", default.join(", "));
+        }
     }
     let _ = writeln!(page, "| `{}` | {} |", cell(&shown), cell(&what));
 }

@@ -8,7 +8,6 @@
 mod change;
 mod probation;
 mod report;
-mod views;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +24,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, file_params, skill_folders, trust::TrustedFiles},
+    config::{Config, Env, preset_files, trust::TrustedFiles},
     plain_error::PlainError,
     watch::DirectoryWatcher,
 };
@@ -147,7 +146,7 @@ impl Reloader {
         tokio::task::block_in_place(|| {
             built_in::make_default_folder(&self.current.config);
             HostServers::make_folder(&self.current.config);
-            self.current.gates.sweep();
+            self.current.gates.sandbox.set_code_cap(self.current.config.cache_size);
         });
     }
 
@@ -182,8 +181,8 @@ impl Reloader {
         };
         let in_force = self.pending_config.as_ref().unwrap_or(&self.current.config);
         if self.text.as_ref() == Some(&text)
-            && !file_params::changed(&in_force.param_files)
-            && !skill_folders::changed(&in_force.skill_folders)
+            && !preset_files::params_changed(&in_force.param_files)
+            && !preset_files::skills_changed(&in_force.skill_folders)
         {
             return;
         }
@@ -202,39 +201,25 @@ impl Reloader {
         self.refused.clear();
         let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
-        match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
+        let why = match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
+            Ok(config) if config.auth.is_some() == self.current.config.auth.is_some() => {
+                self.pending_config = Some(Arc::new(config));
+                return;
+            }
             // Clients are authenticated as at the start, so the rules must not change between both ways.
-            Ok(config) if config.auth.is_some() != self.current.config.auth.is_some() => {
-                (self.text, self.pending_config) = (None, None);
-                self.report
-                    .configuration_refused("[auth] was added or removed; restart the host to apply it");
-            }
-            Ok(config) => self.pending_config = Some(Arc::new(config)),
-            Err(error) => {
-                // Read again next time: a file that it names may appear or be corrected.
-                (self.text, self.pending_config) = (None, None);
-                self.report.configuration_refused(&error.to_string());
-            }
-        }
-    }
-
-    /// Records a change of `presets.toml` in the audit.
-    fn record_configuration(&self, outcome: &'static str, details: &str) {
-        if let Some(audit) = self.current.stores.audit_log() {
-            audit.record_event(AuditKind::Configuration, &Principal::Local, outcome, details);
-        }
-    }
-
-    fn text_digest(&self) -> String {
-        self.text.as_deref().map(hash::sha256_hex).unwrap_or_default()
+            Ok(_) => "[auth] was added or removed; restart the host to apply it".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        // Read again next time: a file that it names may appear or be corrected.
+        (self.text, self.pending_config) = (None, None);
+        self.report.configuration_refused(&why);
     }
 
     /// Composes the change and swaps it in. Returns the reason and changes nothing if that fails.
     async fn apply(&mut self, change: &ChangeSet) -> Result<(), PlainError> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
         let reread = change.reread.keys().cloned().collect();
-        let withdrawn =
-            self.current.gates.withdrawn().iter().filter(|name| !change.reread.contains_key(*name));
+        let withdrawn = self.current.gates.withdrawn.iter().filter(|name| !change.reread.contains_key(*name));
         let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
         let next = self.current.with_config(config, &reread, withdrawn).await;
         let put_back = self.keep_out_unfit(change, &next).await?;
@@ -270,7 +255,7 @@ impl Reloader {
         }
         for (name, gate) in &new {
             let digest = &gate.info().digest;
-            let withdrawn = before.gates.is_withdrawn(name);
+            let withdrawn = before.gates.withdrawn.contains(name);
             let former = if withdrawn { self.former.remove(name) } else { old.get(name).cloned() };
             match former {
                 Some(former) if former.info().digest != *digest => {
@@ -297,10 +282,11 @@ impl Reloader {
             self.pending_config = None;
             self.report.configuration_applied(&before.config, &self.current.config);
             self.current.stores.quotas.set_rules(self.current.config.quotas.clone());
-            self.record_configuration(
-                "ok",
-                &format!("presets.toml is in use, SHA-256 {}", self.text_digest()),
-            );
+            if let Some(audit) = self.current.stores.audit_log() {
+                let digest = self.text.as_deref().map(hash::sha256_hex).unwrap_or_default();
+                let details = format!("presets.toml is in use, SHA-256 {digest}");
+                audit.record_event(AuditKind::Configuration, &Principal::Local, "ok", &details);
+            }
             self.prepare_folders();
         }
     }

@@ -69,7 +69,9 @@ struct Signals {
 impl Signals {
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
+        // Other systems than Linux show whether SIGHUP is ignored only through a call that can change it.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let hang_up = if ignores(&status, 1) { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -81,21 +83,9 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => INTERRUPTED,
             _ = self.terminate.recv() => TERMINATED,
-            _ = recv_hang_up(&mut self.hang_up) => HUNG_UP,
+            Some(_) = async { Some(self.hang_up.as_mut()?.recv().await) } => HUNG_UP,
         }
     }
-}
-
-async fn recv_hang_up(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
-    match signal {
-        Some(signal) => signal.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns whether SIGHUP is ignored. Other systems than Linux show that only through a call that can change it.
-fn ignores_hang_up() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, 1))
 }
 
 /// Returns whether a signal is in `SigIgn`, a bit set with the first signal in the lowest bit.

@@ -78,17 +78,13 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
         let quiet = quiet_rmcp(filter);
         if options.calls { format!("{quiet},{CALL_LOG_TARGET}=info") } else { quiet }
     };
-    let wanted = options
-        .filter
-        .or(filter)
-        .map(|filter| EnvFilter::try_new(completed(filter)).map_err(|error| (filter, error)));
-    let (filter, complaint) = match wanted {
-        Some(Ok(filter)) => (filter, None),
-        Some(Err((filter, error))) => (
+    let wanted = options.filter.or(filter).unwrap_or(DEFAULT_FILTER);
+    let (filter, complaint) = match EnvFilter::try_new(completed(wanted)) {
+        Ok(filter) => (filter, None),
+        Err(error) => (
             EnvFilter::new(completed(DEFAULT_FILTER)),
-            Some(format!("GATEHOUSE_LOG '{filter}' is not a filter: {error}")),
+            Some(format!("GATEHOUSE_LOG '{wanted}' is not a filter: {error}")),
         ),
-        None => (EnvFilter::new(completed(DEFAULT_FILTER)), None),
     };
     // The default is 128,000 lines, whose memory is allocated at the start.
     let queue = NonBlockingBuilder::default().buffered_lines_limit(MAX_BUFFERED_LINES);

@@ -47,15 +47,13 @@ impl DirectoryWatcher {
     /// again at the next call.
     pub(crate) fn watch_only(&mut self, wanted: &BTreeSet<PathBuf>) {
         // A directory that was replaced or created again needs a new watch.
-        let stays = |(folder, known): (&PathBuf, &Option<DirectoryId>)| {
-            wanted.contains(folder) && known.is_some() && identity(folder) == *known
-        };
-        let gone: Vec<PathBuf> =
-            self.folders.iter().filter(|entry| !stays(*entry)).map(|(folder, _)| folder.clone()).collect();
-        for folder in gone {
-            let _ = self.watcher.unwatch(&folder);
-            self.folders.remove(&folder);
-        }
+        self.folders.retain(|folder, known| {
+            let stays = wanted.contains(folder) && known.is_some() && identity(folder) == *known;
+            if !stays {
+                let _ = self.watcher.unwatch(folder);
+            }
+            stays
+        });
         for folder in wanted.iter().filter(|folder| !self.folders.contains_key(*folder)).collect::<Vec<_>>() {
             match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {

@@ -33,29 +33,23 @@ pub struct ComponentInfo {
 
 /// Reason a file is not a gate. The text follows the file's name.
 #[derive(Debug, thiserror::Error)]
-pub enum NotAGate {
-    #[error("is {0} bytes; the limit is {MAX_FILE}")]
-    TooLarge(u64),
-    #[error("is not WebAssembly")]
-    NotWasm,
-    #[error("is a core WebAssembly module, not a component; build it for wasm32-wasip2")]
-    CoreModule,
-    #[error("is WebAssembly of an unsupported version")]
-    UnknownFormat,
-    #[error("is not a valid component: {0}")]
-    Malformed(String),
-    #[error("is a component but not a gate: it does not export gatehouse:gate/tools")]
-    NoTools,
-    #[error("is not a gate: it has more than {MAX_NAMES} imports or exports")]
-    TooManyNames,
-    #[error(transparent)]
-    TooCostly(#[from] CompileCostError),
-}
+#[error("{0}")]
+pub struct NotAGate(String);
 
 impl From<BinaryReaderError> for NotAGate {
     fn from(error: BinaryReaderError) -> Self {
-        Self::Malformed(quoted(&error.to_string(), 400))
+        Self(format!("is not a valid component: {}", quoted(&error.to_string(), 400)))
     }
+}
+
+impl From<CompileCostError> for NotAGate {
+    fn from(error: CompileCostError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+pub(crate) fn too_large(bytes: u64) -> String {
+    format!("is {bytes} bytes; the limit is {MAX_FILE}")
 }
 
 impl ComponentInfo {
@@ -80,7 +74,8 @@ impl ComponentInfo {
             }
         }
         if !exports.iter().any(|name| name.starts_with(TOOLS)) {
-            return Err(NotAGate::NoTools);
+            let why = "is a component but not a gate: it does not export gatehouse:gate/tools";
+            return Err(NotAGate(why.into()));
         }
         Ok(Self { digest: sha256_hex(wasm), ask: ask(&imports), imports, exports })
     }
@@ -89,11 +84,12 @@ impl ComponentInfo {
 fn add(names: &mut Vec<String>, name: ComponentExternName<'_>) -> Result<(), NotAGate> {
     let name = name.name;
     if names.len() == MAX_NAMES {
-        return Err(NotAGate::TooManyNames);
+        return Err(NotAGate(format!("is not a gate: it has more than {MAX_NAMES} imports or exports")));
     }
     // The component model allows only ASCII names. Control characters could affect a terminal.
     if name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(NotAGate::Malformed(format!("'{}' is not a valid name", quoted(name, 60))));
+        let shown = quoted(name, 60);
+        return Err(NotAGate(format!("is not a valid component: '{shown}' is not a valid name")));
     }
     names.push(name.to_owned());
     Ok(())
@@ -124,13 +120,16 @@ fn ask(imports: &[String]) -> RequestedCapabilities {
 /// Detects common mistakes, for clearer messages than the parser's, by magic, version and layer (component model binary
 /// format, "Component Definitions").
 fn check_header(wasm: &[u8]) -> Result<(), NotAGate> {
-    match wasm.get(..8) {
-        _ if wasm.len() as u64 > MAX_FILE => Err(NotAGate::TooLarge(wasm.len() as u64)),
-        Some([0, b'a', b's', b'm', _, _, 1, 0]) => Ok(()),
-        Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => Err(NotAGate::CoreModule),
-        Some([0, b'a', b's', b'm', ..]) => Err(NotAGate::UnknownFormat),
-        _ => Err(NotAGate::NotWasm),
-    }
+    let why = match wasm.get(..8) {
+        _ if wasm.len() as u64 > MAX_FILE => return Err(NotAGate(too_large(wasm.len() as u64))),
+        Some([0, b'a', b's', b'm', _, _, 1, 0]) => return Ok(()),
+        Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {
+            "is a core WebAssembly module, not a component; build it for wasm32-wasip2"
+        }
+        Some([0, b'a', b's', b'm', ..]) => "is WebAssembly of an unsupported version",
+        _ => "is not WebAssembly",
+    };
+    Err(NotAGate(why.into()))
 }
 
 #[cfg(test)]

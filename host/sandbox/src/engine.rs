@@ -41,15 +41,6 @@ pub(crate) const INSTANCE_ADDRESS_SPACE: u64 = MAX_MEMORIES as u64 * (MAX_MEMORY
     + MAX_TABLES as u64 * MAX_TABLE_ELEMENTS as u64 * 16
     + STACK_BYTES as u64;
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-const TARGET: &str = "aarch64-unknown-linux-gnu";
-#[cfg(all(target_os = "macos", target_arch = "x86_64"))]
-const TARGET: &str = "x86_64-apple-darwin";
-#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
-const TARGET: &str = "aarch64-apple-darwin";
-
 /// An engine with its linker. A component can only be instantiated with the linker of its engine.
 pub(crate) struct WasmRuntime {
     pub(crate) engine: Engine,
@@ -104,13 +95,14 @@ fn engine(capacity: &InstanceCapacity, functions: Option<Arc<dyn CacheStore>>) -
 /// features.
 pub(crate) fn portable() -> wasmtime::Result<Engine> {
     let mut config = pooled(&InstanceCapacity::new(SystemLimits::default()));
-    Engine::new(config.target(TARGET)?)
+    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
+    Engine::new(config.target(&format!("{}-{system}", std::env::consts::ARCH))?)
 }
 
 fn pooled(capacity: &InstanceCapacity) -> Config {
     let mut pool = PoolingAllocationConfig::new();
     let instances = capacity.pool();
-    // Room for every instance at its maximum, so an [`InstanceSlots`](crate::instance_pool) permit guarantees a place.
+    // Room for every instance at its maximum, so an [`InstanceSlots`](crate::capacity) permit guarantees a place.
     // Memories and tables are only address space until they are touched.
     pool.total_component_instances(instances)
         .total_core_instances(MAX_CORE_INSTANCES * instances)

@@ -1,10 +1,7 @@
 //! Folders that presets.toml maps into a gate, read-only or private and writable. WASI's preopens prevent paths, links
 //! and renames from leaving them.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use gatehouse_core::outcome::Fault;
 use serde::Serialize;
@@ -31,7 +28,8 @@ pub(crate) fn prepare(gate: &str, folders: &[GuestFolder], limits: &SandboxLimit
     let (mut bytes, mut entries) = (0_u64, 0);
     for folder in folders {
         let ready = match folder.private {
-            true => make(&folder.host).and_then(|()| tree::count(&folder.host, MAX_ENTRIES - entries)),
+            true => gatehouse_files::make_private(&folder.host)
+                .and_then(|()| tree::count(&folder.host, MAX_ENTRIES - entries)),
             false => fs::read_dir(&folder.host).map(|_| tree::TreeSize::default()),
         };
         let tree = ready.map_err(|error| missing(gate, folder, &error))?;
@@ -59,14 +57,6 @@ pub(crate) fn missing(gate: &str, folder: &GuestFolder, error: &dyn std::fmt::Di
     let GuestFolder { guest, host, .. } = folder;
     Fault::unavailable(format!("gate '{gate}' cannot open its folder '{guest}': {}: {error}", host.display()))
         .hint(format!("Create that folder, or change [gates.{gate}.folders] in presets.toml."))
-}
-
-/// Creates a folder; new ones on its path are only accessible to this user.
-fn make(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use gatehouse_core::{hash::sha256_hex, lock};
 use gatehouse_files::{Durability, write_private};
 use wasmtime::CacheStore;
 
-use crate::private_folders;
+use crate::cache;
 
 /// Builds after which an unused function is dropped.
 const MAX_AGE: u64 = 3;
@@ -55,7 +55,7 @@ impl FunctionCache {
     /// Reads the cache file. Blocks.
     pub(crate) fn open(file: PathBuf) -> Self {
         // A user with write access to the folder could replace the file, and its content is executed.
-        let trusted = file.parent().is_some_and(private_folders::is_private);
+        let trusted = file.parent().is_some_and(cache::is_private);
         let bytes = fs::read(&file).ok().filter(|_| trusted);
         let functions = bytes.and_then(|bytes| {
             let functions = read(&bytes);
@@ -78,7 +78,7 @@ impl FunctionCache {
         if !std::mem::take(&mut functions.grown) {
             return;
         }
-        let made = self.file.parent().map_or(Ok(()), private_folders::create);
+        let made = self.file.parent().map_or(Ok(()), cache::create_private);
         let written =
             made.and_then(|()| write_private(&self.file, &encode(&functions), Durability::Unsynced));
         if let Err(error) = written {

@@ -1,14 +1,15 @@
-//! A gate: a component file with a name, grants and limits. `source.rs` implements its service to clients.
+//! A gate: a component file with a name, grants and limits, and test calls of it. `source.rs` implements its service to
+//! clients.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Principal, SourceId,
+    CallDeadline, Principal, Reply, SourceId,
     capability::{Grants, RequestedCapabilities},
     fair_semaphore::FairPermit,
     http::HttpRules,
     nesting::MAX_DEPTH,
-    outcome::Fault,
+    outcome::{Fault, FaultKind},
     source::Listing,
 };
 use serde::Serialize;
@@ -19,15 +20,15 @@ use tokio::{
 };
 
 use crate::{
-    capability::{GateFacts, InstanceContext, RunningCall},
+    abi::{GuestError, ToolCall},
+    capability::{GateFacts, InstanceContext},
+    capacity::IdleInstances,
     folders::{self, GuestFolder},
     index::FileStamp,
-    instance::LoadedComponent,
-    instance_pool::IdleInstances,
+    instance::{GateInstance, LoadedComponent, broken, explain},
     limits::SandboxLimits,
     loader::{GateSettings, LoadError, SandboxState, check_pin},
     version::GateVersion,
-    wasi::threads::FileThreads,
 };
 
 pub(crate) const DESCRIBE_TIME: Duration = Duration::from_secs(5);
@@ -51,18 +52,14 @@ pub struct GateInfo {
 
 pub struct Gate {
     pub(crate) id: SourceId,
-    name: Arc<str>,
     info: GateInfo,
-    facts: Arc<GateFacts>,
-    pub(crate) http: Arc<HttpRules>,
-    limits: SandboxLimits,
+    pub(crate) facts: Arc<GateFacts>,
     pub(crate) shared: Arc<SandboxState>,
     pub(crate) version: Arc<GateVersion>,
     /// By call depth, so that gates that call each other never wait for their own permit.
     turns: [Semaphore; MAX_DEPTH + 1],
     /// Idle instances. `None` if instances are not reused.
     pub(crate) idle: Option<IdleInstances>,
-    threads: Arc<FileThreads>,
 }
 
 impl Gate {
@@ -89,27 +86,21 @@ impl Gate {
             folders,
             reuse,
         };
-        let name: Arc<str> = name.into();
-        let threads = shared.threads.for_gate(&name);
-        let facts = GateFacts {
-            gate: Arc::clone(&name),
-            grants: Arc::new(info.grants.clone()),
-            ports: shared.ports.clone(),
-            http: Arc::clone(&http),
-            limits: limits.clone(),
-            memory: shared.capacity.memory.clone(),
-            threads: Arc::clone(&threads),
-        };
+        let gate: Arc<str> = name.into();
         Ok(Self {
-            id: SourceId::Gate(Arc::clone(&name)),
-            threads,
-            name,
-            facts: Arc::new(facts),
+            id: SourceId::Gate(Arc::clone(&gate)),
             idle: reuse.then(|| IdleInstances::new(Arc::clone(&shared.reserve), limits.concurrency)),
-            info,
-            http,
             turns: std::array::from_fn(|_| Semaphore::new(limits.concurrency)),
-            limits,
+            facts: Arc::new(GateFacts {
+                gate,
+                grants: info.grants.clone(),
+                ports: shared.ports.clone(),
+                http,
+                limits,
+                memory: shared.capacity.memory.clone(),
+                threads: shared.threads.for_gate(name),
+            }),
+            info,
             shared,
             version,
         })
@@ -117,12 +108,12 @@ impl Gate {
 
     /// Creates a gate with the same version and new settings. Fails if they pin another digest.
     pub fn with_settings(&self, settings: GateSettings) -> Result<Self, LoadError> {
-        Self::new(&self.name, Arc::clone(&self.version), settings, Arc::clone(&self.shared))
+        Self::new(&self.info.name, Arc::clone(&self.version), settings, Arc::clone(&self.shared))
     }
 
     /// Waits until three calls in a row have trapped, which makes a newly loaded version unfit for use.
     pub async fn wait_until_unfit(&self) {
-        self.version.traps.wait_until_unfit().await;
+        self.version.traps.unfit.cancelled().await;
     }
 
     pub fn info(&self) -> &GateInfo {
@@ -130,7 +121,7 @@ impl Gate {
     }
 
     pub fn limits(&self) -> &SandboxLimits {
-        &self.limits
+        &self.facts.limits
     }
 
     pub(crate) async fn component(&self) -> Result<&LoadedComponent, Fault> {
@@ -141,7 +132,7 @@ impl Gate {
                 }
                 false => "Build the gate again, or remove it from the preset.",
             };
-            Fault::unavailable(format!("gate '{}' cannot be loaded: {error}", self.name)).hint(hint)
+            Fault::unavailable(format!("gate '{}' cannot be loaded: {error}", self.info.name)).hint(hint)
         })
     }
 
@@ -150,20 +141,16 @@ impl Gate {
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.component().await?;
-        let _place = self.shared.places.take(&Principal::Local, &self.name, &[]).await;
-        let facts = self.facts(Arc::clone(&params), None);
-        let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
+        let _place = self.shared.places.take(&Principal::Local, &self.facts.gate, &[]).await;
+        let facts = InstanceContext::new(&self.facts, params, None);
+        let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME).await;
         listing.map_err(|ended| ended.fault)
-    }
-
-    pub(crate) fn facts(&self, params: Arc<str>, call: Option<RunningCall>) -> InstanceContext {
-        InstanceContext::new(&self.facts, params, call)
     }
 
     /// Logs invisible characters that were removed from the listing.
     pub(crate) fn report_removed_text(&self, listing: Arc<Listing>) -> Arc<Listing> {
         for (tool, count) in &listing.removed {
-            let gate = &*self.name;
+            let gate = &*self.info.name;
             tracing::warn!(target: "gate", gate, tool, count, "removed invisible characters from the gate's listing");
         }
         listing
@@ -173,11 +160,10 @@ impl Gate {
         if self.info.folders.is_empty() {
             return Ok(());
         }
-        let (gate, limits) = (Arc::clone(&self.name), self.limits.clone());
-        let given = self.info.folders.clone();
-        let work = self.threads.run(move || Ok(folders::prepare(&gate, &given, &limits)));
-        let failed = |_| Fault::internal(format!("gate '{}': cannot check its folders", self.name));
-        work.await.map_err(failed)?
+        let (facts, given) = (Arc::clone(&self.facts), self.info.folders.clone());
+        let work = move || Ok(folders::prepare(&facts.gate, &given, &facts.limits));
+        let failed = |_| Fault::internal(format!("gate '{}': cannot check its folders", self.info.name));
+        self.facts.threads.run(work).await.map_err(failed)?
     }
 
     /// Waits for a turn of this gate and a slot in the pool. A client's call takes its turn first, so it holds no slot
@@ -187,12 +173,71 @@ impl Gate {
         principal: &Principal,
         within: &[SourceId],
     ) -> Result<(SemaphorePermit<'_>, FairPermit), Fault> {
-        let closing = |_| Fault::unavailable(format!("gate '{}' is closing", self.name));
+        let closing = |_| Fault::unavailable(format!("gate '{}' is closing", self.info.name));
         let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
+        let place = self.shared.places.take(principal, &self.facts.gate, within);
         if within.is_empty() {
-            return Ok((turn().await?, self.shared.places.take(principal, &self.name, within).await));
+            return Ok((turn().await?, place.await));
         }
-        let place = self.shared.places.take(principal, &self.name, within).await;
+        let place = place.await;
         Ok((turn().await?, place))
+    }
+}
+
+#[derive(Debug)]
+pub enum ProbeOutcome {
+    Replied(Reply),
+    Faulted(Fault),
+    /// The gate trapped, reached a limit or violated the contract.
+    Failed(Fault),
+}
+
+#[derive(Debug)]
+pub struct ProbeReport {
+    pub outcome: ProbeOutcome,
+    /// Bytes of linear memory at the end.
+    pub memory: usize,
+}
+
+impl Gate {
+    /// Calls a tool without a client or engines. Neither the tool's name nor the arguments are validated.
+    pub async fn try_out(&self, tool: &str, arguments: &str, params: &str) -> ProbeReport {
+        let failed = |fault| ProbeReport { outcome: ProbeOutcome::Failed(fault), memory: 0 };
+        let ready = match self.component().await {
+            Ok(ready) => ready,
+            Err(fault) => return failed(fault),
+        };
+        let limits = self.limits();
+        let request = ToolCall {
+            id: "call-0".into(),
+            tool: tool.to_owned(),
+            arguments: arguments.to_owned(),
+            params: params.to_owned(),
+            caller: None,
+            preset: "check".into(),
+            deadline_ms: limits.time.as_millis() as u64,
+            meta: None,
+        };
+        let (name, deadline) = (&self.info().name, Instant::now() + limits.time);
+        let _running = ready.runtime.ticker.enter_guest();
+        let facts = InstanceContext::new(&self.facts, params.into(), None);
+        let mut instance = match ready.instance(facts, &[], CallDeadline::fixed(deadline)).await {
+            Ok(instance) => instance,
+            Err(failure) => return failed(failure.fault),
+        };
+        let GateInstance { store, exports, .. } = &mut instance;
+        let call = exports.call(store, request);
+        let slow = || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}", limits.time));
+        let outcome = match tokio::time::timeout_at(deadline, call).await {
+            Ok(Ok(reply)) => ProbeOutcome::Replied(reply),
+            Ok(Err(GuestError::Fault(fault))) => ProbeOutcome::Faulted(fault),
+            Ok(Err(GuestError::Broken(why))) => ProbeOutcome::Failed(broken(name, &why)),
+            Ok(Err(GuestError::Trap(error))) => match explain(store.data(), &error).fault {
+                fault if fault.kind == FaultKind::TimedOut => ProbeOutcome::Failed(slow()),
+                fault => ProbeOutcome::Failed(fault),
+            },
+            Err(_) => ProbeOutcome::Failed(slow()),
+        };
+        ProbeReport { outcome, memory: store.data().caps.memory_used() }
     }
 }

@@ -20,8 +20,8 @@ use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    component_info::{MAX_FILE, NotAGate},
-    private_folders,
+    cache,
+    component_info::{MAX_FILE, too_large},
 };
 
 /// Format version. Increase it when the content, or the code that produces it, changes its meaning.
@@ -40,7 +40,14 @@ pub struct FileStamp {
 
 impl FileStamp {
     pub fn read(file: &Path) -> io::Result<Self> {
-        fs::metadata(file).map(|meta| Self::from_metadata(&meta))
+        let meta = fs::metadata(file)?;
+        let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
+        Ok(Self {
+            size: meta.len(),
+            modified_ns: ns(meta.mtime(), meta.mtime_nsec()),
+            changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
+            inode: meta.ino(),
+        })
     }
 
     /// Returns the stamp of an embedded component. `version` identifies the set of components.
@@ -54,16 +61,6 @@ impl FileStamp {
 
     pub(crate) fn size(&self) -> u64 {
         self.size
-    }
-
-    fn from_metadata(meta: &fs::Metadata) -> Self {
-        let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
-        Self {
-            size: meta.len(),
-            modified_ns: ns(meta.mtime(), meta.mtime_nsec()),
-            changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
-            inode: meta.ino(),
-        }
     }
 }
 
@@ -95,7 +92,7 @@ impl EmbeddedComponents {
                 return Err("is not a file".into());
             }
             if meta.len() > MAX_FILE {
-                return Err(NotAGate::TooLarge(meta.len()).to_string().into());
+                return Err(too_large(meta.len()).into());
             }
         }
         self.stamp(path).map_err(|error| error.to_string().into())
@@ -133,13 +130,12 @@ impl GateIndex {
         Self { path, content: Mutex::new(content), unwritable: AtomicBool::new(false) }
     }
 
-    /// Returns the digest of a file. `None` if the file has changed or is not in the index.
-    pub(crate) fn digest(&self, file: &Path, stamp: &FileStamp) -> Option<String> {
-        self.with(|c| c.files.get(file).filter(|(known, _)| known == stamp).map(|(_, digest)| digest.clone()))
-    }
-
-    pub(crate) fn ask(&self, digest: &str) -> Option<RequestedCapabilities> {
-        self.with(|c| c.components.get(digest).map(|known| known.ask.clone()))
+    /// Returns digest and requests of a file. `None` if the file has changed or is not in the index.
+    pub(crate) fn known(&self, file: &Path, stamp: &FileStamp) -> Option<(String, RequestedCapabilities)> {
+        self.with(|c| {
+            let (_, digest) = c.files.get(file).filter(|(known, _)| known == stamp)?;
+            Some((digest.clone(), c.components.get(digest)?.ask.clone()))
+        })
     }
 
     pub(crate) fn listing(&self, digest: &str, params: &str) -> Option<Arc<Listing>> {
@@ -180,7 +176,7 @@ impl GateIndex {
 
     fn write(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        private_folders::create(folder)?;
+        cache::create_private(folder)?;
         // Held until the end, so that hosts do not lose each other's entries. Without file locks the last write wins,
         // and lost entries are read again.
         let lock = fs::File::create(self.path.with_extension("lock"))?;
@@ -201,7 +197,7 @@ impl GateIndex {
 impl IndexContent {
     /// Reads the file. Empty if it is missing, invalid, of another version or not private to this user.
     fn read(path: &Path) -> Self {
-        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(private_folders::is_private));
+        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(cache::is_private));
         let content = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         content.filter(|content| content.version == VERSION).unwrap_or_default()
     }
@@ -249,7 +245,7 @@ mod tests {
             index.learn_file(file, stamp, &file.display().to_string(), RequestedCapabilities::default());
         }
         let both = GateIndex::open(path.clone());
-        let known = |file: &PathBuf| both.digest(file, &FileStamp::read(file).expect("a stamp")).is_some();
+        let known = |file: &PathBuf| both.known(file, &FileStamp::read(file).expect("a stamp")).is_some();
         assert!(files.iter().all(known));
         fs::write(&files[0], "longer").expect("written");
         let now = FileStamp::read(&files[0]).expect("a stamp");
@@ -260,6 +256,7 @@ mod tests {
             "b",
             RequestedCapabilities::default(),
         );
-        assert_eq!(GateIndex::open(path).digest(&files[0], &now).as_deref(), Some("later"));
+        let known = GateIndex::open(path).known(&files[0], &now);
+        assert_eq!(known.map(|(digest, _)| digest).as_deref(), Some("later"));
     }
 }

@@ -6,7 +6,6 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     CallDeadline, InvalidValue,
-    call::CallContext,
     names::quoted,
     outcome::{Fault, FaultKind},
     source::Listing,
@@ -18,11 +17,12 @@ use wasmtime_wasi::I32Exit;
 use crate::{
     abi::{ContractExports, GatePre, GuestAnswer, GuestError},
     capability::InstanceContext,
+    capacity::IdleInstances,
     engine::WasmRuntime,
     folders::GuestFolder,
     gate::DESCRIBE_TIME,
-    instance_pool::IdleInstances,
     limits::{HOST_MEMORY, format_bytes, raise_hint},
+    output::last_words,
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,
 };
@@ -36,7 +36,7 @@ pub(crate) struct LoadedComponent {
 pub(crate) struct GateInstance {
     pub(crate) store: Store<State>,
     pub(crate) exports: Box<dyn ContractExports>,
-    calls: u32,
+    pub(crate) calls: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -60,14 +60,13 @@ impl LoadedComponent {
         &self,
         facts: InstanceContext,
         deadline: Instant,
-        params: &str,
     ) -> Result<Listing, CallFailure> {
         let _running = self.runtime.ticker.enter_guest();
         let gate = Arc::clone(&facts.gate);
         let work = async {
             let mut instance = self.instance(facts, &[], CallDeadline::fixed(deadline)).await?;
             let GateInstance { store, exports, .. } = &mut instance;
-            let listing = exports.describe(store, params).await;
+            let listing = exports.describe(store).await;
             listing.map_err(|error| call_failure(store.data(), error))
         };
         // A sleeping guest never checks the epoch deadline.
@@ -130,23 +129,10 @@ impl LoadedComponent {
 }
 
 impl GateInstance {
-    pub(crate) fn calls(&self) -> u32 {
-        self.calls
-    }
-
-    /// Returns `true` if memory has grown so much that a new instance is better.
-    pub(crate) fn is_oversized(&self) -> bool {
-        self.store.data().caps.half_full()
-    }
-
-    fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
+    /// Replaces the state of the previous call.
+    pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.store.data_mut().begin(facts, deadline);
         self.store.set_epoch_deadline(1);
-    }
-
-    /// Removes the state of the previous call.
-    pub(crate) fn reset(&mut self, facts: InstanceContext) {
-        self.store.data_mut().begin(facts, CallDeadline::fixed(Instant::now()));
     }
 }
 
@@ -163,18 +149,23 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let mut trapped = false;
     let facts = state.capabilities.facts();
     let (gate, limits) = (&*facts.gate, &facts.limits);
-    let words = state.last_words();
+    let words = last_words(&state.output.text());
     let said = if words.is_empty() { String::new() } else { format!("; its output: {words}") };
     let raise = |key: &str| raise_hint(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
         match &facts.call {
-            Some(call) => out_of_time(gate, &call.context, limits.time).hint(raise("time")),
+            Some(call) => {
+                // The enclosing call may have left less than the limit.
+                let took = call.context.started.elapsed().saturating_sub(call.context.waited());
+                let tenths = Duration::from_millis(took.as_millis() as u64 / 100 * 100);
+                too_slow(gate, if took >= limits.time { limits.time } else { tenths }).hint(raise("time"))
+            }
             None => slow_to_describe(gate),
         }
     } else if error.is::<BudgetExceeded>() {
         let most = format_bytes(HOST_MEMORY as u64);
-        let shared = facts.memory.bytes.map(|_| ", or more than other running calls leave");
-        let shared = shared.unwrap_or_default();
+        let is_limited = facts.memory.bytes.is_some();
+        let shared = if is_limited { ", or more than other running calls leave" } else { "" };
         Fault::exhausted(format!("gate '{gate}' used more than {most} of host memory{shared}")).hint(
             "Send or drop pending requests, drop responses, streams and folder listings, and do less in parallel.",
         )
@@ -223,15 +214,6 @@ fn frames(error: &wasmtime::Error) -> String {
     let named = frames.iter().filter_map(|frame| frame.func_name()).take(3);
     let names: Vec<String> = named.map(|name| quoted(name, 80)).collect();
     if names.is_empty() { String::new() } else { format!(", in {}", names.join(", called by ")) }
-}
-
-/// Uses the actual time if the enclosing call left less than the limit.
-fn out_of_time(gate: &str, context: &CallContext, limit: Duration) -> Fault {
-    let took = context.started.elapsed().saturating_sub(context.waited());
-    if took >= limit {
-        return too_slow(gate, limit);
-    }
-    too_slow(gate, Duration::from_millis(took.as_millis() as u64 / 100 * 100))
 }
 
 fn too_slow(gate: &str, limit: Duration) -> Fault {

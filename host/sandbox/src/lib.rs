@@ -12,7 +12,7 @@ mod abi;
 pub mod cache;
 mod capability;
 mod capacity;
-mod capture;
+
 mod compile_cost;
 mod component_info;
 mod engine;
@@ -21,13 +21,12 @@ mod function_cache;
 mod gate;
 mod index;
 mod instance;
-mod instance_pool;
-mod last_words;
+
 mod limits;
 mod loader;
 mod machine_code;
-mod private_folders;
-mod probe;
+mod output;
+
 mod source;
 mod state;
 #[cfg(test)]
@@ -48,11 +47,10 @@ pub use capacity::SystemLimits;
 pub use compile_cost::CompileCostError;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
 pub use folders::GuestFolder;
-pub use gate::{Gate, GateInfo};
+pub use gate::{Gate, GateInfo, ProbeOutcome, ProbeReport};
 pub use index::{EmbeddedComponents, FileStamp};
-pub use limits::{LimitsError, SandboxLimits, format_bytes, parse_bytes, parse_duration};
+pub use limits::{SandboxLimits, format_bytes, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
-pub use probe::{ProbeOutcome, ProbeReport};
 
 /// Host services that gates can use, one field per capability.
 #[derive(Clone)]
@@ -65,10 +63,9 @@ pub struct Ports {
     pub text: Arc<dyn TextCompressor>,
     pub http: Arc<dyn HttpFetcher>,
     pub models: ModelPorts,
-    /// MCP servers. `None` if none are configured.
-    pub servers: Option<Arc<dyn ServerRegistry>>,
-    /// Stored tool catalog of those servers. `None` if it is not stored.
-    pub tools: Option<Arc<dyn ToolIndex>>,
+    pub servers: Arc<dyn ServerRegistry>,
+    /// Stored tool catalog of those servers.
+    pub tools: Arc<dyn ToolIndex>,
     /// Outcomes of earlier calls. `None` if they are not recorded.
     pub ledger: Option<Arc<dyn CallLedger>>,
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::question::MAX_QUESTIONS_PER_CALL;
+use gatehouse_core::{InvalidValue, outcome::Fault, question::MAX_QUESTIONS_PER_CALL};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -72,27 +72,33 @@ pub(crate) fn raise_hint(gate: &str, key: &str) -> String {
     format!("Ask for less in one call, or raise limits.{key} under [gates.{gate}] in presets.toml.")
 }
 
-/// Decrements a call's remaining count. Returns `false` if it is zero.
-pub(crate) fn take_one(left: &AtomicU32) -> bool {
-    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+/// Decrements a call's remaining count. Fails if it is zero: the gate has exceeded its `limit`, which is `key`.
+pub(crate) fn take_one(left: &AtomicU32, gate: &str, limit: u32, what: &str, key: &str) -> Result<(), Fault> {
+    let less = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    less.map(drop).map_err(|_| {
+        Fault::exhausted(format!("gate '{gate}' exceeded its limit of {limit} {what} in one call"))
+            .hint(raise_hint(gate, key))
+    })
 }
 
-/// Reason a limit is invalid, with the allowed values.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LimitsError(String);
+/// Returns the outcomes of a batch with more than `limit` entries. `None` if it is small enough.
+pub(crate) fn refused_batch<T>(count: usize, what: &str, limit: usize) -> Option<Vec<Result<T, Fault>>> {
+    let why = format!("{count} {what} in one batch; the limit is {limit}");
+    let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
+    (count > limit).then(|| (0..count).map(|_| fault()).collect())
+}
 
 impl SandboxLimits {
-    pub fn with_time(mut self, time: Duration) -> Result<Self, LimitsError> {
+    pub fn with_time(mut self, time: Duration) -> Result<Self, InvalidValue> {
         if time.is_zero() || time > MAX_TIME {
-            return Err(LimitsError(format!("time must be above 0 s and at most {} s", MAX_TIME.as_secs())));
+            return Err(format!("time must be above 0 s and at most {} s", MAX_TIME.as_secs()).into());
         }
         self.time = time;
         Ok(self)
     }
 
     /// Sets any limit except `time`, by its name in presets.toml. Sizes are in bytes.
-    pub fn with_limit(mut self, name: &str, value: usize) -> Result<Self, LimitsError> {
+    pub fn with_limit(mut self, name: &str, value: usize) -> Result<Self, InvalidValue> {
         match name {
             "memory" => self.memory = size(name, value, MIB..=MAX_MEMORY)?,
             "copy" => self.copy = size(name, value, 64 * KIB..=64 * MIB)?,
@@ -105,29 +111,29 @@ impl SandboxLimits {
             "http_requests" => self.http_requests = number(name, value, 0..=1_000)? as u32,
             "model_calls" => self.model_calls = number(name, value, 0..=100)? as u32,
             "calls" => self.calls = number(name, value, 0..=1_000)? as u32,
-            _ => return Err(LimitsError(format!("unknown limit '{name}'"))),
+            _ => return Err(format!("unknown limit '{name}'").into()),
         }
         Ok(self)
     }
 }
 
-fn size(name: &str, bytes: usize, allowed: RangeInclusive<usize>) -> Result<usize, LimitsError> {
+fn size(name: &str, bytes: usize, allowed: RangeInclusive<usize>) -> Result<usize, InvalidValue> {
     if allowed.contains(&bytes) {
         return Ok(bytes);
     }
     let [least, most] = [allowed.start(), allowed.end()].map(|bytes| format_bytes(*bytes as u64));
-    Err(LimitsError(format!("{name} must be {least} to {most}")))
+    Err(format!("{name} must be {least} to {most}").into())
 }
 
-fn number(name: &str, number: usize, allowed: RangeInclusive<usize>) -> Result<usize, LimitsError> {
+fn number(name: &str, number: usize, allowed: RangeInclusive<usize>) -> Result<usize, InvalidValue> {
     if allowed.contains(&number) {
         return Ok(number);
     }
-    Err(LimitsError(format!("{name} must be {} to {}", allowed.start(), allowed.end())))
+    Err(format!("{name} must be {} to {}", allowed.start(), allowed.end()).into())
 }
 
 /// Parses `64 MiB`, `512 KiB`, `1 GiB` or a plain number of bytes.
-pub fn parse_bytes(text: &str) -> Result<usize, LimitsError> {
+pub fn parse_bytes(text: &str) -> Result<usize, InvalidValue> {
     let (number, unit) = split_unit(text);
     let scale = match unit {
         "" | "B" => 1,
@@ -138,12 +144,12 @@ pub fn parse_bytes(text: &str) -> Result<usize, LimitsError> {
     };
     match number.parse::<usize>().ok().and_then(|n| n.checked_mul(scale)).filter(|_| scale > 0) {
         Some(bytes) => Ok(bytes),
-        None => Err(LimitsError(format!("invalid size '{text}': expected for example \"64 MiB\""))),
+        None => Err(format!("invalid size '{text}': expected for example \"64 MiB\"").into()),
     }
 }
 
 /// Parses `30 s`, `500 ms` or `2 min`.
-pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
+pub fn parse_duration(text: &str) -> Result<Duration, InvalidValue> {
     let (number, unit) = split_unit(text);
     let parsed = number.parse::<u64>().ok().and_then(|n| match unit {
         "ms" => Some(Duration::from_millis(n)),
@@ -151,7 +157,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
         "min" => Some(Duration::from_secs(n.checked_mul(60)?)),
         _ => None,
     });
-    parsed.ok_or_else(|| LimitsError(format!("invalid duration '{text}': expected for example \"30 s\"")))
+    parsed.ok_or_else(|| format!("invalid duration '{text}': expected for example \"30 s\"").into())
 }
 
 /// Formats a size in the largest unit that is exact.
@@ -176,7 +182,7 @@ mod tests {
     #[test]
     fn limits_outside_the_range_are_refused_with_the_range() {
         let limits = SandboxLimits::default;
-        let told = |result: Result<SandboxLimits, LimitsError>| result.expect_err("refused").to_string();
+        let told = |result: Result<SandboxLimits, InvalidValue>| result.expect_err("refused").to_string();
         assert_eq!(told(limits().with_limit("memory", 1)), "memory must be 1 MiB to 256 MiB");
         assert_eq!(told(limits().with_limit("copy", 65 << 20)), "copy must be 64 KiB to 64 MiB");
         assert_eq!(told(limits().with_limit("log_lines", 10_001)), "log_lines must be 0 to 10000");

@@ -16,15 +16,15 @@ use gatehouse_core::{
     lock,
     names::quoted,
 };
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use tokio::sync::Semaphore;
+use rayon::ThreadPoolBuilder;
+use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::Component;
 
 use crate::{
     Ports,
     abi::{self, GatePre},
     cache,
-    capacity::{InstanceCapacity, SystemLimits},
+    capacity::{InstanceCapacity, InstanceSlots, SystemLimits},
     component_info::ComponentInfo,
     engine::WasmRuntime,
     folders::GuestFolder,
@@ -32,11 +32,10 @@ use crate::{
     gate::Gate,
     index::{EmbeddedComponents, FileStamp, GateIndex},
     instance::LoadedComponent,
-    instance_pool::InstanceSlots,
     limits::SandboxLimits,
     machine_code::MachineCode,
     version::{GateVersion, TrapCounters},
-    wasi::threads::FileThreadPools,
+    wasi::FileThreadPools,
 };
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -125,17 +124,16 @@ impl Sandbox {
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |why: InvalidValue| LoadError::new(file, why);
         let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
-        if let Some((digest, ask)) = self.known(file, &stamp, &settings)? {
-            return self.gate_of(name, (file, stamp), (digest, ask, None), settings);
+        if let Some(gate) = self.known_gate_of(name, file, &stamp, &settings)? {
+            return Ok(gate);
         }
         let pin = settings.sha256.as_deref();
-        let (ComponentInfo { digest, ask, .. }, ready) =
-            self.shared.read(file, |digest| check_pin(pin, digest))?;
+        let (info, ready) = self.shared.read(file, |digest| check_pin(pin, digest))?;
         // If the file changed while it was read, do not record it; the next load reads it again.
         if self.stamp(file).is_ok_and(|now| now == stamp) {
-            self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
+            self.shared.index.learn_file(file, stamp.clone(), &info.digest, info.ask.clone());
         }
-        self.gate_of(name, (file, stamp), (digest, ask, Some(ready)), settings)
+        self.gate_of(name, (file, stamp), (info.digest, info.ask, Some(ready)), settings)
     }
 
     /// Loads a gate whose file is unchanged since an earlier load, without reading it. `None` for other files.
@@ -146,36 +144,31 @@ impl Sandbox {
         settings: &GateSettings,
     ) -> Result<Option<Gate>, LoadError> {
         let stamp = self.shared.embedded.checked_stamp(file).map_err(|why| LoadError::new(file, why))?;
-        let known = self.known(file, &stamp, settings)?;
-        let load = |(digest, ask)| self.gate_of(name, (file, stamp), (digest, ask, None), settings.clone());
-        known.map(load).transpose()
+        self.known_gate_of(name, file, &stamp, settings)
     }
 
-    /// Returns the digest and the requests of a file that the index knows.
-    fn known(
+    fn known_gate_of(
         &self,
+        name: &str,
         file: &Path,
         stamp: &FileStamp,
         settings: &GateSettings,
-    ) -> Result<Option<(String, RequestedCapabilities)>, LoadError> {
-        let digest = self.shared.index.digest(file, stamp);
-        let known = digest.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?)));
-        if let Some((digest, _)) = &known {
-            check_pin(settings.sha256.as_deref(), digest).map_err(|why| LoadError::new(file, why))?;
-        }
-        Ok(known)
+    ) -> Result<Option<Gate>, LoadError> {
+        let Some((digest, ask)) = self.shared.index.known(file, stamp) else { return Ok(None) };
+        self.gate_of(name, (file, stamp.clone()), (digest, ask, None), settings.clone()).map(Some)
     }
 
     fn gate_of(
         &self,
         name: &str,
         (file, stamp): (&Path, FileStamp),
-        (digest, ask, ready): (String, RequestedCapabilities, Option<LoadedComponent>),
+        (digest, requested, ready): (String, RequestedCapabilities, Option<LoadedComponent>),
         settings: GateSettings,
     ) -> Result<Gate, LoadError> {
         let traps = self.shared.counts.for_version(name, &digest);
-        let version = GateVersion::new((file.to_owned(), stamp), digest, ask, traps, ready);
-        Gate::new(name, version, settings, Arc::clone(&self.shared))
+        let component = OnceCell::new_with(ready);
+        let version = GateVersion { file: file.to_owned(), stamp, digest, requested, traps, component };
+        Gate::new(name, Arc::new(version), settings, Arc::clone(&self.shared))
     }
 
     /// Caches compiled functions to speed up the next build of a gate. Call it before the first compilation. Blocks.
@@ -216,6 +209,7 @@ impl SandboxState {
         admit: impl Fn(&str) -> Result<(), InvalidValue>,
     ) -> Result<(ComponentInfo, LoadedComponent), LoadError> {
         let bad = |why: InvalidValue| LoadError::new(file, why);
+        let of_host = |why: String| LoadError { is_of_host: true, ..LoadError::new(file, why) };
         let wasm = self.embedded.bytes(file).map_err(|error| LoadError::new(file, error.to_string()))?;
         let info = ComponentInfo::read(&wasm).map_err(|error| LoadError::new(file, error.to_string()))?;
         let digest = &info.digest;
@@ -225,8 +219,13 @@ impl SandboxState {
         let compiled = match self.machine_code.load(&runtime.engine, digest) {
             Some(component) => Ok(component),
             None => {
+                // The compiler takes up to a hundred times the size of a gate, and the allocator keeps what a thread
+                // has freed for that thread, so its threads end with the compilation.
+                let threads = ThreadPoolBuilder::new().thread_name(|n| format!("gate-compiler-{n}")).build();
+                let threads = threads
+                    .map_err(|error| of_host(format!("the threads of the compiler cannot start: {error}")))?;
                 let compile = || self.machine_code.compile(&runtime.engine, digest, &wasm);
-                let compiled = compiler_threads(file)?.install(compile);
+                let compiled = threads.install(compile);
                 self.functions.get().into_iter().for_each(|functions| functions.end_build());
                 self.machine_code.shrink(self.cap.load(Ordering::Relaxed));
                 compiled
@@ -256,16 +255,6 @@ impl SandboxState {
         })?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
-}
-
-/// Starts the threads of one compilation. The compiler takes up to a hundred times the size of a gate, and the allocator
-/// keeps what a thread has freed for that thread, so they end with it.
-fn compiler_threads(file: &Path) -> Result<ThreadPool, LoadError> {
-    let threads = ThreadPoolBuilder::new().thread_name(|n| format!("gate-compiler-{n}")).build();
-    threads.map_err(|error| LoadError {
-        is_of_host: true,
-        ..LoadError::new(file, format!("the threads of the compiler cannot start: {error}"))
-    })
 }
 
 pub(crate) fn check_pin(pin: Option<&str>, digest: &str) -> Result<(), InvalidValue> {

@@ -4,8 +4,7 @@
 //! are rejected unless a package installed them. A checksum is verified before mapping. No other module of the host
 //! uses unsafe code.
 
-mod checksum;
-mod packaged;
+mod files;
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +22,7 @@ use gatehouse_core::lock;
 use gatehouse_files::{Durability, write_private};
 use wasmtime::{Engine, component::Component};
 
-use crate::private_folders;
+use crate::cache;
 
 /// Part of each file's name. Increase it when the file format changes.
 const FORMAT_VERSION: u8 = 2;
@@ -34,6 +33,7 @@ const MIN_TOUCH_INTERVAL: Duration = Duration::from_secs(60);
 /// Age at which a temporary file must belong to a process that has ended.
 const MAX_TEMP_FILE_AGE: Duration = Duration::from_secs(3600);
 
+#[derive(Default)]
 pub(crate) struct MachineCode {
     folder: PathBuf,
     packaged: OnceLock<Vec<PathBuf>>,
@@ -44,12 +44,7 @@ pub(crate) struct MachineCode {
 
 impl MachineCode {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self {
-            folder,
-            packaged: OnceLock::new(),
-            damaged: Mutex::default(),
-            unwritable: AtomicBool::new(false),
-        }
+        Self { folder, ..Self::default() }
     }
 
     /// Returns the component if a compatible engine compiled it, here or for a package.
@@ -58,9 +53,9 @@ impl MachineCode {
     }
 
     fn load_packaged(&self, engine: &Engine, digest: &str) -> Option<Component> {
-        let folders = self.packaged.get_or_init(packaged::folders).iter();
-        folders.map(|folder| folder.join(packaged::name(digest))).find_map(|path| {
-            if !path.is_file() || !packaged::is_trusted(&path, path.parent()?) {
+        let folders = self.packaged.get_or_init(files::packaged_folders).iter();
+        folders.map(|folder| folder.join(files::packaged_name(digest))).find_map(|path| {
+            if !path.is_file() || !files::is_trusted(&path, path.parent()?) {
                 return None;
             }
             match open(engine, digest, &path) {
@@ -76,8 +71,8 @@ impl MachineCode {
     fn load_own(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
         // A user with write access to the parent could replace the folder.
-        let beside = self.folder.parent().is_none_or(private_folders::is_private);
-        if !beside || !private_folders::is_private(&self.folder) || !path.exists() {
+        let beside = self.folder.parent().is_none_or(cache::is_private);
+        if !beside || !cache::is_private(&self.folder) || !path.exists() {
             return None;
         }
         if lock(&self.damaged).contains(&path) {
@@ -106,7 +101,7 @@ impl MachineCode {
     pub(crate) fn compile(&self, engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<Component> {
         let code = engine.precompile_component(wasm)?;
         let path = self.path(engine, digest);
-        let content = checksum::with_checksum(digest, code);
+        let content = files::with_checksum(digest, code);
         let stored = self.store(&path, &content).map_err(|error| error.to_string());
         match stored.and_then(|()| open(engine, digest, &path).map_err(|why| why.to_string())) {
             Ok(component) => {
@@ -125,7 +120,7 @@ impl MachineCode {
     /// Removes the least recently used files until `cap` bytes remain, but never the last one. Other hosts keep their
     /// mappings.
     pub(crate) fn shrink(&self, cap: u64) {
-        if !private_folders::is_private(&self.folder) {
+        if !cache::is_private(&self.folder) {
             return;
         }
         let mut files = Vec::new();
@@ -153,14 +148,7 @@ impl MachineCode {
     }
 
     pub(crate) fn clean(&self) -> std::io::Result<()> {
-        for (path, _) in self.files() {
-            match fs::remove_file(path) {
-                // Another host already removed it.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                done => done?,
-            }
-        }
-        Ok(())
+        self.files().iter().try_for_each(|(path, _)| cache::remove(path))
     }
 
     fn files(&self) -> Vec<(PathBuf, fs::Metadata)> {
@@ -173,8 +161,8 @@ impl MachineCode {
     }
 
     fn store(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
-        self.folder.parent().map_or(Ok(()), private_folders::create)?;
-        private_folders::create(&self.folder)?;
+        self.folder.parent().map_or(Ok(()), cache::create_private)?;
+        cache::create_private(&self.folder)?;
         write_private(path, code, Durability::Synced)
     }
 
@@ -189,7 +177,7 @@ impl MachineCode {
 /// Compiles a component for a package. Returns the name and content of the file.
 pub(crate) fn packaged(engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<(String, Vec<u8>)> {
     let code = engine.precompile_component(wasm)?;
-    Ok((packaged::name(digest), checksum::with_checksum(digest, code)))
+    Ok((files::packaged_name(digest), files::with_checksum(digest, code)))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -203,7 +191,7 @@ enum MachineCodeError {
 
 /// Verifies the checksum and maps the file.
 fn open(engine: &Engine, digest: &str, path: &Path) -> Result<Component, MachineCodeError> {
-    if !checksum::is_whole(digest, path).map_err(|error| MachineCodeError::Unfit(error.to_string()))? {
+    if !files::is_whole(digest, path).map_err(|error| MachineCodeError::Unfit(error.to_string()))? {
         return Err(MachineCodeError::Damaged);
     }
     map(engine, path).map_err(|error| MachineCodeError::Unfit(format!("{error:#}")))
@@ -244,7 +232,7 @@ mod tests {
     fn what_was_used_longest_ago_makes_room() {
         let parent = tempfile::tempdir().expect("a folder");
         let code = MachineCode::new(parent.path().join("machine-code"));
-        private_folders::create(&code.folder).expect("made");
+        cache::create_private(&code.folder).expect("made");
         for (name, hours) in
             [("a.cwasm", 3), ("b.cwasm", 2), ("c.cwasm", 1), ("other.txt", 9), (".tmpx", 9), (".tmpy", 0)]
         {

@@ -20,7 +20,7 @@ use wasmtime::Store;
 
 use crate::{
     abi::{ContractExports, GuestAnswer, ToolCall},
-    capability::RunningCall,
+    capability::{InstanceContext, RunningCall},
     gate::Gate,
     instance::{CallFailure, broken},
     state::State,
@@ -38,12 +38,21 @@ impl Gate {
         let ready = self.component().await?;
         let _admitted = self.admit(context.principal(), &context.enclosing_sources).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
-        let facts = self.facts(Arc::clone(params), Some(running));
+        let facts = InstanceContext::new(&self.facts, Arc::clone(params), Some(running));
         self.prepare_folders().await?;
         let folders = &self.info().folders;
         let answer = ready.run(facts, folders, deadline, request, self.idle.as_ref()).await;
         self.version.traps.observe(matches!(answer, Err(CallFailure { trapped: true, .. })));
         answer.map_err(|ended| ended.fault)
+    }
+
+    async fn ask<T>(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
+    ) -> Result<T, Fault> {
+        self.serve(&call.context, call.deadline(), params, request).await
     }
 }
 
@@ -80,7 +89,7 @@ impl Source for Gate {
     }
 
     fn redact(&self, text: String) -> String {
-        self.http.redactor().redact_text(text)
+        self.facts.http.redactor().redact_text(text)
     }
 
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
@@ -127,10 +136,8 @@ impl Source for Gate {
         params: &Arc<str>,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.list_resources(store, params.to_string(), cursor.map(str::to_owned))
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.list_resources(store, cursor.map(str::to_owned)))
+            .await
     }
 
     async fn read_resource(
@@ -139,10 +146,7 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.read_resource(store, params.to_string(), uri.to_owned())
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.read_resource(store, uri.to_owned())).await
     }
 
     async fn resource_ttl(
@@ -151,9 +155,7 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let asked = self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.changes_in(store, params.to_string(), uri.to_owned())
-        });
+        let asked = self.ask(call, params, |exports, store| exports.changes_in(store, uri.to_owned()));
         Ok(asked.await?.map(Duration::from_millis))
     }
 
@@ -165,10 +167,7 @@ impl Source for Gate {
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
         let arguments = serde_json::to_string(arguments).unwrap_or_default();
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.get_prompt(store, params.to_string(), name.to_owned(), arguments)
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.get_prompt(store, name.to_owned(), arguments)).await
     }
 
     async fn complete(
@@ -177,9 +176,6 @@ impl Source for Gate {
         params: &Arc<str>,
         typed: &CompletionRequest,
     ) -> Result<Completions, Fault> {
-        self.serve(&call.context, call.deadline(), params, |exports, store| {
-            exports.complete(store, params.to_string(), typed.clone())
-        })
-        .await
+        self.ask(call, params, |exports, store| exports.complete(store, typed.clone())).await
     }
 }

@@ -15,11 +15,10 @@ use wasmtime_wasi_http::WasiHttpCtx;
 
 use crate::{
     capability::{Capabilities, InstanceContext, http::OutgoingHandler},
-    capture::OutputCapture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
     folders::{self, GuestFolder},
-    last_words::last_words,
     limits::{HOST_MEMORY, SandboxLimits},
+    output::OutputCapture,
     wasi::{
         ResourceLedger,
         files::{FileGuard, GuardedFilesystem},
@@ -46,7 +45,7 @@ pub(crate) struct State {
     table: ResourceTable,
     ledger: ResourceLedger,
     file_guard: FileGuard,
-    output: OutputCapture,
+    pub(crate) output: OutputCapture,
 }
 
 impl State {
@@ -79,7 +78,7 @@ impl State {
         };
         let capabilities = Capabilities::new(facts, &budget);
         Ok(Self {
-            outgoing: capabilities.http.outgoing(),
+            outgoing: OutgoingHandler { sender: Arc::clone(&capabilities.http), reservation: None },
             capabilities,
             caps,
             deadline,
@@ -96,7 +95,8 @@ impl State {
     /// Resets the state for the next call. The guest's memory, its handles and their share of the budget stay.
     pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.capabilities = Capabilities::new(facts, &self.budget);
-        self.outgoing = self.capabilities.http.outgoing();
+        self.outgoing.sender = Arc::clone(&self.capabilities.http);
+        self.outgoing.reservation = None;
         self.caps.forget_refusals();
         self.deadline = deadline;
         self.output.clear();
@@ -110,11 +110,6 @@ impl State {
     pub(crate) fn guarded_http(&mut self) -> http::GuardedHttp<'_> {
         let (ctx, table) = (&mut self.wasi_http, &mut self.table);
         http::GuardedHttp { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
-    }
-
-    /// Returns the end of the guest's output, for the message of a trap.
-    pub(crate) fn last_words(&self) -> String {
-        last_words(&self.output.text())
     }
 }
 

@@ -26,21 +26,11 @@ pub(crate) struct GateVersion {
     pub(crate) digest: String,
     pub(crate) requested: RequestedCapabilities,
     pub(crate) traps: Arc<TrapCounter>,
-    component: OnceCell<LoadedComponent>,
+    /// The component, once it is loaded.
+    pub(crate) component: OnceCell<LoadedComponent>,
 }
 
 impl GateVersion {
-    /// Creates a version. `component` is the component if it is already loaded.
-    pub(crate) fn new(
-        (file, stamp): (PathBuf, FileStamp),
-        digest: String,
-        requested: RequestedCapabilities,
-        traps: Arc<TrapCounter>,
-        component: Option<LoadedComponent>,
-    ) -> Arc<Self> {
-        Arc::new(Self { file, stamp, digest, requested, traps, component: OnceCell::new_with(component) })
-    }
-
     pub(crate) async fn component(
         self: &Arc<Self>,
         shared: &Arc<SandboxState>,
@@ -62,7 +52,7 @@ const MAX_TRAPS: u32 = 3;
 pub(crate) struct TrapCounter {
     in_a_row: AtomicU32,
     /// Cancelled after [`MAX_TRAPS`] traps in a row.
-    unfit: CancellationToken,
+    pub(crate) unfit: CancellationToken,
 }
 
 impl TrapCounter {
@@ -72,10 +62,6 @@ impl TrapCounter {
         } else if self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_TRAPS {
             self.unfit.cancel();
         }
-    }
-
-    pub(crate) async fn wait_until_unfit(&self) {
-        self.unfit.cancelled().await;
     }
 }
 

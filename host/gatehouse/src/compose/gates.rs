@@ -2,29 +2,28 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use gatehouse_core::names;
-use gatehouse_sandbox::{FileStamp, Gate, GateSettings, Sandbox};
+use gatehouse_core::{SourceId, names};
+use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
 use tokio::sync::Mutex;
 
 use super::PlainError;
 use crate::{
     allocator, built_in,
-    config::{Config, GateConfig, check_gate_name, gates, is_gate_name},
+    config::{Config, GateConfig, check_gate_name, is_gate_name},
     scaffold::GateProject,
 };
 
 /// Gates by name. A loaded gate never changes, even if its file does.
 pub(crate) struct GateRegistry {
     config: Arc<Config>,
-    sandbox: Sandbox,
+    pub(crate) sandbox: Sandbox,
     loaded: Mutex<BTreeMap<String, Arc<Gate>>>,
     /// Gates that were served and whose files are missing now.
-    withdrawn: BTreeSet<String>,
+    pub(crate) withdrawn: BTreeSet<String>,
 }
 
 impl GateRegistry {
@@ -78,26 +77,13 @@ impl GateRegistry {
         self.loaded.lock().await.clone()
     }
 
-    pub(crate) fn is_withdrawn(&self, name: &str) -> bool {
-        self.withdrawn.contains(name)
-    }
-
-    pub(crate) fn withdrawn(&self) -> &BTreeSet<String> {
-        &self.withdrawn
+    pub(crate) fn is_withdrawn(&self, source: &SourceId) -> bool {
+        matches!(source, SourceId::Gate(name) if self.withdrawn.contains(&**name))
     }
 
     /// Caches compiled functions across builds of a gate, for gate developers. Blocking.
     pub(crate) fn enable_function_cache(&self) {
         self.sandbox.enable_function_cache(&self.config.cache);
-    }
-
-    pub(crate) fn stamp(&self, file: &Path) -> io::Result<FileStamp> {
-        self.sandbox.stamp(file)
-    }
-
-    /// Deletes compiled gates beyond the configured limit. Blocking.
-    pub(crate) fn sweep(&self) {
-        self.sandbox.set_code_cap(self.config.cache_size);
     }
 
     /// The error names the file, or the gates that exist.
@@ -109,7 +95,8 @@ impl GateRegistry {
         let file = self.file_of(name)?;
         let GateConfig { settings, origin, .. } = block(&self.config, name, &file);
         if let Some(origin) = origin.filter(|_| !exists(&file)) {
-            return Err(gates::not_installed(name, &origin).into());
+            let option = if origin.short_name() == name { String::new() } else { format!(" --name {name}") };
+            bail!("gate '{name}' is not installed; run `gatehouse gates add {origin}{option}`");
         }
         let gate = self.load(name, &file, settings).await;
         let gate = Arc::new(gate.map_err(|error| format!("gate '{name}' cannot be loaded: {error}"))?);
@@ -131,9 +118,8 @@ impl GateRegistry {
 
     /// Loads a new file on a blocking thread: compiling takes seconds, and the host must be able to shut down.
     async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, PlainError> {
-        if let Some(known) =
-            self.sandbox.known_gate(name, file, &settings).map_err(|error| error.to_string())?
-        {
+        let known = self.sandbox.known_gate(name, file, &settings).map_err(|error| error.to_string())?;
+        if let Some(known) = known {
             return Ok(known);
         }
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
@@ -161,7 +147,7 @@ impl GateRegistry {
         // Shipped gates that the file does not list count only if they are served.
         let folders = config.gate_folders.iter();
         let folders = folders.filter(|folder| config.lists_gates || !built_in::is_folder(folder));
-        let dropped = folders.flat_map(|folder| wasm_files(folder));
+        let dropped = folders.flat_map(|folder| stems(folder)).filter(|name| is_gate_name(name));
         let named = config.gates.iter().filter(|(_, gate)| gate.component.is_some());
         let shipped = config.served_gates().into_iter();
         let shipped = shipped.filter(|name| built_in::is_in_config(config) && built_in::is_shipped(name));
@@ -204,16 +190,14 @@ impl GateRegistry {
         let folders = self.config.gate_folders.iter();
         let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
         if let Some((folder, file)) = files.find(|(_, file)| exists(file)) {
-            return if stays_inside(folder, &file) {
-                Ok(file)
-            } else {
-                Err(format!(
-                    "gate '{name}': {} is a link to a file outside its directory. To use it anyway, name the file \
-                    with `component` under [gates.{name}] in presets.toml.",
-                    file.display()
-                )
-                .into())
-            };
+            if stays_inside(folder, &file) {
+                return Ok(file);
+            }
+            bail!(
+                "gate '{name}': {} is a link to a file outside its directory. To use it anyway, name the file \
+                with `component` under [gates.{name}] in presets.toml.",
+                file.display()
+            );
         }
         Err(self.unknown(name).into())
     }
@@ -227,8 +211,9 @@ impl GateRegistry {
         let shown = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
-        let projects = self.config.gate_folders.iter().filter_map(|folder| GateProject::find(folder).ok());
-        if let Some(project) = projects.into_iter().find(|project| project.name == name) {
+        let mut projects =
+            self.config.gate_folders.iter().filter_map(|folder| GateProject::find(folder).ok());
+        if let Some(project) = projects.find(|project| project.name == name) {
             let folder = project.folder.display();
             return format!(
                 "gate '{shown}' is not built yet; run `gatehouse gates build {folder}`, which makes {shown}.wasm"
@@ -279,8 +264,4 @@ fn stems(folder: &Path) -> Vec<String> {
     let wasm =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
     wasm.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
-}
-
-fn wasm_files(folder: &Path) -> Vec<String> {
-    stems(folder).into_iter().filter(|name| is_gate_name(name)).collect()
 }

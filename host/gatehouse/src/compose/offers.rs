@@ -28,7 +28,7 @@ impl Composition {
         let mut sources = Vec::new();
         for (id, params) in &compiled.sources {
             let source: Arc<dyn Source> = match id {
-                SourceId::Gate(name) if self.gates.is_withdrawn(name) => continue,
+                SourceId::Gate(_) if self.gates.is_withdrawn(id) => continue,
                 SourceId::Gate(name) => {
                     let gate = self.gates.get(name).await;
                     gate.map_err(|why| self.config.with_line(preset, &["gates", name], refused(&why)))?
@@ -97,7 +97,8 @@ impl Composition {
         for name in unknown {
             let preset = &compiled.preset;
             // A missing gate must not disable the rest of the preset.
-            if let Some((gate, _)) = compiled.sources.iter().find(|(source, _)| self.is_withdrawn(source)) {
+            let withdrawn = compiled.sources.iter().find(|(source, _)| self.gates.is_withdrawn(source));
+            if let Some((gate, _)) = withdrawn {
                 warnings.push(format!("'{name}' under tools is not available while {gate} is missing"));
                 continue;
             }
@@ -123,9 +124,5 @@ impl Composition {
             }
         }
         Ok(warnings)
-    }
-
-    fn is_withdrawn(&self, source: &SourceId) -> bool {
-        matches!(source, SourceId::Gate(name) if self.gates.is_withdrawn(name))
     }
 }

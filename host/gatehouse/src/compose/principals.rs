@@ -44,7 +44,6 @@ pub(crate) struct ErasedData {
     pub(crate) audit_key: bool,
 }
 
-/// Returns the principal with this name.
 pub(crate) fn principal_named(name: &str) -> Principal {
     if name == Principal::Local.as_str() { Principal::Local } else { Principal::Named(name.into()) }
 }
@@ -70,10 +69,7 @@ impl Composition {
             }
         }
         let artifacts = stores.artifacts.get()?;
-        for owner in artifacts.owners().await? {
-            known.entry(owner).or_default();
-        }
-        for owner in stores.kv.owners().await? {
+        for owner in artifacts.owners().await?.into_iter().chain(stores.kv.owners().await?) {
             known.entry(owner).or_default();
         }
         let mut logins: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -85,16 +81,13 @@ impl Composition {
         let mut all = Vec::new();
         for (name, audit) in known {
             let (count, artifact_bytes) = artifacts.holding(&principal_named(&name)).await?;
-            let kv_bytes = stores.kv.owner_bytes(&name).await?;
-            let quotas = quotas.remove(&name).unwrap_or_default();
-            let logins = logins.remove(&name).unwrap_or_default();
             all.push(PrincipalData {
-                name,
                 artifacts: count,
                 artifact_bytes,
-                kv_bytes,
-                logins,
-                quotas,
+                kv_bytes: stores.kv.owner_bytes(&name).await?,
+                logins: logins.remove(&name).unwrap_or_default(),
+                quotas: quotas.remove(&name).unwrap_or_default(),
+                name,
                 audit,
             });
         }
@@ -122,14 +115,9 @@ impl Composition {
             logins += 1;
         }
         let audit = &self.stores.audit;
-        let audit_key = if self.stores.audits || audit.path().exists() {
-            let details = format!(
-                "erased a principal: {artifacts} artifacts, {kv_entries} values of kv, {logins} logins"
-            );
-            audit.erase(name, &details).await?
-        } else {
-            false
-        };
+        let details =
+            format!("erased a principal: {artifacts} artifacts, {kv_entries} values of kv, {logins} logins");
+        let audit_key = (self.stores.audits || audit.path().exists()) && audit.erase(name, &details).await?;
         Ok(ErasedData { artifacts, kv_entries, logins, audit_key })
     }
 }

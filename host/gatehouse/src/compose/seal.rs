@@ -24,7 +24,6 @@ pub(crate) fn seal_keys(env: &Env, state: &Path) -> Result<SealKeys, PlainError>
 }
 
 fn from_variable(text: &str) -> Result<Vec<KeyBytes>, PlainError> {
-    let key = |text: &str| KeyBytes::try_from(BASE64.decode(text.trim()).ok()?).ok();
     text.split(',').map(key).collect::<Option<Vec<_>>>().ok_or_else(|| {
         PlainError::from(format!(
             "invalid value of {VARIABLE}: expected keys of {SEAL_KEY_LEN} bytes in Base64, separated by commas. \
@@ -61,10 +60,13 @@ fn from_file(path: &Path) -> Result<KeyBytes, PlainError> {
 }
 
 fn from_base64(path: &Path, text: &str) -> Result<KeyBytes, PlainError> {
-    let key = BASE64.decode(text.trim()).ok().and_then(|bytes| KeyBytes::try_from(bytes).ok());
-    key.ok_or_else(|| {
+    key(text).ok_or_else(|| {
         PlainError::from(format!("{} is damaged. Delete it; clients then open new sessions.", path.display()))
     })
+}
+
+fn key(text: &str) -> Option<KeyBytes> {
+    KeyBytes::try_from(BASE64.decode(text.trim()).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -146,13 +146,9 @@ pub(crate) struct KnownServer {
 impl KnownServer {
     /// Returns the names that clients see for its tools, before overrides by presets.
     pub(crate) fn exposed_names(&self) -> Vec<String> {
-        let listed = self
-            .listing
-            .iter()
-            .flat_map(|listed| listed.listing.tools.iter().map(move |tool| (listed, tool)));
-        listed
-            .filter_map(|(listed, tool)| Some(listed.source.id().exposed_name(&tool.name).ok()?.to_string()))
-            .collect()
+        let Some(listed) = &self.listing else { return Vec::new() };
+        let names = listed.listing.tools.iter().map(|tool| listed.source.id().exposed_name(&tool.name));
+        names.flatten().map(|name| name.to_string()).collect()
     }
 }
 
@@ -185,13 +181,8 @@ impl Composition {
     /// tools. `None` if no gate may call servers.
     pub(crate) async fn server_tool_caller(&self, catalog: &Catalog) -> Option<String> {
         let granted = self.granted(Capability::Servers).await;
-        let entries: Vec<_> = catalog
-            .entries()
-            .iter()
-            .filter(|entry| {
-                matches!(&entry.id.source, SourceId::Gate(gate) if granted.iter().any(|name| **name == **gate))
-            })
-            .collect();
+        let is_granted = |source: &SourceId| matches!(source, SourceId::Gate(gate) if granted.iter().any(|name| **name == **gate));
+        let entries: Vec<_> = catalog.entries().iter().filter(|entry| is_granted(&entry.id.source)).collect();
         let forwards = |listed: bool| {
             let tools = ["call_tool", "request"].into_iter();
             tools.filter_map(|tool| entries.iter().find(|e| *e.id.name == *tool && e.listed == listed)).next()

@@ -1,19 +1,27 @@
-//! Creates the stores for the configured engines. The stores of ports open on first use.
+//! Creates the stores for the configured engines. The stores of ports open on first use: a failed setup is retried on the
+//! next use, and its error affects only callers of the port.
 
-use std::{collections::BTreeMap, future::pending, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    future::pending,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use gatehouse_core::{
     Fault,
     capability::{AccessLevel, Capability, Grants},
     ports::{
-        CallLedger as _, Clock, Embedder, KvStore as _,
+        ArtifactService, CallLedger as _, Clock, DocumentReader, Embedder, KnowledgeGraph, KvStore as _,
+        PortSetup,
         ledger::{MetricsFilter, ToolMetrics},
     },
     quota_meter::QuotaMeter,
 };
 use gatehouse_stores::{
     ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteAudit, SqliteKeys, SqliteLedger,
-    WikiKnowledge, WikiRoots,
+    StoreHealth, WikiKnowledge, WikiRoots,
 };
 use gatehouse_wire::login::Logins;
 use tokio::sync::watch;
@@ -62,7 +70,9 @@ pub(crate) fn documents(
 ) -> Result<DocumentLibrary, ConfigError> {
     let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
     Ok(match config.documents.chosen()? {
-        DocumentsEngineConfig::Sqlite { database } => DocumentLibrary::sqlite(database, clock, embedder),
+        DocumentsEngineConfig::Sqlite => {
+            DocumentLibrary::sqlite(config.state.join("documents.db"), clock, embedder)
+        }
         #[cfg(feature = "postgres")]
         DocumentsEngineConfig::Postgres { server, tables } => {
             let tokens = Arc::new(gatehouse_text::BpeTokenCounter);
@@ -76,8 +86,8 @@ pub(super) fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result
     let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
     let limits = config.artifacts.limits();
     let store = match config.artifacts.chosen()? {
-        ArtifactsEngineConfig::Sqlite { database } => {
-            ArtifactStore::sqlite(database, limits, clock, embedder)
+        ArtifactsEngineConfig::Sqlite => {
+            ArtifactStore::sqlite(config.state.join("artifacts.db"), limits, clock, embedder)
         }
         #[cfg(feature = "postgres")]
         ArtifactsEngineConfig::Postgres(server) => ArtifactStore::postgres(*server, limits, clock, embedder),
@@ -98,19 +108,14 @@ pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<Sqli
 
 /// Creates the audit, and the meter of quotas, which stores its counts in the same file.
 pub(super) fn audit(config: &Config, clock: &Arc<dyn Clock>) -> (Arc<SqliteAudit>, Arc<QuotaMeter>) {
-    let audit = Arc::new(open_audit(config, clock));
+    let audit = Arc::new(audit_of(config));
     let quotas = QuotaMeter::new(Arc::clone(clock), Some(Arc::clone(&audit) as _));
     quotas.set_rules(config.quotas.clone());
     (audit, Arc::new(quotas))
 }
 
-/// Creates the audit for a command that opens no other store.
 pub(crate) fn audit_of(config: &Config) -> SqliteAudit {
-    open_audit(config, &(Arc::new(SystemClock) as _))
-}
-
-fn open_audit(config: &Config, clock: &Arc<dyn Clock>) -> SqliteAudit {
-    SqliteAudit::new(config.state.join("audit.db"), config.audit.keep_days, Arc::clone(clock))
+    SqliteAudit::new(config.state.join("audit.db"), config.audit.keep_days, Arc::new(SystemClock))
 }
 
 /// Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again
@@ -183,6 +188,78 @@ impl HostStores {
         pending::<()>().await;
     }
 }
+
+pub(crate) struct LazyPort<T> {
+    /// Subject and verb for faults, such as "the artifacts are".
+    subject: &'static str,
+    config: Arc<Config>,
+    embedder: Arc<dyn Embedder>,
+    make: fn(&Config, &Arc<dyn Embedder>) -> Result<T, ConfigError>,
+    made: OnceLock<Arc<T>>,
+}
+
+pub(crate) type LazyGraph = LazyPort<WikiKnowledge>;
+
+pub(crate) type LazyLibrary = LazyPort<DocumentLibrary>;
+
+pub(crate) type LazyWorkspace = LazyPort<ArtifactStore>;
+
+impl<T> LazyPort<T> {
+    pub(super) fn new(
+        subject: &'static str,
+        config: &Arc<Config>,
+        embedder: &Arc<dyn Embedder>,
+        make: fn(&Config, &Arc<dyn Embedder>) -> Result<T, ConfigError>,
+    ) -> Arc<Self> {
+        let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
+        Arc::new(Self { subject, config, embedder, make, made: OnceLock::new() })
+    }
+
+    /// Returns the port, set up if necessary. Fails if its configuration is invalid.
+    pub(crate) fn get(&self) -> Result<&Arc<T>, Fault> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        // Two callers can race. Building opens nothing, so drop the loser.
+        let made = (self.make)(&self.config, &self.embedder).map_err(|error| {
+            Fault::unavailable(format!("{} not set up: {error}", self.subject))
+                .hint("Ask the host's operator to run `gatehouse doctor`.")
+        })?;
+        Ok(self.made.get_or_init(|| Arc::new(made)))
+    }
+}
+
+/// Offers the port of a store, its health and its end.
+macro_rules! port_of_store {
+    ($store:ty: $port:ident) => {
+        impl LazyPort<$store> {
+            pub(crate) async fn health(&self) -> Result<StoreHealth, Fault> {
+                self.get()?.health().await
+            }
+
+            /// Returns the health of the store. `None` if nothing has used it yet.
+            pub(crate) async fn health_if_used(&self) -> Option<Result<StoreHealth, Fault>> {
+                Some(self.made.get()?.health().await)
+            }
+
+            pub(crate) async fn close(&self) {
+                if let Some(made) = self.made.get() {
+                    made.close().await;
+                }
+            }
+        }
+
+        impl PortSetup<dyn $port> for LazyPort<$store> {
+            fn port(&self) -> Result<&(dyn $port + 'static), Fault> {
+                Ok(&**self.get()?)
+            }
+        }
+    };
+}
+
+port_of_store!(WikiKnowledge: KnowledgeGraph);
+port_of_store!(DocumentLibrary: DocumentReader);
+port_of_store!(ArtifactStore: ArtifactService);
 
 #[cfg(all(test, feature = "weaviate-neo4j"))]
 mod tests {

@@ -13,9 +13,7 @@ use gatehouse_core::{
 };
 
 use super::{Composition, KnownServer, PlainError, PresetViews};
-
-/// Limit for following `extends`. Cycles are refused earlier.
-const MAX_DEPTH: usize = 64;
+use crate::config::keys;
 
 impl Composition {
     /// Returns the warnings for views that are about to be served. `chosen` is the preset of the default view.
@@ -26,7 +24,7 @@ impl Composition {
     ) -> Vec<String> {
         let mut built = vec![(chosen.clone(), &views.default.catalog)];
         for (name, view) in &views.presets {
-            if let (Ok(view), Ok(compiled)) = (view, CompiledPreset::compile(&self.config.presets, name)) {
+            if let (Ok(view), Ok(compiled)) = (view, self.config.compiled(name)) {
                 built.push((compiled, &view.catalog));
             }
         }
@@ -44,14 +42,7 @@ impl Composition {
         &self,
         catalogs: &[(&str, Result<Catalog, PlainError>)],
     ) -> BTreeMap<String, Vec<String>> {
-        let mut built = Vec::new();
-        for (name, catalog) in catalogs {
-            if let (Ok(catalog), Ok(compiled)) =
-                (catalog, CompiledPreset::compile(&self.config.presets, name))
-            {
-                built.push((compiled, catalog));
-            }
-        }
+        let built = self.built(catalogs);
         let mut warnings = self.unmatched_patterns(&built).await;
         for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);
@@ -88,7 +79,8 @@ impl Composition {
             for (list, pattern) in own_patterns(preset) {
                 let is = |found: &UnmatchedPattern| found.list == list && found.pattern == pattern;
                 let mut heirs = built.iter().zip(&unmatched).filter(|((compiled, _), _)| {
-                    self.inherits(&compiled.preset, name, MAX_DEPTH) && compiled.has_pattern(list, pattern)
+                    keys::with_bases(&self.config.presets, &compiled.preset).contains(&name.as_str())
+                        && compiled.has_pattern(list, pattern)
                 });
                 let Some(((heir, catalog), first)) = heirs.next() else { continue };
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
@@ -113,9 +105,8 @@ impl Composition {
         catalog: &'a Catalog,
         servers: &BTreeMap<String, KnownServer>,
     ) -> Vec<&'a UnmatchedPattern> {
-        let is_away =
-            |source: &SourceId| matches!(source, SourceId::Gate(gate) if self.gates.is_withdrawn(gate));
-        if catalog.unmatched.is_empty() || compiled.sources.iter().any(|(source, _)| is_away(source)) {
+        let is_away = |(source, _): &(SourceId, _)| self.gates.is_withdrawn(source);
+        if catalog.unmatched.is_empty() || compiled.sources.iter().any(is_away) {
             return Vec::new();
         }
         let behind = self.server_tool_caller(catalog).await.is_some();
@@ -123,12 +114,9 @@ impl Composition {
             catalog.problems.iter().any(|(failed, _)| failed == source)
                 || servers.get(&**source.name()).is_none_or(|server| !server.config.enabled)
         };
-        let shown: Vec<&str> = compiled
-            .sources
-            .iter()
-            .filter(|(source, _)| matches!(source, SourceId::Server(_)) && unknown(source))
-            .map(|(source, _)| &**source.name())
-            .collect();
+        let shown = compiled.sources.iter().map(|(source, _)| source);
+        let shown = shown.filter(|source| matches!(source, SourceId::Server(_)) && unknown(source));
+        let shown: Vec<&str> = shown.map(|source| &**source.name()).collect();
         let may_match = |pattern: &UnmatchedPattern| {
             shown.iter().any(|server| pattern.may_match_tools_of(server))
                 || (behind
@@ -138,14 +126,6 @@ impl Composition {
                     }))
         };
         catalog.unmatched.iter().filter(|pattern| !may_match(pattern)).collect()
-    }
-
-    fn inherits(&self, preset: &str, base: &str, depth: usize) -> bool {
-        preset == base
-            || (depth > 0
-                && self.config.presets.get(preset).is_some_and(|preset| {
-                    preset.extends.iter().any(|extended| self.inherits(extended, base, depth - 1))
-                }))
     }
 
     fn warning(
@@ -173,10 +153,8 @@ impl Composition {
         servers: &BTreeMap<String, KnownServer>,
         warnings: &mut BTreeMap<String, Vec<String>>,
     ) {
-        let all: Vec<(&str, &[String])> = servers
-            .iter()
-            .map(|(name, server)| (name.as_str(), server.config.definition.tags.as_slice()))
-            .collect();
+        let all = servers.iter().map(|(name, known)| (name.as_str(), &*known.config.definition.tags));
+        let all: Vec<(&str, &[String])> = all.collect();
         for (compiled, catalog) in built {
             let preset = compiled.preset.as_str();
             let Some(own) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref()) else {

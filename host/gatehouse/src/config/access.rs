@@ -3,42 +3,34 @@
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use gatehouse_core::{
-    Effect,
     access::{AccessRule, AccessRuleError, AccessRules, AllowedValues, ArgumentLimit, NumberRange},
     names::quoted,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Number;
-use toml::Spanned;
 
-use super::{ConfigError, PlainError, error::ConfigText};
+use super::{ConfigError, ConfigText, PlainError, TextValue, effect};
 
 /// A rule about what some callers may use. With one rule, whatever no rule allows is denied.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Access")]
-pub(crate) struct RawAccessRule {
+pub(crate) struct Access {
     /// Globs over callers: "group:NAME", "key:NAME", "ISSUER:SUBJECT", "token", or "*" for all.
-    #[schemars(with = "Vec<String>")]
-    who: Vec<Spanned<String>>,
+    who: Vec<TextValue<String>>,
     /// Globs over presets. Default: all.
-    #[schemars(with = "Option<Vec<String>>")]
-    presets: Option<Vec<Spanned<String>>>,
+    presets: Option<Vec<TextValue<String>>>,
     /// Globs over the tools that it allows: a tool's name, "gate.tool", or "server:server.tool". "NAME.prompts" and
     /// "NAME.resources" are the prompts and resources of a gate or server.
-    #[schemars(with = "Vec<String>")]
-    tools: Vec<Spanned<String>>,
+    tools: Vec<TextValue<String>>,
     /// Globs over tools that no rule may allow to these callers.
-    #[schemars(with = "Vec<String>")]
-    deny: Vec<Spanned<String>>,
+    deny: Vec<TextValue<String>>,
     /// Strongest effect of the tools that it allows: "read-only", "mutating" or "external-exec". Default: any.
-    #[schemars(with = "Option<String>")]
-    effect: Option<Spanned<String>>,
+    effect: Option<TextValue<String>>,
     /// Allowed arguments, by glob over tools and JSON pointer: a list of values, in which texts are globs, or a range of
     /// numbers.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, ValuesSchema>>")]
-    when: BTreeMap<Spanned<String>, BTreeMap<Spanned<String>, Spanned<toml::Value>>>,
+    when: BTreeMap<TextValue<String>, BTreeMap<TextValue<String>, TextValue<toml::Value>>>,
 }
 
 /// Allowed values of an argument.
@@ -64,7 +56,6 @@ enum ValueSchema {
     Bool(bool),
 }
 
-/// The access rules of a configuration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AccessConfig {
     pub(crate) declared: Vec<AccessRule>,
@@ -74,12 +65,15 @@ pub(crate) struct AccessConfig {
 /// Validates the rules. `has_auth` is true if callers have names, which rules need.
 pub(super) fn validate(
     text: &ConfigText,
-    raw: &[Spanned<RawAccessRule>],
+    raw: &[TextValue<Access>],
     has_auth: bool,
 ) -> Result<AccessConfig, ConfigError> {
     if let Some(rule) = raw.first().filter(|_| !has_auth) {
-        let why = "access rules need [auth], because callers have no names without it. Add [auth], or remove the rules";
-        return Err(text.error_at(rule.span(), why));
+        bail_at!(
+            text,
+            rule,
+            "access rules need [auth], because callers have no names without it. Add [auth], or remove the rules"
+        );
     }
     let declared = raw.iter().map(|rule| declared(text, rule)).collect::<Result<Vec<_>, _>>()?;
     if !has_auth {
@@ -92,39 +86,36 @@ pub(super) fn validate(
     Ok(AccessConfig { declared, rules: Arc::new(rules) })
 }
 
-fn declared(text: &ConfigText, raw: &Spanned<RawAccessRule>) -> Result<AccessRule, ConfigError> {
-    let rule = raw.get_ref();
-    let refused = |why: &str| Err(text.error_at(raw.span(), why));
+fn declared(text: &ConfigText, rule: &TextValue<Access>) -> Result<AccessRule, ConfigError> {
     if rule.who.is_empty() {
-        return refused("an access rule needs `who`, such as who = [\"group:dev\"]");
+        bail_at!(text, rule, "an access rule needs `who`, such as who = [\"group:dev\"]");
     }
     if rule.tools.is_empty() && (rule.deny.is_empty() || rule.effect.is_some() || !rule.when.is_empty()) {
-        return refused(
-            "an access rule needs `tools`, the tools that it allows; a rule with only `deny` allows none",
+        bail_at!(
+            text,
+            rule,
+            "an access rule needs `tools`, the tools that it allows; a rule with only `deny` allows none"
         );
     }
     for who in &rule.who {
-        text.at(who, check_who(who.get_ref()))?;
+        text.at(who, check_who(who))?;
     }
     let effect = rule.effect.as_ref().map(|word| {
-        let known = Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref());
-        known.ok_or_else(|| {
-            text.error_at(word.span(), "effect must be \"read-only\", \"mutating\" or \"external-exec\"")
-        })
+        text.at(word, effect(word).ok_or("effect must be \"read-only\", \"mutating\" or \"external-exec\""))
     });
     let mut when = Vec::new();
     for (tools, limits) in &rule.when {
         if limits.is_empty() {
-            return Err(text.error_at(tools.span(), "names no argument; write \"/argument\" = [\"value\"]"));
+            bail_at!(text, tools, "names no argument; write \"/argument\" = [\"value\"]");
         }
         for (pointer, allowed) in limits {
-            let allowed = text.at(allowed, values(allowed.get_ref()))?;
-            let (tools, pointer) = (tools.get_ref().clone(), pointer.get_ref().clone());
+            let allowed = text.at(allowed, values(allowed))?;
+            let (tools, pointer) = (tools.to_string(), pointer.to_string());
             when.push(ArgumentLimit { tools, pointer, allowed });
         }
     }
-    let list = |entries: &[Spanned<String>]| entries.iter().map(|entry| entry.get_ref().clone()).collect();
-    let (line, _) = text.line_and_column(raw.span().start);
+    let list = |entries: &[TextValue<String>]| entries.iter().map(|entry| entry.to_string()).collect();
+    let (line, _) = text.line_and_column(rule.span().start);
     Ok(AccessRule {
         place: format!("{}:{line}", text.name()),
         who: list(&rule.who),
@@ -177,9 +168,8 @@ fn number(value: &toml::Value) -> Option<Number> {
 }
 
 /// Returns the place of the pattern that an error is about, else that of the rule.
-fn locate(raw: &Spanned<RawAccessRule>, error: &AccessRuleError) -> Range<usize> {
-    let rule = raw.get_ref();
-    let keys: Vec<&Spanned<String>> = match error.list {
+fn locate(rule: &TextValue<Access>, error: &AccessRuleError) -> Range<usize> {
+    let keys: Vec<&TextValue<String>> = match error.list {
         "who" => rule.who.iter().collect(),
         "presets" => rule.presets.iter().flatten().collect(),
         "tools" => rule.tools.iter().collect(),
@@ -188,14 +178,19 @@ fn locate(raw: &Spanned<RawAccessRule>, error: &AccessRuleError) -> Range<usize>
             rule.when.iter().flat_map(|(tools, limits)| std::iter::once(tools).chain(limits.keys())).collect()
         }
     };
-    let found = keys.into_iter().find(|key| *key.get_ref() == error.entry);
-    found.map_or_else(|| raw.span(), Spanned::span)
+    let found = keys.into_iter().find(|key| ***key == error.entry);
+    found.map_or_else(|| rule.span(), TextValue::span)
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::Effect;
+
     use super::*;
-    use crate::config::{Env, tests::parse};
+    use crate::config::{
+        Env,
+        tests::{assert_refused, parse},
+    };
 
     fn access(content: &str) -> Result<AccessConfig, PlainError> {
         parse(content, &Env::default()).map(|config| config.access)
@@ -229,38 +224,29 @@ mod tests {
 
     #[test]
     fn every_mistake_has_its_place() {
-        let error =
-            |rule: &str| access(&format!("[auth]\n[[access]]\n{rule}\n")).expect_err("refused").to_string();
         let good = "who = [\"*\"]\n";
-        let without = access(&format!("[[access]]\n{good}tools = [\"*\"]")).expect_err("refused");
-        assert!(without.contains(":1:1: access rules need [auth]"), "{without}");
-        assert!(error("tools = [\"*\"]").contains(":2:1: an access rule needs `who`"));
-        assert!(error(good).contains(":2:1: an access rule needs `tools`"));
-        assert!(error(&format!("{good}deny = [\"x\"]\neffect = \"mutating\"")).contains("needs `tools`"));
-        assert!(
-            error("who = [\"dev\"]\ntools = [\"*\"]")
-                .contains(":3:8: 'dev' names no caller: write \"group:dev\"")
-        );
-        let with = |lines: &str| error(&format!("{good}tools = [\"*\"]\n{lines}"));
-        assert!(
-            with("deny = [\"a[\"]").contains(":5:9: deny entry 'a[' is not a valid glob"),
-            "{}",
-            with("deny = [\"a[\"]")
-        );
-        assert!(with("effect = \"strong\"").contains(":5:10: effect must be"));
-        assert!(with("when = { \"*\" = {} }").contains(":5:10: names no argument"));
-        assert!(
-            with("when = { \"*\" = { owner = [\"a\"] } }")
-                .contains(":5:18: when entry 'owner' is not a JSON pointer")
-        );
+        let alone = format!("[[access]]\n{good}tools = [\"*\"]");
+        assert_refused("", &[(&alone, ":1:1: access rules need [auth]")]);
+        let without_tools = format!("{good}deny = [\"x\"]\neffect = \"mutating\"");
+        let cases = [
+            ("tools = [\"*\"]", ":2:1: an access rule needs `who`"),
+            (good, ":2:1: an access rule needs `tools`"),
+            (&without_tools, "needs `tools`"),
+            ("who = [\"dev\"]\ntools = [\"*\"]", ":3:8: 'dev' names no caller: write \"group:dev\""),
+        ];
+        assert_refused("[auth]\n[[access]]\n", &cases);
+        let before = format!("[auth]\n[[access]]\n{good}tools = [\"*\"]\n");
+        let cases = [
+            ("deny = [\"a[\"]", ":5:9: deny entry 'a[' is not a valid glob"),
+            ("effect = \"strong\"", ":5:10: effect must be"),
+            ("when = { \"*\" = {} }", ":5:10: names no argument"),
+            ("when = { \"*\" = { owner = [\"a\"] } }", ":5:18: when entry 'owner' is not a JSON pointer"),
+            ("tool = []", "unknown key 'tool'. Did you mean 'tools'?"),
+        ];
+        assert_refused(&before, &cases);
         for bad in ["[]", "5", "[[1]]", "{ low = 1 }", "{}", "{ min = \"1\" }", "{ max = nan }"] {
-            let why = with(&format!("when = {{ \"*\" = {{ \"/a\" = {bad} }} }}"));
-            assert!(why.contains(":5:25: expected a list of texts"), "{bad}: {why}");
+            let content = format!("when = {{ \"*\" = {{ \"/a\" = {bad} }} }}");
+            assert_refused(&before, &[(&content, ":5:25: expected a list of texts")]);
         }
-        assert!(
-            with("tool = []").contains("unknown key 'tool'. Did you mean 'tools'?"),
-            "{}",
-            with("tool = []")
-        );
     }
 }

@@ -13,11 +13,11 @@ use gatehouse_core::{
     Fault, lock,
     ports::servers::{ServerDefinition, ServerDefinitionStore},
 };
-use gatehouse_files::{Durability, write_private};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Config, Env, PlainError, ServerConfig, locate, servers, trust::locked};
+use super::{Config, Env, PlainError, ServerConfig, locate, servers, trust::edit_locked};
 
 const MAX_ADDED: usize = 256;
 
@@ -152,14 +152,8 @@ impl FileServerStore {
         let failed = |error: std::io::Error| {
             Fault::unavailable(format!("{} cannot be written: {error}", self.file.display()))
         };
-        let _lock = locked(&self.file).map_err(failed)?;
-        let mut added = read(&self.file).map_err(Fault::unavailable)?;
-        if !edit(&mut added.servers)? {
-            return Ok(false);
-        }
-        let text = serde_json::to_vec_pretty(&added).map_err(|error| failed(error.into()))?;
-        write_private(&self.file, &text, Durability::Synced).map_err(failed)?;
-        Ok(true)
+        let read = |file: &Path| read(file).map_err(Fault::unavailable);
+        edit_locked(&self.file, failed, read, |added: &mut AddedFile| edit(&mut added.servers))
     }
 }
 

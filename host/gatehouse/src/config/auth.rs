@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use gatehouse_auth::{AuthSettings, IntrospectionSettings, IssuerSettings, SigningAlgorithm, Url};
-use gatehouse_core::{Effect, http::SecretTemplate, names::quoted};
+use gatehouse_core::{http::SecretTemplate, names::quoted};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::{ConfigError, Env, error::ConfigText};
+use super::{ConfigError, ConfigText, Env, TextValue, effect};
 
 /// Names that other kinds of principals have.
 const RESERVED_NAMES: [&str; 4] = ["group", "key", "local", "token"];
@@ -19,89 +18,79 @@ const MAX_ISSUER_NAME: usize = 32;
 /// effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Auth")]
-pub(crate) struct RawAuth {
+pub(crate) struct Auth {
     /// Whether GATEHOUSE_TOKEN is accepted as well, as the principal "token". False by default.
     pub(crate) token: bool,
     /// Address of this host for clients, such as "https://tools.example.com". Issuers require it.
-    #[schemars(with = "Option<String>")]
-    pub(crate) url: Option<Spanned<String>>,
+    pub(crate) url: Option<TextValue<String>>,
     /// Issuers of access tokens, by the name that begins their principals.
-    #[schemars(with = "BTreeMap<String, RawIssuer>")]
-    pub(crate) issuers: BTreeMap<Spanned<String>, RawIssuer>,
+    pub(crate) issuers: BTreeMap<TextValue<String>, Issuer>,
 }
 
 /// An OAuth authorization server whose access tokens are accepted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Issuer")]
-pub(crate) struct RawIssuer {
+pub(crate) struct Issuer {
     /// Its issuer identifier, exactly as in its metadata and tokens.
-    #[schemars(with = "String")]
-    pub(crate) issuer: Spanned<String>,
+    pub(crate) issuer: TextValue<String>,
     /// The only accepted audience. Default: the URL of the preset, or of the host.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    pub(crate) audience: Option<Spanned<String>>,
+    pub(crate) audience: Option<TextValue<String>>,
     /// Claim with the user, or a JSON pointer to one: "sub" by default.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    pub(crate) user_claim: Option<Spanned<String>>,
+    pub(crate) user_claim: Option<TextValue<String>>,
     /// Claim with the groups, or a JSON pointer to one: "groups" by default.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
-    pub(crate) groups_claim: Option<Spanned<String>>,
+    pub(crate) groups_claim: Option<TextValue<String>>,
     /// Accepted signature algorithms: "RS256", "PS256", "ES256" and "EdDSA" by default.
     #[serde(default)]
-    #[schemars(with = "Vec<String>")]
-    pub(crate) algorithms: Vec<Spanned<String>>,
+    pub(crate) algorithms: Vec<TextValue<String>>,
     /// Strongest effect for each scope: "read-only", "mutating" or "external-exec". With this, a token needs one of the
     /// scopes.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub(crate) scopes: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(crate) scopes: BTreeMap<TextValue<String>, TextValue<String>>,
     /// Endpoint that checks opaque tokens.
     #[serde(default)]
-    pub(crate) introspection: Option<RawIntrospection>,
+    pub(crate) introspection: Option<Introspection>,
 }
 
 /// Token introspection (RFC 7662).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Introspection")]
-pub(crate) struct RawIntrospection {
+pub(crate) struct Introspection {
     /// Address of the introspection endpoint.
-    #[schemars(with = "String")]
-    pub(crate) url: Spanned<String>,
+    pub(crate) url: TextValue<String>,
     /// The client that you registered for this host.
     pub(crate) client_id: String,
     /// The secret of that client: "${NAME}".
-    #[schemars(with = "String")]
-    pub(crate) client_secret: Spanned<String>,
+    pub(crate) client_secret: TextValue<String>,
 }
 
-pub(super) fn validate(text: &ConfigText, raw: &RawAuth, env: &Env) -> Result<AuthSettings, ConfigError> {
-    let base_url = raw.url.as_ref().map(|url| text.at(url, base_url(url.get_ref()))).transpose()?;
+pub(super) fn validate(text: &ConfigText, raw: &Auth, env: &Env) -> Result<AuthSettings, ConfigError> {
+    let base_url = raw.url.as_ref().map(|url| text.at(url, base_url(url))).transpose()?;
     if let (None, Some(name)) = (&base_url, raw.issuers.keys().next()) {
-        let why =
-            "issuers need url under [auth]: the address of this host, which access tokens are issued for";
-        return Err(text.error_at(name.span(), why));
+        bail_at!(
+            text,
+            name,
+            "issuers need url under [auth]: the address of this host, which access tokens are issued for"
+        );
     }
     let mut issuers: Vec<IssuerSettings> = Vec::new();
     for (name, given) in &raw.issuers {
         let checked = issuer(text, name, given, env)?;
         if let Some(same) = issuers.iter().find(|one| one.issuer == checked.issuer) {
-            let why = format!("issuers '{}' and '{}' have the same address", same.name, checked.name);
-            return Err(text.error_at(given.issuer.span(), why));
+            let (one, other) = (&same.name, &checked.name);
+            bail_at!(text, given.issuer, "issuers '{one}' and '{other}' have the same address");
         }
         if let (Some(second), Some(first)) =
             (&given.introspection, issuers.iter().find(|one| one.introspection.is_some()))
         {
-            let why = format!(
+            bail_at!(
+                text,
+                second.url,
                 "issuer '{}' has introspection already; only one can have it, because opaque tokens do not name their issuer",
                 first.name
             );
-            return Err(text.error_at(second.url.span(), why));
         }
         issuers.push(checked);
     }
@@ -110,24 +99,24 @@ pub(super) fn validate(text: &ConfigText, raw: &RawAuth, env: &Env) -> Result<Au
 
 fn issuer(
     text: &ConfigText,
-    name: &Spanned<String>,
-    raw: &RawIssuer,
+    name: &TextValue<String>,
+    raw: &Issuer,
     env: &Env,
 ) -> Result<IssuerSettings, ConfigError> {
-    text.at(name, check_name(name.get_ref()))?;
-    text.at(&raw.issuer, secure_url(raw.issuer.get_ref()).map(drop))?;
-    let claim = |given: &Option<Spanned<String>>, default: &str| match given {
+    text.at(name, check_name(name))?;
+    text.at(&raw.issuer, secure_url(&raw.issuer).map(drop))?;
+    let claim = |given: &Option<TextValue<String>>, default: &str| match given {
         None => Ok(default.to_owned()),
-        Some(claim) if claim.get_ref().trim_start_matches('/').is_empty() => {
-            Err(text.error_at(claim.span(), "the name of the claim is empty"))
+        Some(claim) if claim.trim_start_matches('/').is_empty() => {
+            bail_at!(text, claim, "the name of the claim is empty")
         }
-        Some(claim) => Ok(claim.get_ref().clone()),
+        Some(claim) => Ok(claim.to_string()),
     };
     let mut algorithms = Vec::new();
     for given in &raw.algorithms {
-        let parsed = SigningAlgorithm::parse(given.get_ref()).ok_or_else(|| {
+        let parsed = SigningAlgorithm::parse(given).ok_or_else(|| {
             let known = SigningAlgorithm::NAMES.join(", ");
-            format!("unknown algorithm '{}'; the asymmetric ones are {known}", quoted(given.get_ref(), 32))
+            format!("unknown algorithm '{}'; the asymmetric ones are {known}", quoted(given, 32))
         });
         algorithms.push(text.at(given, parsed)?);
     }
@@ -135,23 +124,21 @@ fn issuer(
         algorithms = SigningAlgorithm::DEFAULTS.to_vec();
     }
     let mut scopes = BTreeMap::new();
-    for (scope, effect) in &raw.scopes {
+    for (scope, word) in &raw.scopes {
         let letter = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
-        if scope.get_ref().is_empty() || !scope.get_ref().chars().all(letter) {
-            let why = format!("'{}' is not a scope; a scope is one word", quoted(scope.get_ref(), 64));
-            return Err(text.error_at(scope.span(), why));
+        if scope.is_empty() || !scope.chars().all(letter) {
+            bail_at!(text, scope, "'{}' is not a scope; a scope is one word", quoted(scope, 64));
         }
-        let known = Effect::ALL.into_iter().find(|known| known.as_str() == effect.get_ref());
-        let known = known.ok_or_else(|| {
-            let shown = quoted(effect.get_ref(), 32);
+        let known = effect(word).ok_or_else(|| {
+            let shown = quoted(word, 32);
             format!("unknown effect '{shown}'; effects are read-only, mutating and external-exec")
         });
-        scopes.insert(scope.get_ref().clone(), text.at(effect, known)?);
+        scopes.insert(scope.to_string(), text.at(word, known)?);
     }
     Ok(IssuerSettings {
-        name: name.get_ref().clone(),
-        issuer: raw.issuer.get_ref().clone(),
-        audience: raw.audience.as_ref().map(|audience| audience.get_ref().clone()),
+        name: name.to_string(),
+        issuer: raw.issuer.to_string(),
+        audience: raw.audience.as_ref().map(|audience| audience.to_string()),
         user_claim: claim(&raw.user_claim, "sub")?,
         groups_claim: claim(&raw.groups_claim, "groups")?,
         algorithms,
@@ -162,14 +149,17 @@ fn issuer(
 
 fn introspection(
     text: &ConfigText,
-    raw: &RawIntrospection,
+    raw: &Introspection,
     env: &Env,
 ) -> Result<IntrospectionSettings, ConfigError> {
-    let url = text.at(&raw.url, secure_url(raw.url.get_ref()))?;
-    let template = text.at(&raw.client_secret, SecretTemplate::parse_text(raw.client_secret.get_ref()))?;
+    let url = text.at(&raw.url, secure_url(&raw.url))?;
+    let template = text.at(&raw.client_secret, SecretTemplate::parse_text(&raw.client_secret))?;
     if template.variables().next().is_none() {
-        let why = "a secret belongs in the environment; write client_secret = \"${NAME}\"";
-        return Err(text.error_at(raw.client_secret.span(), why));
+        bail_at!(
+            text,
+            raw.client_secret,
+            "a secret belongs in the environment; write client_secret = \"${{NAME}}\""
+        );
     }
     let client_secret = match template.expand(|name| env.secret(name)) {
         // Secrets read from files end in a line break.

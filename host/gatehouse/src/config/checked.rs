@@ -12,17 +12,16 @@ use gatehouse_models::ModelsConfig;
 use gatehouse_wire::serve::HttpSettings;
 
 use super::{
-    AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, DocumentsConfig, Env, KnowledgeConfig,
-    LedgerConfig, SummarySettings, access, auth,
-    error::ConfigText,
-    file_params::ParamFiles,
+    AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, ConfigText, DocumentsConfig, Env,
+    KnowledgeConfig, LedgerConfig, SummarySettings, access, auth,
     gates::{self, GateConfig},
     http_server, limits, locate,
     locate::ConfigChoice,
-    models, presets, quotas, raw,
+    models,
+    preset_files::{self, ParamFiles, SkillFolders},
+    presets, raw,
     servers::{self, ServersConfig},
     shipped,
-    skill_folders::{self, SkillFolders},
 };
 use crate::built_in;
 
@@ -85,28 +84,6 @@ impl Config {
         state: Option<&Path>,
         env: &Env,
     ) -> Result<Self, ConfigError> {
-        let mut config = Self::parse_with(text, state, env)?;
-        if let Some(folder) = gates {
-            config.gate_folders = vec![absolute(folder)];
-        }
-        Ok(config)
-    }
-
-    /// Returns the first gate directory that is not built in. New gates are written there.
-    pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
-        self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
-    }
-
-    /// Whether calls are recorded in the audit.
-    pub(crate) fn audits(&self) -> bool {
-        self.audit.is_on(self.auth.is_some())
-    }
-
-    pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
-        Self::parse_with(text, None, env)
-    }
-
-    fn parse_with(text: &ConfigText, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         text.check_nesting()?;
         let raw: raw::RawConfig = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
         // Paths are relative to the file. For the built-in copy, they are relative to the data directory.
@@ -122,15 +99,13 @@ impl Config {
         raw.check_gate_names(text)?;
         let servers = servers::validate(text, raw.servers, &raw.proxy, env)?;
         let mut param_files = ParamFiles::new();
-        let presets: BTreeMap<String, Preset> = raw
-            .presets
-            .into_iter()
-            .map(|(name, preset)| {
-                Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut param_files)?))
-            })
-            .collect::<Result<_, ConfigError>>()?;
+        let mut presets: BTreeMap<String, Preset> = BTreeMap::new();
+        for (name, preset) in raw.presets {
+            let preset = presets::declared(text, preset, &servers, &mut param_files)?;
+            presets.insert(name.into_inner(), preset);
+        }
         let folders = presets.values().flat_map(|preset| &preset.skills);
-        let skill_folders = folders.map(|folder| (folder.clone(), skill_folders::digest(folder))).collect();
+        let skill_folders = folders.map(|folder| (folder.clone(), preset_files::digest(folder))).collect();
         let intelligence = SummarySettings::validate(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
@@ -141,29 +116,32 @@ impl Config {
             text: text.file.as_ref().map(|_| text.content.clone()),
             lists_gates: raw.host.gates.is_some(),
             default_gate_folder: unnamed.then(|| base.join("gates")),
-            gate_folders: built_in::folders(&base, raw.host.gates),
+            gate_folders: match gates {
+                Some(folder) => vec![absolute(folder)],
+                None => built_in::folders(&base, raw.host.gates),
+            },
             cache,
             cache_size: limits::disk_size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),
             sets_default_preset: default.is_some(),
-            default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
+            default_preset: default.map_or(DEFAULT_PRESET, |name| name.as_str()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
             access: access::validate(text, &raw.access, raw.auth.is_some())?,
             auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
-            documents: DocumentsConfig::validate(&raw.documents, &state, env),
-            artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &state, &intelligence, env)?,
+            documents: DocumentsConfig::new(raw.documents, env),
+            artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &intelligence, env)?,
             ledger: LedgerConfig::validate(text, &raw.ledger)?,
             audit: AuditConfig::validate(text, &raw.audit)?,
-            quotas: quotas::validate(text, raw.quotas)?,
+            quotas: limits::quotas(text, raw.quotas)?,
             intelligence,
             servers,
             gates: raw
                 .gates
                 .into_iter()
                 .map(|(name, gate)| {
-                    let checked = gates::validate(text, (&base, &state), name.get_ref(), gate, env)?;
+                    let checked = gates::validate(text, (&base, &state), &name, gate, env)?;
                     Ok((name.into_inner(), checked))
                 })
                 .collect::<Result<_, ConfigError>>()?,
@@ -179,6 +157,20 @@ impl Config {
         presets::check(text, &config, raw.host.default_preset.as_ref())?;
         Ok(config)
     }
+
+    /// Returns the first gate directory that is not built in. New gates are written there.
+    pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
+        self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
+    }
+
+    /// Whether calls are recorded in the audit.
+    pub(crate) fn audits(&self) -> bool {
+        self.audit.is_on(self.auth.is_some())
+    }
+
+    pub(crate) fn parse(text: &ConfigText, env: &Env) -> Result<Self, ConfigError> {
+        Self::from_text(text, None, None, env)
+    }
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -187,7 +179,10 @@ fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Env, tests::parse};
+    use crate::config::{
+        Env,
+        tests::{assert_refused, parse},
+    };
 
     #[test]
     fn the_shipped_file_is_valid_and_has_its_presets() {
@@ -200,28 +195,24 @@ mod tests {
 
     #[test]
     fn every_mistake_has_its_place_and_the_nearest_key() {
-        let error = |content: &str| parse(content, &Env::default()).map(drop).expect_err("refused");
-        assert_eq!(
-            &*error("[host]\ngatez = []\n"),
-            "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset."
-        );
-        assert!(
-            error("[gates.kg]\ngrants = [\"knowlege\"]")
-                .starts_with("/etc/gh/presets.toml:2:11: unknown grant 'knowlege'")
-        );
-        assert!(error("[gates.kg]\nlimits = { time = \"soon\" }").contains(":2:19: invalid duration 'soon'"));
-        assert!(error("[gates.kg]\nsha256 = \"abc\"").contains(":2:10: 'abc' is not a SHA-256"));
-        assert!(error("[knowledge]\nengine = \"sqlit\"").contains("Did you mean 'sqlite'?"));
-        assert!(error("[presets.a]\ntop_k = 5").contains(":2:1: unknown key 'top_k'"));
-        assert!(
-            error("[presets.a]\nextends = [\"b\"]\n[presets.b]\nextends = [\"a\"]")
-                .contains("cycle: a -> b -> a")
-        );
-        assert!(
-            error("[host]\ndefault_preset = \"ful\"\n[presets.full]")
-                .contains(":2:18: unknown preset 'ful'. Did you mean 'full'?")
-        );
-        assert!(error("x = [").starts_with("/etc/gh/presets.toml:1:"));
-        assert!(error("[presets.a]\ngates = 5").contains(":2:9:"));
+        let cases = [
+            (
+                "[host]\ngatez = []\n",
+                "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset.",
+            ),
+            ("[gates.kg]\ngrants = [\"knowlege\"]", "/etc/gh/presets.toml:2:11: unknown grant 'knowlege'"),
+            ("[gates.kg]\nlimits = { time = \"soon\" }", ":2:19: invalid duration 'soon'"),
+            ("[gates.kg]\nsha256 = \"abc\"", ":2:10: 'abc' is not a SHA-256"),
+            ("[knowledge]\nengine = \"sqlit\"", "Did you mean 'sqlite'?"),
+            ("[presets.a]\ntop_k = 5", ":2:1: unknown key 'top_k'"),
+            ("[presets.a]\nextends = [\"b\"]\n[presets.b]\nextends = [\"a\"]", "cycle: a -> b -> a"),
+            (
+                "[host]\ndefault_preset = \"ful\"\n[presets.full]",
+                ":2:18: unknown preset 'ful'. Did you mean 'full'?",
+            ),
+            ("x = [", "/etc/gh/presets.toml:1:"),
+            ("[presets.a]\ngates = 5", ":2:9:"),
+        ];
+        assert_refused("", &cases);
     }
 }

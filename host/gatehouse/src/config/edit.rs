@@ -8,7 +8,7 @@ use gatehouse_files::{sweep, write_atomic};
 use similar::{ChangeTag, TextDiff};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::{Config, ConfigError, Env, PlainError, error::ConfigText, keys::dotted, trust};
+use super::{Config, ConfigError, ConfigText, Env, PlainError, keys::dotted, trust};
 pub(crate) use servers::{add_servers, remove_server, server_block};
 
 /// A validated change of `presets.toml` that is not yet written.
@@ -70,7 +70,6 @@ fn remove_item(document: &mut DocumentMut, path: &[&str]) -> bool {
 }
 
 impl ConfigEdit<'_> {
-    /// Returns whether the edit changes the file.
     pub(crate) fn has_changes(&self) -> bool {
         self.content != self.text.content
     }

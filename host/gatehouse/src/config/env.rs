@@ -152,7 +152,9 @@ const GRAPH: [&str; 6] =
 /// Returns a message for each group of variables that are set but not used by this configuration, with the line that
 /// would use them. The user may expect the store that they name.
 pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
-    let graph = graph_engine(config);
+    // The engine of the index file, if one is named and readable.
+    let index = config.knowledge.index_file.as_deref().and_then(|path| read_index(path).ok());
+    let graph = index.map_or(config.knowledge.engine, |(_, engine)| engine);
     let documents = config.documents.engine;
     let artifacts = config.artifacts.engine;
     let mut found = Vec::new();
@@ -198,13 +200,6 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
         );
     }
     found
-}
-
-/// Returns the engine of the index file if one is named and readable, else the one of `presets.toml`.
-fn graph_engine(config: &Config) -> KnowledgeEngine {
-    let file = config.knowledge.index_file.as_deref();
-    let indexed = file.and_then(|path| read_index(path).ok());
-    indexed.map_or(config.knowledge.engine, |(_, engine)| engine)
 }
 
 #[cfg(test)]

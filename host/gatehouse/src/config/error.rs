@@ -1,8 +1,56 @@
 //! Configuration errors, with file, line and column if known.
 
-use std::{fmt, ops::Range, path::PathBuf};
+use std::{
+    fmt,
+    ops::{Deref, Range},
+    path::PathBuf,
+};
 
-use toml::Spanned;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+// A value with its place in the text. This is no doc comment, because the schema would take it for the description of
+// each value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "T")]
+pub(crate) struct TextValue<T>(toml::Spanned<T>);
+
+impl<T> TextValue<T> {
+    /// Creates a default value, which is at no place.
+    pub(super) fn default_value(value: T) -> Self {
+        Self(toml::Spanned::new(0..0, value))
+    }
+
+    pub(super) fn span(&self) -> Range<usize> {
+        self.0.span()
+    }
+
+    pub(super) fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T> Deref for TextValue<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.get_ref()
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for TextValue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Returns from a function with a formatted error at a place of the text.
+macro_rules! bail_at {
+    ($text:expr, $place:expr, $($message:tt)*) => {
+        return Err($text.error_at($place.span(), format!($($message)*)))
+    };
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{location}: {message}")]
@@ -44,7 +92,7 @@ impl ConfigText {
     /// Adds the location of a value to the error of its check.
     pub(super) fn at<T, S>(
         &self,
-        value: &Spanned<S>,
+        value: &TextValue<S>,
         checked: Result<T, impl fmt::Display>,
     ) -> Result<T, ConfigError> {
         checked.map_err(|why| self.error_at(value.span(), why))

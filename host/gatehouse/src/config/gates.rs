@@ -13,13 +13,10 @@ use gatehouse_core::{
 };
 use gatehouse_sandbox::{GateSettings, GuestFolder};
 use gatehouse_wire::registry::OciReference;
-use toml::Spanned;
 
 use super::{
-    ConfigError, Env,
-    error::ConfigText,
-    limits,
-    raw::{HttpHost, InstancePolicy, RawGate, RawGateFolder},
+    ConfigError, ConfigText, Env, TextValue, limits,
+    raw::{GateFolder, HttpHost, InstancePolicy, RawGate},
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,14 +38,11 @@ pub(super) fn validate(
     env: &Env,
 ) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
-        text.at(grant, Grants::parse([grant.get_ref().as_str()]))?;
+        text.at(grant, Grants::parse([grant.as_str()]))?;
     }
-    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
-    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin.get_ref())) {
-        let shown = quoted(pin.get_ref(), 80);
-        return Err(
-            text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
-        );
+    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.as_str()));
+    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin)) {
+        bail_at!(text, pin, "'{}' is not a SHA-256 in hexadecimal (64 digits)", quoted(pin, 80));
     }
     let (component, origin) =
         component_source(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
@@ -63,7 +57,7 @@ pub(super) fn validate(
         limits: limits::validate(text, &gate.limits)?,
         folders: guest_folders(text, base, state, name, gate.folders)?,
         reuse: gate.instance == InstancePolicy::Reuse,
-        sha256: gate.sha256.map(Spanned::into_inner),
+        sha256: gate.sha256.map(TextValue::into_inner),
     };
     Ok(GateConfig { component, origin, settings, shipped: false })
 }
@@ -80,38 +74,35 @@ fn component_source(
     text: &ConfigText,
     base: &Path,
     state: &Path,
-    component: Option<&Spanned<String>>,
-    sha256: Option<&Spanned<String>>,
+    component: Option<&TextValue<String>>,
+    sha256: Option<&TextValue<String>>,
 ) -> Result<(Option<PathBuf>, Option<OciReference>), ConfigError> {
     let Some(named) = component else { return Ok((None, None)) };
-    if !OciReference::is_oci(named.get_ref()) {
-        return Ok((Some(base.join(named.get_ref())), None));
+    if !OciReference::is_oci(named) {
+        return Ok((Some(base.join(&**named)), None));
     }
-    let origin: OciReference = text.at(named, named.get_ref().parse())?;
+    let origin: OciReference = text.at(named, named.parse())?;
     if origin.digest.is_none() {
-        let why = format!(
+        bail_at!(
+            text,
+            named,
             "'{origin}' has no digest, so its content can change; run `gatehouse gates add {origin}` to write it with \
             its digest"
         );
-        return Err(text.error_at(named.span(), why));
     }
     let Some(sha256) = sha256 else {
-        let why = format!(
+        bail_at!(
+            text,
+            named,
             "a component from a registry needs sha256; run `gatehouse gates add {origin}` to write both"
         );
-        return Err(text.error_at(named.span(), why));
     };
-    Ok((Some(installed(state, sha256.get_ref())), Some(origin)))
+    Ok((Some(installed(state, sha256)), Some(origin)))
 }
 
 /// Returns the path of an installed component. Files in the data directory are named by content.
 pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
     state.join("components").join(format!("{}.wasm", sha256.to_ascii_lowercase()))
-}
-
-pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
-    let name = if origin.short_name() == gate { String::new() } else { format!(" --name {gate}") };
-    format!("gate '{gate}' is not installed; run `gatehouse gates add {origin}{name}`")
 }
 
 /// Validates `[gates.NAME.http]`: hosts that a gate may contact, and headers that the host adds.
@@ -120,33 +111,30 @@ pub(crate) fn not_installed(gate: &str, origin: &OciReference) -> String {
 fn http_rules(
     text: &ConfigText,
     gate: &str,
-    block: BTreeMap<Spanned<String>, HttpHost>,
+    block: BTreeMap<TextValue<String>, HttpHost>,
     env: &Env,
 ) -> Result<HttpRules, ConfigError> {
     let mut rules: Vec<HostRule> = Vec::new();
     let mut secrets: Vec<Secret> = Vec::new();
     for (name, host) in block {
-        let key = text.at(&name, HostPattern::parse(name.get_ref()))?;
+        let key = text.at(&name, HostPattern::parse(&name))?;
         if rules.iter().any(|rule| rule.key == key) {
-            let why =
-                format!("'{}' repeats {key}, which another line already names", quoted(name.get_ref(), 100));
-            return Err(text.error_at(name.span(), why));
+            bail_at!(text, name, "'{}' repeats {key}, which another line already names", quoted(&name, 100));
         }
         let mut headers = Vec::new();
         for (name, value) in &host.headers {
-            let shown = quoted(name.get_ref(), 64);
-            if !header::is_name(name.get_ref()) {
-                return Err(text.error_at(name.span(), format!("'{shown}' is not a valid header name")));
+            let shown = quoted(name, 64);
+            if !header::is_name(name) {
+                bail_at!(text, name, "'{shown}' is not a valid header name");
             }
-            if header::is_framing(name.get_ref()) {
-                let why = format!("header '{shown}' is set by the HTTP client and cannot be configured");
-                return Err(text.error_at(name.span(), why));
+            if header::is_framing(name) {
+                bail_at!(text, name, "header '{shown}' is set by the HTTP client and cannot be configured");
             }
-            let template = text.at(value, SecretTemplate::parse(value.get_ref()))?;
-            let filled = template.fill(name.get_ref(), |variable| env.secret(variable));
+            let template = text.at(value, SecretTemplate::parse(value))?;
+            let filled = template.fill(name, |variable| env.secret(variable));
             secrets.extend(filled.secrets);
             let variables = template.variables().map(str::to_owned).collect();
-            headers.push(AddedHeader { name: name.get_ref().clone(), value: filled.value, variables });
+            headers.push(AddedHeader { name: name.to_string(), value: filled.value, variables });
         }
         rules.push(HostRule { key, headers, private: host.private });
     }
@@ -161,21 +149,22 @@ fn guest_folders(
     base: &Path,
     state: &Path,
     gate: &str,
-    raw: BTreeMap<Spanned<String>, RawGateFolder>,
+    raw: BTreeMap<TextValue<String>, GateFolder>,
 ) -> Result<Vec<GuestFolder>, ConfigError> {
     let mut folders: Vec<GuestFolder> = Vec::new();
     for (name, folder) in raw {
-        let bad = |why: String| text.error_at(name.span(), why);
-        let guest = name.get_ref().as_str();
+        let guest = name.as_str();
         let Some(parts) = folder_parts(guest) else {
-            return Err(bad(format!(
+            bail_at!(
+                text,
+                name,
                 "invalid folder name '{}'; write for example \"/data\": names of A-Z a-z 0-9 _ - ., each after a /",
                 quoted(guest, 80)
-            )));
+            );
         };
         // A gate that can write to the outer directory could replace the inner one.
         if let Some(other) = folders.iter().find(|other| nested(&other.guest, guest)) {
-            return Err(bad(format!("'{guest}' and '{}' overlap: one is inside the other", other.guest)));
+            bail_at!(text, name, "'{guest}' and '{}' overlap: one is inside the other", other.guest);
         }
         let (host, private) = match (folder.path, folder.private) {
             (Some(path), false) => (base.join(path), false),
@@ -183,7 +172,7 @@ fn guest_folders(
             (None, true) => {
                 (parts.iter().fold(state.join("gates").join(gate), |path, part| path.join(part)), true)
             }
-            _ => return Err(bad(format!("'{guest}' needs either path = \"…\" or private = true"))),
+            _ => bail_at!(text, name, "'{guest}' needs either path = \"…\" or private = true"),
         };
         folders.push(GuestFolder { guest: guest.to_owned(), host, private });
     }

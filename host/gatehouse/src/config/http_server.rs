@@ -2,9 +2,8 @@
 
 use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText, raw::HttpServer};
+use super::{ConfigError, ConfigText, TextValue, raw::HttpServer};
 
 /// Descriptors reserved for everything but connections.
 const RESERVED_DESCRIPTORS: u64 = 256;
@@ -13,11 +12,12 @@ const RESERVED_DESCRIPTORS: u64 = 256;
 const MIN_CONNECTIONS: u64 = 8;
 
 pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
-    let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
+    let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let mut settings = HttpSettings { connections: connections(open_files), ..HttpSettings::default() };
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
     if let Some(connections) = &raw.connections {
-        settings = text.at(connections, settings.with_connections(*connections.get_ref()))?;
+        settings = text.at(connections, settings.with_connections(**connections))?;
     }
     for (name, given) in [
         ("header_timeout", &raw.header_timeout),
@@ -27,7 +27,7 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
         ("drain", &raw.drain),
     ] {
         let Some(time) = given else { continue };
-        let parsed = text.at(time, parse_duration(time.get_ref()))?;
+        let parsed = text.at(time, parse_duration(time))?;
         settings = text.at(time, settings.with_timeout(name, parsed))?;
     }
     Ok(settings)
@@ -35,22 +35,18 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
 
 fn all<T>(
     text: &ConfigText,
-    given: &[Spanned<String>],
+    given: &[TextValue<String>],
     parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
-    given.iter().map(|one| text.at(one, parse(one.get_ref()))).collect()
+    given.iter().map(|one| text.at(one, parse(one))).collect()
 }
 
-/// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one.
+/// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one. `None`
+/// is unlimited.
 fn connections(open_files: Option<u64>) -> usize {
     let left = |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
     let left = open_files.map_or(usize::MAX, |files| usize::try_from(left(files)).unwrap_or(usize::MAX));
     left.min(MAX_CONNECTIONS)
-}
-
-/// Returns the open-file limit of this process. `None` if it is unlimited.
-fn open_files() -> Option<u64> {
-    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
 #[cfg(test)]
@@ -58,11 +54,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Env, PlainError, tests::parse};
-
-    fn settings(block: &str) -> Result<HttpSettings, PlainError> {
-        parse(&format!("[http]\n{block}\n"), &Env::default()).map(|config| config.http)
-    }
+    use crate::config::{Env, tests};
 
     #[test]
     fn connections_leave_descriptors_for_everything_else() {
@@ -76,7 +68,8 @@ mod tests {
     #[test]
     fn a_block_becomes_settings() {
         let block = "allowed_hosts = [\"host.docker.internal\"]\nallowed_origins = [\"http://localhost:6274\"]\nconnections = 50\nheader_timeout = \"2 s\"\nidle_timeout = \"1 min\"\ndrain = \"5 s\"";
-        let settings = settings(block).expect("valid");
+        let config = tests::parse(&format!("[http]\n{block}\n"), &Env::default());
+        let settings = config.expect("valid").http;
         assert_eq!(settings.hosts, [HostName::parse("host.docker.internal").expect("a host")]);
         assert_eq!(settings.origins, [WebOrigin::parse("http://localhost:6274").expect("an origin")]);
         assert_eq!((settings.connections, settings.header_timeout), (50, Duration::from_secs(2)));
@@ -89,11 +82,13 @@ mod tests {
 
     #[test]
     fn every_mistake_has_its_place() {
-        let error = |block: &str| settings(block).expect_err("refused");
-        assert!(error("allowed_hosts = [\"a/b\"]").contains(":2:18: invalid host 'a/b'"));
-        assert!(error("allowed_origins = [\"*\"]").contains(":2:20: invalid origin '*'"));
-        assert!(error("connections = 2").contains(":2:15: connections must be 8 to 65536"));
-        assert!(error("body_timeout = \"1 ms\"").contains(":2:16: body_timeout must be 100 ms to 600 s"));
-        assert!(error("write_timeout = \"soon\"").contains(":2:17: invalid duration 'soon'"));
+        let cases = [
+            ("allowed_hosts = [\"a/b\"]", ":2:18: invalid host 'a/b'"),
+            ("allowed_origins = [\"*\"]", ":2:20: invalid origin '*'"),
+            ("connections = 2", ":2:15: connections must be 8 to 65536"),
+            ("body_timeout = \"1 ms\"", ":2:16: body_timeout must be 100 ms to 600 s"),
+            ("write_timeout = \"soon\"", ":2:17: invalid duration 'soon'"),
+        ];
+        tests::assert_refused("[http]\n", &cases);
     }
 }

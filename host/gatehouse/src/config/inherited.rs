@@ -10,37 +10,13 @@ use gatehouse_wire::downstream::{InheritedEnv, WithheldVariable};
 
 use super::credentials;
 
-const SESSION: [&str; 12] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "XDG_RUNTIME_DIR",
-];
+/// Variables of a session, separated by spaces.
+const SESSION: &str = "PATH HOME USER LOGNAME SHELL TERM TMPDIR LANG LC_ALL LC_CTYPE TZ XDG_RUNTIME_DIR";
 
-/// Network variables: certificate authorities and proxies. Programs read proxies in either case.
-const NETWORK: [&str; 13] = [
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-];
+/// Variables of the network, separated by spaces: certificate authorities and proxies. Programs read proxies in either
+/// case.
+const NETWORK: &str = "SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS REQUESTS_CA_BUNDLE CURL_CA_BUNDLE \
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy";
 
 const CREDENTIAL_NAME: &str = "its name sounds like a credential";
 const CREDENTIAL_URL: &str = "its value looks like an address with a user name or password";
@@ -49,7 +25,7 @@ pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>)
     let mut inherited = InheritedEnv::default();
     for (name, value) in environment {
         let Ok(name) = name.into_string() else { continue };
-        if is_session(&name) {
+        if is_among(SESSION, &name) {
             inherited.passed.push((name, value));
         } else if is_network(&name) {
             match credential(&name, &value.to_string_lossy()) {
@@ -65,17 +41,17 @@ pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>)
 
 /// Whether programs inherit a variable of this name, which sets up their session, network or package registry.
 pub(crate) fn is_inherited(name: &str) -> bool {
-    is_session(name) || is_network(name)
+    is_among(SESSION, name) || is_network(name)
 }
 
-fn is_session(name: &str) -> bool {
-    SESSION.contains(&name)
+fn is_among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
 }
 
 /// Returns whether a variable configures the network or a package registry. npm reads its settings in any case.
 fn is_network(name: &str) -> bool {
     let starts_with_npm = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("npm_config_"));
-    NETWORK.contains(&name) || name.starts_with("UV_") || name.starts_with("PIP_") || starts_with_npm
+    is_among(NETWORK, name) || name.starts_with("UV_") || name.starts_with("PIP_") || starts_with_npm
 }
 
 /// Returns the reason if a variable looks like a credential. A proxy may lack a scheme: `user:password@proxy:3128`.

@@ -1,12 +1,14 @@
 //! Environment settings for summaries of large results: whether, above which size, and how long full results are
 //! stored.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value, json};
 
-use super::{ConfigError, Env, PlainError};
+use super::{ConfigError, Env};
 
-/// Maximum retention of unpinned results: a year.
-const MAX_HOURS: u64 = 8_760;
+/// Retention of unpinned results: up to a year.
+pub(super) const HOURS: RangeInclusive<u64> = 1..=8_760;
 
 const MAX_THRESHOLD: u64 = 1 << 30;
 
@@ -35,15 +37,9 @@ impl SummarySettings {
                 return Err(ConfigError::new("MCP_GATEWAY_INTELLIGENCE_ENABLED", "must be true or false"));
             }
         };
-        let threshold = number(env, "MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", |bytes| {
-            if bytes <= MAX_THRESHOLD {
-                Ok(bytes)
-            } else {
-                Err(format!("must be 0 to {MAX_THRESHOLD}").into())
-            }
-        })?;
-        let ttl_hours = number(env, "MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", hours)?;
-        Ok(Self { enabled, threshold_bytes: threshold, ttl_hours })
+        let threshold_bytes = number(env, "MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", 0..=MAX_THRESHOLD)?;
+        let ttl_hours = number(env, "MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", HOURS)?;
+        Ok(Self { enabled, threshold_bytes, ttl_hours })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -62,18 +58,15 @@ impl SummarySettings {
     }
 }
 
-pub(super) fn hours(hours: u64) -> Result<u64, PlainError> {
-    if (1..=MAX_HOURS).contains(&hours) { Ok(hours) } else { Err(format!("must be 1 to {MAX_HOURS}").into()) }
+pub(super) fn within(allowed: RangeInclusive<u64>, number: u64) -> Result<u64, String> {
+    let why = || format!("must be {} to {}", allowed.start(), allowed.end());
+    allowed.contains(&number).then_some(number).ok_or_else(why)
 }
 
-fn number(
-    env: &Env,
-    variable: &str,
-    check: impl Fn(u64) -> Result<u64, PlainError>,
-) -> Result<Option<u64>, ConfigError> {
+fn number(env: &Env, variable: &str, allowed: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
     let Some(given) = env.get(variable) else { return Ok(None) };
     let number = given.trim().parse().map_err(|_| ConfigError::new(variable, "is not a whole number"))?;
-    check(number).map(Some).map_err(|why| ConfigError::new(variable, why))
+    within(allowed, number).map(Some).map_err(|why| ConfigError::new(variable, why))
 }
 
 #[cfg(test)]

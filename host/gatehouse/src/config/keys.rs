@@ -1,7 +1,10 @@
 //! Positions of keys in a TOML text, even one with syntax errors, for messages that point to a line. Messages about a
 //! preset point into it or into one that it extends.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use gatehouse_core::{Preset, catalog::CatalogError, names::quoted, preset::PresetError};
 use toml::{
@@ -9,7 +12,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Config, ConfigError, error::ConfigText};
+use super::{Config, ConfigError, ConfigText};
 
 const MAX_SHOWN_CHARS: usize = 64;
 
@@ -194,21 +197,21 @@ fn line_of(
     preset: &str,
     path: &[&str],
 ) -> Option<Range<usize>> {
-    let mut seen = vec![preset];
-    let mut next = vec![preset];
-    while let Some(preset) = next.pop() {
+    with_bases(presets, preset).into_iter().take(MAX_PRESETS).find_map(|preset| {
         let path: Vec<&str> = ["presets", preset].into_iter().chain(path.iter().copied()).collect();
-        if let Some(at) = find(&text.content, &path) {
-            return Some(at);
-        }
-        for base in presets.get(preset).into_iter().flat_map(|preset| &preset.extends) {
-            if seen.len() < MAX_PRESETS && !seen.contains(&base.as_str()) {
-                seen.push(base);
-                next.push(base);
-            }
-        }
+        find(&text.content, &path)
+    })
+}
+
+/// Returns a preset and those that it extends, directly or not, the last one first, as in merging.
+pub(crate) fn with_bases<'p>(presets: &'p BTreeMap<String, Preset>, preset: &'p str) -> Vec<&'p str> {
+    let (mut seen, mut next, mut all) = (BTreeSet::from([preset]), vec![preset], Vec::new());
+    while let Some(preset) = next.pop() {
+        all.push(preset);
+        let bases = presets.get(preset).into_iter().flat_map(|preset| &preset.extends);
+        next.extend(bases.map(String::as_str).filter(|base| seen.insert(base)));
     }
-    None
+    all
 }
 
 #[cfg(test)]

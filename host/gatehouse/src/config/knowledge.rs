@@ -37,7 +37,7 @@ type ChosenEngine = (EngineConfig, Option<PathBuf>);
 
 impl KnowledgeConfig {
     /// Resolves paths relative to `base`, the directory of the file.
-    pub(super) fn validate(raw: raw::RawKnowledge, base: &Path, state: &Path, env: &Env) -> Self {
+    pub(super) fn validate(raw: raw::Knowledge, base: &Path, state: &Path, env: &Env) -> Self {
         Self {
             engine: raw.engine,
             wiki_roots: raw.wiki_roots.into_iter().map(|root| base.join(root)).collect(),

@@ -11,7 +11,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, Env, PlainError, error::ConfigText, trust::TrustedFiles};
+use super::{ConfigError, ConfigText, Env, PlainError, trust::TrustedFiles};
 
 /// The shipped presets: the configuration without a file, and the base of a file.
 pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
@@ -65,30 +65,37 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<LocatedConfig, Con
     }
     let own =
         base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml")).filter(|path| path.exists());
-    let mut untrusted = None;
     let working = std::env::current_dir().and_then(fs::canonicalize);
-    for (file, of_project) in working.iter().flat_map(|folder| local_files(folder)) {
-        if own.as_ref().is_some_and(|own| is_same_file(own, &file)) {
-            continue;
-        }
-        match trusted(&file) {
-            Ok(content) => {
-                let instead = format!("{} is", file.display());
-                let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
-                let choice = ConfigChoice { by_trust: true, ignored };
-                return Ok(LocatedConfig { text: ConfigText { file: Some(file), content }, choice });
-            }
-            Err(why) if of_project && untrusted.is_none() => untrusted = Some((file, why)),
-            Err(_) => {}
-        }
-    }
-    let text = read_named(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?;
+    let (trusted, untrusted) =
+        working.map(|folder| nearest_trusted(&folder, own.as_deref())).unwrap_or_default();
+    let by_trust = trusted.is_some();
+    let text = match trusted {
+        Some(text) => text,
+        None => read_named(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?,
+    };
     let instead = match &text.file {
         Some(file) => format!("{} is", file.display()),
         None => "The built-in presets are".to_owned(),
     };
     let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
-    Ok(LocatedConfig { text, choice: ConfigChoice { by_trust: false, ignored } })
+    Ok(LocatedConfig { text, choice: ConfigChoice { by_trust, ignored } })
+}
+
+/// Returns the nearest trusted file in `folder` or above, and the nearest one of the project before it that is not
+/// trusted, with the reason. Skips the file `own`.
+fn nearest_trusted(folder: &Path, own: Option<&Path>) -> (Option<ConfigText>, Option<(PathBuf, PlainError)>) {
+    let mut untrusted = None;
+    for (file, of_project) in local_files(folder) {
+        if own.is_some_and(|own| own.canonicalize().is_ok_and(|own| own == file)) {
+            continue;
+        }
+        match trusted(&file) {
+            Ok(content) => return (Some(ConfigText { file: Some(file), content }), untrusted),
+            Err(why) if of_project && untrusted.is_none() => untrusted = Some((file, why)),
+            Err(_) => {}
+        }
+    }
+    (None, untrusted)
 }
 
 /// Reads the configuration for a command that writes to a project: a named file, else the nearest trusted presets.toml
@@ -103,24 +110,22 @@ pub(crate) fn read_for_project(
     if let Some(text) = explicit(named, env)? {
         return Ok(LocatedConfig { text, choice: ConfigChoice::default() });
     }
-    for (file, of_project) in local_files(folder) {
-        match trusted(&file) {
-            Ok(content) => {
-                let choice = ConfigChoice { by_trust: true, ignored: None };
-                return Ok(LocatedConfig { text: ConfigText { file: Some(file), content }, choice });
-            }
-            Err(why) if of_project => {
-                let place = file.display();
-                let message =
-                    format!("{why}; read it and run `gatehouse trust {place}`, or name a file with --config");
-                return Err(ConfigError::new(place, message));
-            }
-            Err(_) => {}
+    match nearest_trusted(folder, None) {
+        (Some(text), None) => {
+            Ok(LocatedConfig { text, choice: ConfigChoice { by_trust: true, ignored: None } })
+        }
+        (_, Some((file, why))) => {
+            let place = file.display();
+            let message =
+                format!("{why}; read it and run `gatehouse trust {place}`, or name a file with --config");
+            Err(ConfigError::new(place, message))
+        }
+        (None, None) => {
+            let message = "the project has no presets.toml, which sets the destination of its gate; create one, or \
+                name a file with --config";
+            Err(ConfigError::new(folder.display(), message))
         }
     }
-    let message = "the project has no presets.toml, which sets the destination of its gate; create one, or name a \
-    file with --config";
-    Err(ConfigError::new(folder.display(), message))
 }
 
 fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<ConfigText>, ConfigError> {
@@ -180,10 +185,6 @@ pub(crate) fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     fs::File::open(file)?.take(MAX_FILE).read_to_end(&mut content)?;
     Ok(content)
-}
-
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    a.canonicalize().is_ok_and(|a| a == b)
 }
 
 pub(crate) fn data_home() -> PathBuf {

@@ -1,55 +1,59 @@
 //! Configuration. [`raw`] mirrors `presets.toml` as written; [`checked`] holds the validated form.
 
+#[macro_use]
+pub(crate) mod error;
+
 mod access;
 pub(crate) mod added;
-mod artifacts;
-mod audit;
+
 mod auth;
 pub(crate) mod checked;
 pub(crate) mod credentials;
 pub(crate) mod docker;
-mod documents;
+
 pub(crate) mod edit;
 pub(crate) mod env;
-pub(crate) mod error;
-pub(crate) mod file_params;
+
 pub(crate) mod gates;
 mod http_server;
 mod inherited;
 mod intelligence;
 pub(crate) mod keys;
 mod knowledge;
-mod ledger;
+
 mod limits;
 pub(crate) mod locate;
 mod models;
 pub(crate) mod parse_errors;
+pub(crate) mod preset_files;
 mod presets;
-mod quotas;
 pub(crate) mod raw;
 mod raw_presets;
 mod raw_servers;
+mod records;
 pub(crate) mod schema;
 pub(crate) mod servers;
 mod shipped;
-pub(crate) mod skill_folders;
+mod stores;
 pub(crate) mod trust;
 mod workflow;
 
 pub(crate) use access::AccessConfig;
-pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
-pub(crate) use audit::AuditConfig;
+
 pub(crate) use checked::Config;
-pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
+
 pub(crate) use env::{Env, unused};
-pub(crate) use error::{ConfigError, ConfigText};
+pub(crate) use error::{ConfigError, ConfigText, TextValue};
 pub(crate) use gates::GateConfig;
 pub(crate) use inherited::is_inherited;
 pub(crate) use intelligence::SummarySettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
-pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
+pub(crate) use records::{AuditConfig, LedgerConfig};
 pub(crate) use servers::{ServerConfig, ServersConfig, from_json};
+pub(crate) use stores::{ArtifactsConfig, ArtifactsEngineConfig, DocumentsConfig, DocumentsEngineConfig};
+
+use gatehouse_core::Effect;
 
 use crate::plain_error::PlainError;
 
@@ -69,6 +73,11 @@ pub(crate) fn is_gate_name(name: &str) -> bool {
         && name.chars().count() <= MAX_GATE_NAME
 }
 
+/// Parses the name of an effect.
+fn effect(word: &str) -> Option<Effect> {
+    Effect::ALL.into_iter().find(|effect| effect.as_str() == word)
+}
+
 pub(crate) fn check_gate_name(name: &str) -> Result<(), PlainError> {
     if is_gate_name(name) {
         return Ok(());
@@ -85,6 +94,14 @@ pub(crate) mod tests {
     pub(crate) fn parse(content: &str, env: &Env) -> Result<Config, PlainError> {
         let text = ConfigText { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         Ok(Config::parse(&text, env)?)
+    }
+
+    /// Asserts that each case, after `before`, is refused with its text.
+    pub(crate) fn assert_refused(before: &str, cases: &[(&str, &str)]) {
+        for (content, why) in cases {
+            let error = parse(&format!("{before}{content}"), &Env::default()).map(drop).expect_err(content);
+            assert!(error.contains(why), "{content}: {error}");
+        }
     }
 
     #[test]

@@ -8,18 +8,16 @@ use gatehouse_models::{
     config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, ProviderSettings},
 };
 use gatehouse_sandbox::parse_duration;
-use toml::Spanned;
 
 use super::{
-    ConfigError, Env, PlainError,
-    error::ConfigText,
+    ConfigError, ConfigText, Env, PlainError, TextValue,
     parse_errors::not_allowed,
-    raw::{ModelApi, ModelProvider, RawModels},
+    raw::{ModelApi, ModelProvider, Models},
 };
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(super) fn validate(text: &ConfigText, raw: RawModels, env: &Env) -> Result<ModelsConfig, ConfigError> {
+pub(super) fn validate(text: &ConfigText, raw: Models, env: &Env) -> Result<ModelsConfig, ConfigError> {
     let mut config = ModelsConfig::default();
     if let Some(choice) = &raw.embedding {
         let providers: Vec<ProviderName> =
@@ -32,11 +30,11 @@ pub(super) fn validate(text: &ConfigText, raw: RawModels, env: &Env) -> Result<M
     if let Some(choice) = &raw.llm {
         config.llm = match parse_choice(text, choice, &["auto", "off"], &ProviderName::ALL)? {
             Some((name, model)) => LlmChoice::Provider(name, model),
-            None if choice.get_ref() == "off" => LlmChoice::Off,
+            None if **choice == "off" => LlmChoice::Off,
             None => LlmChoice::Auto,
         };
     }
-    config.openai_api = match raw.openai.api.as_ref().map(Spanned::get_ref) {
+    config.openai_api = match raw.openai.api.as_deref() {
         None => OpenAiApi::Auto,
         Some(ModelApi::Responses) => OpenAiApi::Responses,
         Some(ModelApi::Chat) => OpenAiApi::Chat,
@@ -51,11 +49,11 @@ pub(super) fn validate(text: &ConfigText, raw: RawModels, env: &Env) -> Result<M
 /// Parses a provider and an optional model after a slash. `None` for one of the plain `words`.
 fn parse_choice(
     text: &ConfigText,
-    choice: &Spanned<String>,
+    choice: &TextValue<String>,
     words: &[&str],
     providers: &[ProviderName],
 ) -> Result<Option<(ProviderName, Option<String>)>, ConfigError> {
-    let written = choice.get_ref().as_str();
+    let written = choice.as_str();
     if words.contains(&written) {
         return Ok(None);
     }
@@ -69,8 +67,7 @@ fn parse_choice(
         return Err(text.error_at(choice.span(), not_allowed(id, &known)));
     };
     if model == Some("") {
-        let why = format!("missing model name after '{id}/'; remove the slash for the default model");
-        return Err(text.error_at(choice.span(), why));
+        bail_at!(text, choice, "missing model name after '{id}/'; remove the slash for the default model");
     }
     Ok(Some((name, model.map(str::to_owned))))
 }
@@ -102,7 +99,7 @@ fn settings(
     let from_file = address.is_none() && raw.base_url.is_some();
     match raw.api_key {
         Some(written) => {
-            let variable = text.at(&written, key_variable(written.get_ref()))?;
+            let variable = text.at(&written, key_variable(&written))?;
             settings.key = env.secret(variable).and_then(|secret| Env::trimmed_secret(secret.reveal()));
             settings.key_variable = Some(variable.to_owned());
         }
@@ -114,28 +111,24 @@ fn settings(
     }
     settings.base_url = address.or(raw.base_url);
     if let Some(api) = raw.api.filter(|_| name != ProviderName::OpenAi) {
-        return Err(
-            text.error_at(api.span(), format!("{name} has only one API; remove api, which is for openai"))
-        );
+        bail_at!(text, api, "{name} has only one API; remove api, which is for openai");
     }
     if let Some(version) = raw.api_version {
         if !matches!(name, ProviderName::Gemini | ProviderName::Anthropic) {
-            let why = format!("{name} has no API version setting; the version can be part of base_url");
-            return Err(text.error_at(version.span(), why));
+            bail_at!(text, version, "{name} has no API version setting; the version can be part of base_url");
         }
         settings.api_version = Some(version.into_inner());
     }
     if let Some(concurrency) = raw.concurrency {
-        if !(1..=64).contains(concurrency.get_ref()) {
-            return Err(text.error_at(concurrency.span(), "concurrency must be 1 to 64"));
+        if !(1..=64).contains(&*concurrency) {
+            bail_at!(text, concurrency, "concurrency must be 1 to 64");
         }
-        settings.concurrency = *concurrency.get_ref();
+        settings.concurrency = *concurrency;
     }
     if let Some(timeout) = raw.timeout {
-        let time = text.at(&timeout, parse_duration(timeout.get_ref()))?;
+        let time = text.at(&timeout, parse_duration(&timeout))?;
         if time.is_zero() || time > MAX_TIMEOUT {
-            let why = "timeout must be more than 0 and at most \"10 min\"";
-            return Err(text.error_at(timeout.span(), why));
+            bail_at!(text, timeout, "timeout must be more than 0 and at most \"10 min\"");
         }
         settings.timeout = time;
     }

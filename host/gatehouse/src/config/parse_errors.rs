@@ -5,7 +5,7 @@ use std::ops::Range;
 use gatehouse_core::{http::secret::is_secret_name, names};
 use toml_parser::{Source, lexer::TokenKind};
 
-use super::{ConfigError, error::ConfigText, keys, keys::dotted, schema};
+use super::{ConfigError, ConfigText, keys, keys::dotted, schema};
 
 /// Quotes that word processors and web pages substitute for `"` and `'`.
 const TYPOGRAPHIC: [char; 14] = ['“', '”', '„', '‟', '«', '»', '‘', '’', '‚', '‛', '′', '″', '＂', '＇'];

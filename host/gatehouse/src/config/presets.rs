@@ -6,19 +6,18 @@ use std::{
 };
 
 use gatehouse_core::{
-    CompiledPreset, Effect, ExposedName, Preset, SourceId,
+    CompiledPreset, ExposedName, Preset, SourceId,
     approval::{ApprovalRule, ApprovalScope, MAX_APPROVAL_TIME},
     overrides::ToolOverride,
 };
 use gatehouse_sandbox::parse_duration;
 use serde_json::Map;
-use toml::Spanned;
 
 use super::{
-    Config, ConfigError, Env, PlainError, ServersConfig, check_gate_name,
-    error::ConfigText,
-    file_params::{self, ParamFiles},
-    keys, raw, raw_presets, workflow,
+    Config, ConfigError, ConfigText, Env, PlainError, ServersConfig, TextValue, check_gate_name, effect,
+    keys,
+    preset_files::{self, ParamFiles},
+    raw, raw_presets, workflow,
 };
 
 impl Config {
@@ -26,9 +25,8 @@ impl Config {
     ///
     /// An unknown name is an error and never falls back to another preset.
     pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<CompiledPreset, ConfigError> {
-        let compile = |place: &str, name: &str| {
-            CompiledPreset::compile(&self.presets, name).map_err(|error| ConfigError::new(place, error))
-        };
+        let compile =
+            |place: &str, name: &str| self.compiled(name).map_err(|error| ConfigError::new(place, error));
         if let Some(name) = named {
             return compile("--preset", name);
         }
@@ -58,15 +56,14 @@ impl Config {
 pub(super) fn check(
     text: &ConfigText,
     config: &Config,
-    default: Option<&Spanned<String>>,
+    default: Option<&TextValue<String>>,
 ) -> Result<(), ConfigError> {
-    if let Some(name) = default.filter(|name| !config.presets.contains_key(name.get_ref())) {
-        return text.at(name, CompiledPreset::compile(&config.presets, name.get_ref())).map(drop);
+    if let Some(name) = default.filter(|name| !config.presets.contains_key(name.as_str())) {
+        return text.at(name, config.compiled(name)).map(drop);
     }
     // A shipped preset that conflicts with the file's own is an error only when it is selected.
     for name in config.presets.keys().filter(|name| config.is_own(name)) {
-        CompiledPreset::compile(&config.presets, name)
-            .map_err(|error| keys::does_not_compile(text, &config.presets, &error))?;
+        config.compiled(name).map_err(|error| keys::does_not_compile(text, &config.presets, &error))?;
     }
     Ok(())
 }
@@ -74,14 +71,14 @@ pub(super) fn check(
 /// Validates one preset. The servers it lists must be declared in the same file.
 pub(super) fn declared(
     text: &ConfigText,
-    preset: raw::RawPreset,
+    preset: raw::Preset,
     declared: &ServersConfig,
     inserted: &mut ParamFiles,
 ) -> Result<Preset, ConfigError> {
     let base = text.file.as_deref().and_then(Path::parent);
     let mut sources: Vec<(SourceId, Map<_, _>)> = Vec::new();
     for (name, mut params) in preset.gates {
-        text.at(&name, file_params::insert(&mut params, base, inserted))?;
+        text.at(&name, preset_files::insert(&mut params, base, inserted))?;
         sources.push((SourceId::Gate(name.into_inner().into()), params));
     }
     for name in preset.servers {
@@ -97,9 +94,9 @@ pub(super) fn declared(
         workflow.extend(workflow::validate(text, &name, steps)?);
     }
     let project = preset.project.map(|project| match base {
-        Some(base) => Ok(base.join(project.get_ref())),
-        None if project.get_ref().is_absolute() => Ok(project.get_ref().clone()),
-        None => Err(text.error_at(project.span(), "project must be an absolute path")),
+        Some(base) => Ok(base.join(&*project)),
+        None if project.is_absolute() => Ok(project.into_inner()),
+        None => bail_at!(text, project, "project must be an absolute path"),
     });
     let skills = preset.skills.into_iter().map(|folder| skill_folder(text, base, &folder));
     let skills = skills.collect::<Result<Vec<_>, _>>()?;
@@ -128,29 +125,25 @@ pub(super) fn declared(
 fn skill_folder(
     text: &ConfigText,
     base: Option<&Path>,
-    folder: &Spanned<PathBuf>,
+    folder: &TextValue<PathBuf>,
 ) -> Result<PathBuf, ConfigError> {
-    let path = base.map_or_else(|| folder.get_ref().clone(), |base| base.join(folder.get_ref()));
+    let path = base.map_or_else(|| folder.to_path_buf(), |base| base.join(&**folder));
     if !path.is_absolute() {
-        return Err(text.error_at(folder.span(), "a folder of skills must be an absolute path"));
+        bail_at!(text, folder, "a folder of skills must be an absolute path");
     }
+    let shown = path.display();
     match path.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => Err(text.error_at(folder.span(), format!("{} is not a folder", path.display()))),
-        Err(error) => Err(text.error_at(
-            folder.span(),
-            format!("cannot read the folder of skills {}: {error}", path.display()),
-        )),
+        Ok(_) => bail_at!(text, folder, "{shown} is not a folder"),
+        Err(error) => bail_at!(text, folder, "cannot read the folder of skills {shown}: {error}"),
     }
 }
 
-fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<ApprovalRule, ConfigError> {
+fn approval(text: &ConfigText, rule: raw_presets::Approval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
-        Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
-            let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
+        let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
             strongest";
-            text.error_at(word.span(), why)
-        })
+        text.at(&word, effect(&word).ok_or(why))
     });
     let remember = rule.remember.map(|word| remembered(text, &word));
     Ok(ApprovalRule {
@@ -161,49 +154,49 @@ fn approval(text: &ConfigText, rule: raw_presets::RawApproval) -> Result<Approva
     })
 }
 
-fn remembered(text: &ConfigText, word: &Spanned<String>) -> Result<ApprovalScope, ConfigError> {
-    let wrong = || {
-        let why = "remember must be \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
-        text.error_at(word.span(), why)
-    };
-    match word.get_ref().as_str() {
-        "call" => Ok(ApprovalScope::Call),
-        "session" => Ok(ApprovalScope::Session),
-        time => {
-            let time = parse_duration(time).map_err(|_| wrong())?;
-            let fits = time >= Duration::from_secs(1) && time <= MAX_APPROVAL_TIME;
-            if fits { Ok(ApprovalScope::For(time)) } else { Err(wrong()) }
+fn remembered(text: &ConfigText, word: &TextValue<String>) -> Result<ApprovalScope, ConfigError> {
+    match (word.as_str(), parse_duration(word)) {
+        ("call", _) => Ok(ApprovalScope::Call),
+        ("session", _) => Ok(ApprovalScope::Session),
+        (_, Ok(time)) if (Duration::from_secs(1)..=MAX_APPROVAL_TIME).contains(&time) => {
+            Ok(ApprovalScope::For(time))
         }
+        _ => bail_at!(
+            text,
+            word,
+            "remember must be \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\""
+        ),
     }
 }
 
 /// Validates the override of one tool. Its existence is checked after the sources list their tools.
 fn changed(
     text: &ConfigText,
-    tool: Spanned<String>,
-    change: raw::RawToolOverride,
+    tool: TextValue<String>,
+    change: raw::ToolOverride,
 ) -> Result<(String, ToolOverride), ConfigError> {
     if let Some(name) = &change.name {
-        text.at(name, ExposedName::new(name.get_ref()))?;
+        text.at(name, ExposedName::new(name))?;
     }
     let changes = change.name.is_some()
         || change.description.is_some()
         || change.listed.is_some()
         || !change.fixed.is_empty();
     if change.hide && changes {
-        let why = format!("'{}' is hidden, so nothing else can be changed about it", tool.get_ref());
-        return Err(text.error_at(tool.span(), why));
+        bail_at!(text, tool, "'{tool}' is hidden, so nothing else can be changed about it");
     }
-    let raw::RawToolOverride { name, description, fixed, hide: hidden, listed } = change;
-    let (name, unlisted) = (name.map(Spanned::into_inner), listed == Some(false));
+    let raw::ToolOverride { name, description, fixed, hide: hidden, listed } = change;
+    let (name, unlisted) = (name.map(TextValue::into_inner), listed == Some(false));
     let change = ToolOverride { name, description, fixed, hidden, unlisted };
     Ok((tool.into_inner(), change))
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::Effect;
+
     use super::*;
-    use crate::config::tests::parse;
+    use crate::config::tests::{assert_refused, parse};
 
     #[test]
     fn approvals_name_calls_and_duration() {
@@ -221,15 +214,14 @@ mod tests {
         let lines = "tools = [\"fs__*\"]\neffect = \"external-exec\"\nexcept = []\nremember = \"15 min\"";
         assert_eq!(rule(lines), Ok(vec![expected]));
         assert_eq!(rule("effect = \"mutating\"").map(|rules| rules[0].remember), Ok(ApprovalScope::Call));
-        for (line, why) in [
+        let cases = [
+            ("effect = \"execute\"", "presets.toml:4:10: effect must be"),
             ("effect = \"execute\"", "from the weakest to the strongest"),
-            ("remember = \"always\"", "a time of 1 s to 480 min"),
+            ("remember = \"always\"", "presets.toml:4:12: remember must be"),
             ("remember = \"481 min\"", "a time of 1 s to 480 min"),
             ("remember = \"0 s\"", "a time of 1 s to 480 min"),
-        ] {
-            let error = rule(line).expect_err("refused");
-            assert!(error.contains(why) && error.contains("presets.toml:4:"), "{error}");
-        }
+        ];
+        assert_refused("[presets.a]\ngates = {}\n[presets.a.approve]\n", &cases);
     }
 
     #[test]

@@ -9,22 +9,18 @@ use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText};
+use super::{ConfigError, ConfigText, TextValue};
 pub(crate) use super::{
-    access::RawAccessRule,
-    artifacts::{ArtifactsEngine, RawArtifacts},
-    audit::RawAudit,
-    auth::RawAuth,
-    documents::{DocumentsEngine, RawDocuments},
-    ledger::RawLedger,
-    quotas::RawQuota,
-    raw_presets::RawPreset,
+    access::Access,
+    auth::Auth,
+    limits::Quota,
+    raw_presets::Preset,
     raw_servers::{
-        GrantKind, LoginKind, OnChange, RawIdentityProvider, RawOAuth, RawProxy, RawServer, RawToolOverride,
-        TransportKind,
+        GrantKind, IdentityProvider, LoginKind, OAuth, OnChange, Proxy, Server, ToolOverride, TransportKind,
     },
+    records::{Audit, Ledger},
+    stores::{Artifacts, ArtifactsEngine, Documents, DocumentsEngine},
 };
 
 /// Configuration of a Gatehouse host: gates, their grants, and the presets that agents use.
@@ -33,40 +29,36 @@ pub(crate) use super::{
 #[schemars(title = "presets.toml")]
 pub(crate) struct RawConfig {
     /// Settings of the host itself.
-    pub(crate) host: RawHost,
+    pub(crate) host: Host,
     /// HTTP server: allowed hosts, origins and timeouts.
     pub(crate) http: HttpServer,
     /// Callers over HTTP.
-    pub(crate) auth: Option<RawAuth>,
+    pub(crate) auth: Option<Auth>,
     /// Rules about callers and their tools.
-    #[schemars(with = "Vec<RawAccessRule>")]
-    pub(crate) access: Vec<Spanned<RawAccessRule>>,
+    pub(crate) access: Vec<TextValue<Access>>,
     /// Language models and embedding models.
-    pub(crate) models: RawModels,
+    pub(crate) models: Models,
     /// The knowledge graph.
-    pub(crate) knowledge: RawKnowledge,
+    pub(crate) knowledge: Knowledge,
     /// Document repositories.
-    pub(crate) documents: RawDocuments,
+    pub(crate) documents: Documents,
     /// Results that are too large to show.
-    pub(crate) artifacts: RawArtifacts,
+    pub(crate) artifacts: Artifacts,
     /// Call statistics.
-    pub(crate) ledger: RawLedger,
+    pub(crate) ledger: Ledger,
     /// The audit.
-    pub(crate) audit: RawAudit,
+    pub(crate) audit: Audit,
     /// Limits on what callers use, by name.
-    #[schemars(with = "BTreeMap<String, RawQuota>")]
-    pub(crate) quotas: BTreeMap<Spanned<String>, RawQuota>,
+    pub(crate) quotas: BTreeMap<TextValue<String>, Quota>,
     /// MCP servers behind this host, by name.
-    #[schemars(with = "BTreeMap<String, RawServer>")]
-    pub(crate) servers: BTreeMap<Spanned<String>, RawServer>,
+    pub(crate) servers: BTreeMap<TextValue<String>, Server>,
     /// Connections to these servers.
-    pub(crate) proxy: RawProxy,
+    pub(crate) proxy: Proxy,
     /// Grants and limits, by gate.
-    #[schemars(with = "BTreeMap<String, RawGate>")]
-    pub(crate) gates: BTreeMap<Spanned<String>, RawGate>,
+    pub(crate) gates: BTreeMap<TextValue<String>, RawGate>,
     /// Presets by name: what each agent sees.
-    #[schemars(with = "BTreeMap<String, RawPreset>")]
-    pub(crate) presets: IndexMap<Spanned<String>, RawPreset>,
+    #[schemars(with = "BTreeMap<String, Preset>")]
+    pub(crate) presets: IndexMap<TextValue<String>, Preset>,
 }
 
 impl RawConfig {
@@ -74,15 +66,14 @@ impl RawConfig {
     pub(super) fn check_gate_names(&self, text: &ConfigText) -> Result<(), ConfigError> {
         let in_presets = self.presets.values().flat_map(|preset| preset.gates.keys());
         let mut names = self.gates.keys().chain(in_presets);
-        names.try_for_each(|name| text.at(name, super::check_gate_name(name.get_ref())))
+        names.try_for_each(|name| text.at(name, super::check_gate_name(name)))
     }
 }
 
 /// Settings of the host itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Host")]
-pub(crate) struct RawHost {
+pub(crate) struct Host {
     /// Directories with gates (*.wasm), relative to this file. "built-in" means the gates in the binary. If names
     /// clash, the first gate wins. Default: ["gates", "built-in"].
     pub(crate) gates: Option<Vec<String>>,
@@ -90,11 +81,9 @@ pub(crate) struct RawHost {
     pub(crate) state: Option<String>,
     /// Limit for compiled gates in the cache directory, shared by all hosts; the least recently used go first. "1 GiB"
     /// by default, "1 MiB" to "1024 GiB".
-    #[schemars(with = "Option<String>")]
-    pub(crate) cache_size: Option<Spanned<String>>,
+    pub(crate) cache_size: Option<TextValue<String>>,
     /// Preset for clients that name none. Default: "full".
-    #[schemars(with = "Option<String>")]
-    pub(crate) default_preset: Option<Spanned<String>>,
+    pub(crate) default_preset: Option<TextValue<String>>,
 }
 
 /// HTTP server. Takes effect at the next start.
@@ -102,45 +91,34 @@ pub(crate) struct RawHost {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpServer {
     /// Names accepted in the Host header, next to localhost and the address itself: "gatehouse.corp", or with a port.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) allowed_hosts: Vec<Spanned<String>>,
+    pub(crate) allowed_hosts: Vec<TextValue<String>>,
     /// Web origins that may call, as "scheme://host[:port]". They get CORS headers; all others are refused.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) allowed_origins: Vec<Spanned<String>>,
+    pub(crate) allowed_origins: Vec<TextValue<String>>,
     /// Maximum concurrent connections, 8 to 65536. Default: depends on the open-file limit, at most 1000.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) connections: Option<Spanned<usize>>,
+    pub(crate) connections: Option<TextValue<usize>>,
     /// Time limit for request headers, "10 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) header_timeout: Option<Spanned<String>>,
+    pub(crate) header_timeout: Option<TextValue<String>>,
     /// Time limit for the request body, "30 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) body_timeout: Option<Spanned<String>>,
+    pub(crate) body_timeout: Option<TextValue<String>>,
     /// How long a client may stop reading its reply, "30 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) write_timeout: Option<Spanned<String>>,
+    pub(crate) write_timeout: Option<TextValue<String>>,
     /// Maximum idle time between requests on a connection, "2 min" by default, at most "60 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) idle_timeout: Option<Spanned<String>>,
+    pub(crate) idle_timeout: Option<TextValue<String>>,
     /// How long running requests may continue after shutdown begins, over stdio too. "30 s" by default, at most "10
     /// min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) drain: Option<Spanned<String>>,
+    pub(crate) drain: Option<TextValue<String>>,
 }
 
 /// Models. Keys come from the environment; this file only names variables.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Models")]
-pub(crate) struct RawModels {
+pub(crate) struct Models {
     /// Embedding provider: "local" (the default, in the binary), "openai", "gemini" or "ollama", optionally with a
     /// model: "openai/text-embedding-3-large".
-    #[schemars(with = "Option<String>")]
-    pub(crate) embedding: Option<Spanned<String>>,
+    pub(crate) embedding: Option<TextValue<String>>,
     /// Language model provider: "auto" (the default: the first of openai, gemini, anthropic, ollama that the
     /// environment sets up), "off", or a provider, optionally with a model: "gemini/gemini-2.5-pro".
-    #[schemars(with = "Option<String>")]
-    pub(crate) llm: Option<Spanned<String>>,
+    pub(crate) llm: Option<TextValue<String>>,
     /// OpenAI, or a server with a compatible API.
     pub(crate) openai: ModelProvider,
     /// Gemini.
@@ -158,20 +136,15 @@ pub(crate) struct ModelProvider {
     /// URL of its API, http or https. The environment (OPENAI_BASE_URL and so on) overrides it.
     pub(crate) base_url: Option<String>,
     /// Variable that holds the key, as "${NAME}". If base_url is set here, no key is sent without this.
-    #[schemars(with = "Option<String>")]
-    pub(crate) api_key: Option<Spanned<String>>,
+    pub(crate) api_key: Option<TextValue<String>>,
     /// openai only: the API to use. Default: responses for OpenAI itself, chat elsewhere.
-    #[schemars(with = "Option<ModelApi>")]
-    pub(crate) api: Option<Spanned<ModelApi>>,
+    pub(crate) api: Option<TextValue<ModelApi>>,
     /// gemini and anthropic only: API version, "v1beta" and "2026-10-21" by default.
-    #[schemars(with = "Option<String>")]
-    pub(crate) api_version: Option<Spanned<String>>,
+    pub(crate) api_version: Option<TextValue<String>>,
     /// Maximum concurrent requests, 1 to 64, 4 by default; further ones wait.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) concurrency: Option<Spanned<usize>>,
+    pub(crate) concurrency: Option<TextValue<usize>>,
     /// Maximum silence while it answers, "120 s" by default, at most "10 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) timeout: Option<Spanned<String>>,
+    pub(crate) timeout: Option<TextValue<String>>,
 }
 
 /// OpenAI APIs.
@@ -187,8 +160,7 @@ pub(crate) enum ModelApi {
 /// The knowledge graph.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Knowledge")]
-pub(crate) struct RawKnowledge {
+pub(crate) struct Knowledge {
     /// Storage engine for the pages.
     pub(crate) engine: KnowledgeEngine,
     /// Directories that the tools kg_index and kg_edit may access, relative to this file.
@@ -215,28 +187,23 @@ pub(crate) enum KnowledgeEngine {
 pub(crate) struct RawGate {
     /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" together with sha256, as
     /// `gatehouse gates add` writes it. Default: <name>.wasm in the gate directories.
-    #[schemars(with = "Option<String>")]
-    pub(crate) component: Option<Spanned<String>>,
+    pub(crate) component: Option<TextValue<String>>,
     /// SHA-256 of the component in hexadecimal; any other file is refused.
-    #[schemars(with = "Option<String>")]
-    pub(crate) sha256: Option<Spanned<String>>,
+    pub(crate) sha256: Option<TextValue<String>>,
     /// Capabilities: "knowledge", "knowledge:read", "documents", "catalog", "kv", "models", "artifacts", "servers",
     /// "servers-admin", "elicitation", "sampling".
-    #[schemars(with = "Vec<String>")]
-    pub(crate) grants: Vec<Spanned<String>>,
+    pub(crate) grants: Vec<TextValue<String>>,
     /// How calls get instances: a new one each ("fresh", the default), or one that served an earlier call ("reuse").
     /// The gate can read what earlier calls left in a reused instance's memory.
     pub(crate) instance: InstancePolicy,
     /// Directories the gate sees, by the path it uses: "/data" = { path = "data" } to read, or "/notes" = { private =
     /// true } to read and write.
-    #[schemars(with = "BTreeMap<String, RawGateFolder>")]
-    pub(crate) folders: BTreeMap<Spanned<String>, RawGateFolder>,
+    pub(crate) folders: BTreeMap<TextValue<String>, GateFolder>,
     /// Resource limits.
-    pub(crate) limits: RawGateLimits,
+    pub(crate) limits: GateLimits,
     /// Hosts it may send HTTP requests to: "[scheme://]host[:port]", https by default, "*.example.com" for every
     /// subdomain. Without this block it may send none.
-    #[schemars(with = "Option<BTreeMap<String, HttpHost>>")]
-    pub(crate) http: Option<BTreeMap<Spanned<String>, HttpHost>>,
+    pub(crate) http: Option<BTreeMap<TextValue<String>, HttpHost>>,
 }
 
 /// Rules for a gate's requests to one host.
@@ -244,8 +211,7 @@ pub(crate) struct RawGate {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpHost {
     /// Headers that the host adds and the gate never sees; ${NAME} is the value of an environment variable.
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(crate) headers: BTreeMap<TextValue<String>, TextValue<String>>,
     /// Whether the name may resolve to a private, loopback or link-local address.
     pub(crate) private: bool,
 }
@@ -264,8 +230,7 @@ pub(crate) enum InstancePolicy {
 /// One directory that a gate sees: either a path, or private.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "GateFolder")]
-pub(crate) struct RawGateFolder {
+pub(crate) struct GateFolder {
     /// A directory on this machine, relative to this file, read-only.
     pub(crate) path: Option<String>,
     /// True for a directory of the gate's own in the data directory, which it can read and write.
@@ -275,42 +240,29 @@ pub(crate) struct RawGateFolder {
 /// Resource limits: per call, or, for kv and folder, per gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "GateLimits")]
-pub(crate) struct RawGateLimits {
+pub(crate) struct GateLimits {
     /// Memory, "64 MiB" by default, at most "256 MiB".
-    #[schemars(with = "Option<String>")]
-    pub(crate) memory: Option<Spanned<String>>,
+    pub(crate) memory: Option<TextValue<String>>,
     /// Wall-clock time, "30 s" by default, at most "5 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) time: Option<Spanned<String>>,
+    pub(crate) time: Option<TextValue<String>>,
     /// Concurrent calls, 64 by default; further ones wait.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) concurrency: Option<Spanned<usize>>,
+    pub(crate) concurrency: Option<TextValue<usize>>,
     /// Bytes copied out of the gate at the same time, including its reply: "16 MiB" by default, at most "64 MiB".
-    #[schemars(with = "Option<String>")]
-    pub(crate) copy: Option<Spanned<String>>,
+    pub(crate) copy: Option<TextValue<String>>,
     /// Lines in the host's log, 200 by default, at most 10000; the rest is counted and dropped.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) log_lines: Option<Spanned<usize>>,
+    pub(crate) log_lines: Option<TextValue<usize>>,
     /// HTTP requests, 64 by default, at most 1000.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) http_requests: Option<Spanned<usize>>,
+    pub(crate) http_requests: Option<TextValue<usize>>,
     /// Model requests, 16 by default, at most 100.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) model_calls: Option<Spanned<usize>>,
+    pub(crate) model_calls: Option<TextValue<usize>>,
     /// Calls of other tools, 64 by default, at most 1000.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) calls: Option<Spanned<usize>>,
+    pub(crate) calls: Option<TextValue<usize>>,
     /// Bytes retained of standard output and error: "64 KiB" by default, at most "1 MiB".
-    #[schemars(with = "Option<String>")]
-    pub(crate) output: Option<Spanned<String>>,
+    pub(crate) output: Option<TextValue<String>>,
     /// Elements of all its tables together, 20000 by default, at most 100000.
-    #[schemars(with = "Option<usize>")]
-    pub(crate) table_elements: Option<Spanned<usize>>,
+    pub(crate) table_elements: Option<TextValue<usize>>,
     /// Bytes of keys and values stored with the grant "kv": "16 MiB" by default, at most "1 GiB".
-    #[schemars(with = "Option<String>")]
-    pub(crate) kv: Option<Spanned<String>>,
+    pub(crate) kv: Option<TextValue<String>>,
     /// Bytes of files in its private directories: "64 MiB" by default, at most "16 GiB".
-    #[schemars(with = "Option<String>")]
-    pub(crate) folder: Option<Spanned<String>>,
+    pub(crate) folder: Option<TextValue<String>>,
 }

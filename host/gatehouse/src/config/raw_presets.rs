@@ -7,22 +7,20 @@ use indexmap::IndexMap;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toml::Spanned;
 
-use super::{raw_servers::RawToolOverride, workflow};
+use super::{TextValue, raw_servers::ToolOverride, workflow};
 
 /// Tools and rules for one agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Preset")]
-pub(crate) struct RawPreset {
+pub(crate) struct Preset {
     /// Purpose of the preset. Clients get it in the server's instructions, after those of the gates.
     pub(crate) description: Option<String>,
     /// Presets to build on, applied left to right before this one.
     pub(crate) extends: Vec<String>,
     /// Gates, each with its parameters.
     #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
-    pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
+    pub(crate) gates: IndexMap<TextValue<String>, Map<String, Value>>,
     /// Globs over tool names to remove.
     pub(crate) deny: Vec<String>,
     /// Additional tool names: new name = "tool", or "gate.tool" if several gates have a tool of that name.
@@ -34,8 +32,7 @@ pub(crate) struct RawPreset {
     /// "server:server.tool". Default for each such gate: ["server:*", "run_code", "call_tool"].
     pub(crate) filters: BTreeMap<String, Vec<String>>,
     /// Servers in this file whose tools clients see next to those of the gates, as server__tool.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) servers: Vec<Spanned<String>>,
+    pub(crate) servers: Vec<TextValue<String>>,
     /// Globs over the servers that gates of this preset may access: names, or "tag:name". Default: all.
     pub(crate) proxied: Option<Vec<String>>,
     /// Globs over the tools that clients are shown. The others can still be called by name or through a shown tool.
@@ -44,26 +41,23 @@ pub(crate) struct RawPreset {
     /// The tools that a client is shown: "all" (default), or "auto": the servers' tools for clients that search tools
     /// themselves, and the gate that calls these tools for others. "auto" limits `proxied` to `servers`, unless it is
     /// set.
-    pub(crate) surface: Option<RawSurface>,
+    pub(crate) surface: Option<Surface>,
     /// Globs over tools that each client is shown and loads at once, with any `surface`. Adds to the globs of extended
     /// presets.
     pub(crate) pinned: Vec<String>,
     /// Calls that a user has to approve, asked through the client. Adds to the rules of extended presets.
-    pub(crate) approve: Option<RawApproval>,
+    pub(crate) approve: Option<Approval>,
     /// Order of calls, by workflow: one step, or a list of steps. Adds to the workflows of extended presets.
     #[schemars(with = "BTreeMap<String, workflow::WorkflowSchema>")]
-    pub(crate) workflow: BTreeMap<Spanned<String>, workflow::WorkflowSteps>,
+    pub(crate) workflow: BTreeMap<TextValue<String>, workflow::WorkflowSteps>,
     /// Project directory for workflow marks, unless a request names one; relative to this file. Default: the client's
     /// only root, or the working directory of a stdio client.
-    #[schemars(with = "Option<String>")]
-    pub(crate) project: Option<Spanned<PathBuf>>,
+    pub(crate) project: Option<TextValue<PathBuf>>,
     /// Folders of agent skills, relative to this file: each skill is a folder with a SKILL.md. Adds to the folders of
     /// extended presets.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) skills: Vec<Spanned<PathBuf>>,
+    pub(crate) skills: Vec<TextValue<PathBuf>>,
     /// Changes to tools, by the name that clients would see otherwise.
-    #[schemars(with = "BTreeMap<String, RawToolOverride>")]
-    pub(crate) tools: BTreeMap<Spanned<String>, RawToolOverride>,
+    pub(crate) tools: BTreeMap<TextValue<String>, ToolOverride>,
 }
 
 /// Value of `structured`: a boolean or `"auto"`.
@@ -97,17 +91,16 @@ impl JsonSchema for RawStructured {
 /// Value of `surface`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Surface")]
-pub(crate) enum RawSurface {
+pub(crate) enum Surface {
     All,
     Auto,
 }
 
-impl From<RawSurface> for SurfaceMode {
-    fn from(surface: RawSurface) -> Self {
+impl From<Surface> for SurfaceMode {
+    fn from(surface: Surface) -> Self {
         match surface {
-            RawSurface::All => Self::All,
-            RawSurface::Auto => Self::Auto,
+            Surface::All => Self::All,
+            Surface::Auto => Self::Auto,
         }
     }
 }
@@ -115,17 +108,14 @@ impl From<RawSurface> for SurfaceMode {
 /// Calls that a user has to approve.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Approval")]
-pub(crate) struct RawApproval {
+pub(crate) struct Approval {
     /// Globs over tools: a tool's name, "gate.tool", or "server:server.tool".
     pub(crate) tools: Vec<String>,
     /// Tools with this effect or a stronger one: "read-only", "mutating" or "external-exec".
-    #[schemars(with = "Option<String>")]
-    pub(crate) effect: Option<Spanned<String>>,
+    pub(crate) effect: Option<TextValue<String>>,
     /// Globs over tools that `effect` skips. Default: tools that only forward calls, each of which is approved
     /// separately: ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"].
     pub(crate) except: Option<Vec<String>>,
     /// How long an approval holds: "call" (default), "session", or a time of up to 480 min such as "15 min".
-    #[schemars(with = "Option<String>")]
-    pub(crate) remember: Option<Spanned<String>>,
+    pub(crate) remember: Option<TextValue<String>>,
 }

@@ -5,65 +5,55 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toml::Spanned;
+
+use super::TextValue;
 
 /// An MCP server behind this host: a program (`command`) or an address (`url`). `${NAME}` means an environment variable
 /// in command, args, env, cwd, url and headers. Secrets must be written this way.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Server")]
-pub(crate) struct RawServer {
+pub(crate) struct Server {
     /// Program; with a slash, the path is relative to this file.
-    #[schemars(with = "Option<String>")]
-    pub(crate) command: Option<Spanned<String>>,
+    pub(crate) command: Option<TextValue<String>>,
     /// Its arguments. All users of this machine can see them, so put secrets in env.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) args: Vec<Spanned<String>>,
+    pub(crate) args: Vec<TextValue<String>>,
     /// Variables it gets in addition to PATH, HOME and the few listed in docs/servers.md.
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub(crate) env: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(crate) env: BTreeMap<TextValue<String>, TextValue<String>>,
     /// Working directory, relative to this file. Default: the directory of this file.
-    #[schemars(with = "Option<String>")]
-    pub(crate) cwd: Option<Spanned<String>>,
+    pub(crate) cwd: Option<TextValue<String>>,
     /// Its address, http or https.
-    #[schemars(with = "Option<String>")]
-    pub(crate) url: Option<Spanned<String>>,
+    pub(crate) url: Option<TextValue<String>>,
     /// Headers sent to this address only.
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
+    pub(crate) headers: BTreeMap<TextValue<String>, TextValue<String>>,
     /// "stdio" for a command. For a url "http" (streamable HTTP, the default) or "sse", for servers from before 2025.
-    #[schemars(with = "Option<TransportKind>")]
-    pub(crate) transport: Option<Spanned<TransportKind>>,
+    pub(crate) transport: Option<TextValue<TransportKind>>,
     /// How Gatehouse logs in to it with OAuth, if it requires that (`gatehouse servers login`).
-    #[schemars(with = "RawOAuth")]
-    pub(crate) oauth: Option<Spanned<RawOAuth>>,
+    #[schemars(with = "OAuth")]
+    pub(crate) oauth: Option<TextValue<OAuth>>,
     /// Whose login it gets: one for all callers ("shared", the default), or each caller's own ("caller").
-    #[schemars(with = "Option<LoginKind>")]
-    pub(crate) login: Option<Spanned<LoginKind>>,
+    pub(crate) login: Option<TextValue<LoginKind>>,
     /// Whether it is used; true by default.
     pub(crate) enabled: Option<bool>,
     /// Labels for users, for `proxied` of presets ("tag:work"), and for the category of its tools.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) tags: Vec<Spanned<String>>,
+    pub(crate) tags: Vec<TextValue<String>>,
     /// Maximum time for one call, "60 s" by default, "100 ms" to "60 min"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
-    pub(crate) timeout: Option<Spanned<toml::Value>>,
+    pub(crate) timeout: Option<TextValue<toml::Value>>,
     /// Maximum time of one attempt to connect, "100 ms" to "10 min"; a number is seconds. Default: the value in
     /// `[proxy]`.
     #[schemars(with = "Option<DurationSchema>")]
-    pub(crate) connection_timeout: Option<Spanned<toml::Value>>,
+    pub(crate) connection_timeout: Option<TextValue<toml::Value>>,
     /// True to connect when the host starts, not on the first call.
     pub(crate) preconnect: bool,
     /// Values replaced by `[redacted]` in everything the server sends: true for credentials (the default), false for
     /// nothing, or the names of variables, headers and keys of `env` with such values.
     #[schemars(with = "Option<RedactSchema>")]
-    pub(crate) redact: Option<Spanned<toml::Value>>,
+    pub(crate) redact: Option<TextValue<toml::Value>>,
     /// Handling of tools that differ from their first known version: serve with a warning ("warn", the default), or
     /// quarantine until `gatehouse servers review` approves them ("quarantine").
     pub(crate) on_change: OnChange,
     /// Rules for its tools, by the server's own names. They override the server's annotations.
-    #[schemars(with = "BTreeMap<String, ToolRule>")]
-    pub(crate) tools: BTreeMap<Spanned<String>, ToolRule>,
+    pub(crate) tools: BTreeMap<TextValue<String>, ToolRule>,
 }
 
 /// Behavior of one server tool. Requests, workflows, approvals, scripts and the semantic cache use it.
@@ -71,73 +61,56 @@ pub(crate) struct RawServer {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolRule {
     /// Its strongest effect: "read-only", "mutating" or "external-exec".
-    #[schemars(with = "Option<String>")]
-    pub(crate) effect: Option<Spanned<String>>,
+    pub(crate) effect: Option<TextValue<String>>,
     /// Whether a second call with the same arguments changes nothing.
     pub(crate) idempotent: Option<bool>,
     /// The boolean argument that makes a call a dry run.
-    #[schemars(with = "Option<String>")]
-    pub(crate) dry_run: Option<Spanned<String>>,
+    pub(crate) dry_run: Option<TextValue<String>>,
     /// The argument that names the thing to change; `precheck` checks it before the call.
-    #[schemars(with = "Option<String>")]
-    pub(crate) target: Option<Spanned<String>>,
+    pub(crate) target: Option<TextValue<String>>,
     /// A read-only tool of the same server that fails if `target` does not exist. Needs `target`.
-    #[schemars(with = "Option<String>")]
-    pub(crate) precheck: Option<Spanned<String>>,
+    pub(crate) precheck: Option<TextValue<String>>,
 }
 
 /// OAuth login to a server. Every key is optional: by default the server names its issuer, and Gatehouse registers
 /// itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "OAuth")]
-pub(crate) struct RawOAuth {
+pub(crate) struct OAuth {
     /// The client that you registered for Gatehouse, or the https URL of its metadata document. Needs `issuer`.
-    #[schemars(with = "Option<String>")]
-    pub(crate) client_id: Option<Spanned<String>>,
+    pub(crate) client_id: Option<TextValue<String>>,
     /// The secret of that client, if it has one: "${NAME}".
-    #[schemars(with = "Option<String>")]
-    pub(crate) client_secret: Option<Spanned<String>>,
+    pub(crate) client_secret: Option<TextValue<String>>,
     /// The private key of that client instead of a secret, PEM in PKCS#8: "${NAME}".
-    #[schemars(with = "Option<String>")]
-    pub(crate) private_key: Option<Spanned<String>>,
+    pub(crate) private_key: Option<TextValue<String>>,
     /// Scopes to request. Default: the scopes that the server requests.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) scopes: Vec<Spanned<String>>,
+    pub(crate) scopes: Vec<TextValue<String>>,
     /// The authorization server. Set it if you registered a client there, the server names several, or it is in your
     /// own network.
-    #[schemars(with = "Option<String>")]
-    pub(crate) issuer: Option<Spanned<String>>,
+    pub(crate) issuer: Option<TextValue<String>>,
     /// Port of the browser redirect, if the registration names one. Default: a free one.
     #[schemars(with = "Option<u16>")]
-    pub(crate) redirect_port: Option<Spanned<i64>>,
+    pub(crate) redirect_port: Option<TextValue<i64>>,
     /// `client-credentials` if the client logs in with its own secret or key, without a user. Default: `authorization-code`.
-    #[schemars(with = "Option<GrantKind>")]
-    pub(crate) grant: Option<Spanned<GrantKind>>,
+    pub(crate) grant: Option<TextValue<GrantKind>>,
     /// Your company's identity provider, where users sign in. It vouches for them at `issuer`. Needs `client_id`.
-    #[schemars(with = "Option<RawIdentityProvider>")]
-    pub(crate) identity_provider: Option<Spanned<RawIdentityProvider>>,
+    pub(crate) identity_provider: Option<TextValue<IdentityProvider>>,
 }
 
 /// An identity provider that vouches for its users at the authorization servers of MCP servers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "IdentityProvider")]
-pub(crate) struct RawIdentityProvider {
+pub(crate) struct IdentityProvider {
     /// Its address, as its metadata has it.
-    #[schemars(with = "String")]
-    pub(crate) issuer: Spanned<String>,
+    pub(crate) issuer: TextValue<String>,
     /// The client that you registered for Gatehouse at the provider.
-    #[schemars(with = "String")]
-    pub(crate) client_id: Spanned<String>,
+    pub(crate) client_id: TextValue<String>,
     /// The secret of that client, if it has one: "${NAME}".
-    #[schemars(with = "Option<String>")]
     #[serde(default)]
-    pub(crate) client_secret: Option<Spanned<String>>,
+    pub(crate) client_secret: Option<TextValue<String>>,
     /// The private key of that client instead of a secret, PEM in PKCS#8: "${NAME}".
-    #[schemars(with = "Option<String>")]
     #[serde(default)]
-    pub(crate) private_key: Option<Spanned<String>>,
+    pub(crate) private_key: Option<TextValue<String>>,
 }
 
 /// How a login is granted.
@@ -204,33 +177,29 @@ pub(crate) enum DurationSchema {
 /// Connections to the servers behind this host.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Proxy")]
-pub(crate) struct RawProxy {
+pub(crate) struct Proxy {
     /// True to connect a server on its first call (the default), false to connect all when the host starts.
     pub(crate) lazy_connect: Option<bool>,
     /// Servers to connect when the host starts, even if `lazy_connect` is true.
-    #[schemars(with = "Vec<String>")]
-    pub(crate) preconnect_servers: Vec<Spanned<String>>,
+    pub(crate) preconnect_servers: Vec<TextValue<String>>,
     /// Maximum time of one attempt to connect, "30 s" by default, "100 ms" to "10 min"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
-    pub(crate) connection_timeout: Option<Spanned<toml::Value>>,
+    pub(crate) connection_timeout: Option<TextValue<toml::Value>>,
     /// Maximum connection retries, 3 by default, at most 10.
     #[schemars(with = "Option<u32>")]
-    pub(crate) max_connection_retries: Option<Spanned<i64>>,
+    pub(crate) max_connection_retries: Option<TextValue<i64>>,
     /// Idle time after which a program is stopped until the next call: "10 min" by default, "1 s" to "1440 min", or
     /// "never"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
-    pub(crate) idle_timeout: Option<Spanned<toml::Value>>,
+    pub(crate) idle_timeout: Option<TextValue<toml::Value>>,
 }
 
 /// Changes to one tool in a preset.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "ToolOverride")]
-pub(crate) struct RawToolOverride {
+pub(crate) struct ToolOverride {
     /// The name that clients see instead.
-    #[schemars(with = "Option<String>")]
-    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) name: Option<TextValue<String>>,
     /// The description that clients see instead.
     pub(crate) description: Option<String>,
     /// Arguments that the host sets; clients cannot see or set them.

@@ -15,9 +15,8 @@ use gatehouse_core::{
 use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
-use toml::Spanned;
 
-use super::{Config, ConfigError, Env, PlainError, error::ConfigText, raw};
+use super::{Config, ConfigError, ConfigText, Env, PlainError, TextValue, raw};
 
 /// Maximum length of a server name. Exposed tool names contain it and are limited to 64 characters.
 pub(crate) const MAX_SERVER_NAME: usize = 32;
@@ -83,31 +82,41 @@ impl ServersConfig {
     }
 
     /// Fails if the server is not declared. The error points to `name`.
-    pub(super) fn check_known(&self, text: &ConfigText, name: &Spanned<String>) -> Result<(), ConfigError> {
-        if self.declared.contains_key(name.get_ref()) {
+    pub(super) fn check_known(&self, text: &ConfigText, name: &TextValue<String>) -> Result<(), ConfigError> {
+        if self.declared.contains_key(name.as_str()) {
             return Ok(());
         }
-        Err(text.error_at(name.span(), unknown(name.get_ref(), self.declared.keys())))
+        let known: Vec<&str> = self.declared.keys().map(String::as_str).collect();
+        let (near, shown) = (did_you_mean(name, known.iter().copied()), quoted(name, 64));
+        if known.is_empty() {
+            bail_at!(
+                text,
+                name,
+                "there is no server '{shown}'; declare it under [servers.{shown}] in this file"
+            );
+        }
+        let known = known.join(", ");
+        bail_at!(text, name, "there is no server '{shown}' in this file.{near} There are: {known}.");
     }
 }
 
 pub(super) fn validate(
     text: &ConfigText,
-    servers: BTreeMap<Spanned<String>, raw::RawServer>,
-    proxy: &raw::RawProxy,
+    servers: BTreeMap<TextValue<String>, raw::Server>,
+    proxy: &raw::Proxy,
     env: &Env,
 ) -> Result<ServersConfig, ConfigError> {
     let mut config = ServersConfig { proxy: checked_proxy(text, proxy)?, ..ServersConfig::default() };
-    let mut order: Vec<_> = servers.keys().map(|name| (name.span().start, name.get_ref())).collect();
-    order.sort_unstable();
-    config.order = order.into_iter().map(|(_, name)| name.clone()).collect();
+    let mut order: Vec<_> = servers.keys().collect();
+    order.sort_by_key(|name| name.span().start);
+    config.order = order.into_iter().map(ToString::to_string).collect();
     for (name, server) in servers {
         let checked = checked_server(text, &name, server, &config.proxy, env)?;
         config.declared.insert(name.into_inner(), checked);
     }
     for name in &proxy.preconnect_servers {
         config.check_known(text, name)?;
-        if let Some(server) = config.declared.get_mut(name.get_ref()) {
+        if let Some(server) = config.declared.get_mut(name.as_str()) {
             server.definition.preconnect = true;
         }
     }
@@ -145,29 +154,30 @@ pub(crate) fn from_json(
     checked_server(&text, &name, server, &config.servers.proxy, env).map_err(|error| error.message.into())
 }
 
-fn checked_proxy(text: &ConfigText, proxy: &raw::RawProxy) -> Result<ProxyConfig, ConfigError> {
+fn checked_proxy(text: &ConfigText, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigError> {
     let mut checked =
         ProxyConfig { preconnect_all: proxy.lazy_connect == Some(false), ..ProxyConfig::default() };
-    if let Some(time) = &proxy.connection_timeout {
-        checked.connection_timeout = Some(connection_timeout(text, time)?);
-    }
-    if let Some(time) = &proxy.idle_timeout {
-        let never = time.get_ref().as_str() == Some("never");
+    checked.connection_timeout = connection_timeout(text, &proxy.connection_timeout)?;
+    if proxy.idle_timeout.as_ref().and_then(|time| time.as_str()) == Some("never") {
+        checked.idle_timeout = None;
+    } else if proxy.idle_timeout.is_some() {
         let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
-        checked.idle_timeout = (!never).then(|| duration(text, "idle_timeout", time, range)).transpose()?;
+        checked.idle_timeout = duration(text, "idle_timeout", &proxy.idle_timeout, range)?;
     }
     if let Some(retries) = &proxy.max_connection_retries {
-        checked.retries =
-            u32::try_from(*retries.get_ref()).ok().filter(|retries| *retries <= 10).ok_or_else(|| {
-                let why = format!("max_connection_retries must be 0 to 10, not {}", retries.get_ref());
-                text.error_at(retries.span(), why)
-            })?;
+        let Some(allowed) = u32::try_from(**retries).ok().filter(|retries| *retries <= 10) else {
+            bail_at!(text, retries, "max_connection_retries must be 0 to 10, not {retries}");
+        };
+        checked.retries = allowed;
     }
     Ok(checked)
 }
 
-fn connection_timeout(text: &ConfigText, time: &Spanned<toml::Value>) -> Result<Duration, ConfigError> {
-    duration(text, "connection_timeout", time, Duration::from_millis(100)..=Duration::from_secs(600))
+fn connection_timeout(
+    text: &ConfigText,
+    given: &Option<TextValue<toml::Value>>,
+) -> Result<Option<Duration>, ConfigError> {
+    duration(text, "connection_timeout", given, Duration::from_millis(100)..=Duration::from_secs(600))
 }
 
 /// Parses text with a unit, as elsewhere in `presets.toml`, or seconds, as in clients' own files. The error points to
@@ -175,44 +185,47 @@ fn connection_timeout(text: &ConfigText, time: &Spanned<toml::Value>) -> Result<
 fn duration(
     text: &ConfigText,
     key: &str,
-    given: &Spanned<toml::Value>,
+    given: &Option<TextValue<toml::Value>>,
     allowed: RangeInclusive<Duration>,
-) -> Result<Duration, ConfigError> {
-    let bad = |why| text.error_at(given.span(), why);
+) -> Result<Option<Duration>, ConfigError> {
+    let Some(given) = given else { return Ok(None) };
     let shown = |time: &Duration| match time.as_millis() {
         millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
         millis => format!("{millis} ms"),
     };
     let range = format!("{key} must be {} to {}", shown(allowed.start()), shown(allowed.end()));
-    let time = match given.get_ref() {
+    let time = match &**given {
         toml::Value::Integer(seconds) => {
-            Duration::from_secs(u64::try_from(*seconds).map_err(|_| bad(format!("{range}, not {seconds}")))?)
+            let seconds = u64::try_from(*seconds).map_err(|_| format!("{range}, not {seconds}"));
+            Duration::from_secs(text.at(given, seconds)?)
         }
-        toml::Value::String(time) => parse_duration(time).map_err(|why| bad(format!("{key}: {why}")))?,
+        toml::Value::String(time) => {
+            text.at(given, parse_duration(time).map_err(|why| format!("{key}: {why}")))?
+        }
         other => {
             let kind = other.type_str();
-            return Err(bad(format!(
+            bail_at!(
+                text,
+                given,
                 "{key} must be a time such as \"30 s\", or a number of seconds, not a {kind}"
-            )));
+            );
         }
     };
-    if allowed.contains(&time) { Ok(time) } else { Err(bad(range)) }
+    text.at(given, if allowed.contains(&time) { Ok(Some(time)) } else { Err(range) })
 }
 
 fn checked_server(
     text: &ConfigText,
-    name: &Spanned<String>,
-    server: raw::RawServer,
+    name: &TextValue<String>,
+    server: raw::Server,
     proxy: &ProxyConfig,
     env: &Env,
 ) -> Result<ServerConfig, ConfigError> {
-    text.at(name, check_name(name.get_ref()))?;
+    text.at(name, check_name(name))?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
-    let timeout = server.timeout.as_ref();
-    let timeout = timeout.map(|time| duration(text, "timeout", time, range)).transpose()?;
-    let connecting = server.connection_timeout.as_ref();
-    let connecting = connecting.map(|time| connection_timeout(text, time)).transpose()?;
+    let timeout = duration(text, "timeout", &server.timeout, range)?;
+    let connecting = connection_timeout(text, &server.connection_timeout)?;
     let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
@@ -221,7 +234,7 @@ fn checked_server(
     let login = login::validate(text, &server)?;
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
-        name: name.get_ref().as_str().into(),
+        name: name.as_str().into(),
         // Only programs are stopped when idle. A connection to a remote server costs next to nothing.
         idle_timeout: proxy.idle_timeout.filter(|_| read.transport.as_str() == "stdio"),
         transport: read.transport,
@@ -264,29 +277,17 @@ fn check_name(name: &str) -> Result<(), PlainError> {
     .into())
 }
 
-fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String> + Clone) -> String {
-    let near = did_you_mean(name, known.clone().map(String::as_str));
-    let shown = quoted(name, 64);
-    let known: Vec<&str> = known.map(String::as_str).collect();
-    match known.as_slice() {
-        [] => format!("there is no server '{shown}'; declare it under [servers.{shown}] in this file"),
-        known => format!("there is no server '{shown}' in this file.{near} There are: {}.", known.join(", ")),
-    }
-}
-
 /// Validates the tags. Returns them sorted, without duplicates.
-fn checked_tags(text: &ConfigText, tags: &[Spanned<String>]) -> Result<Vec<String>, ConfigError> {
+fn checked_tags(text: &ConfigText, tags: &[TextValue<String>]) -> Result<Vec<String>, ConfigError> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let word = |tag: &str| !tag.is_empty() && tag.len() <= 32 && tag.chars().all(letters);
-    if let Some(bad) = tags.iter().find(|tag| !word(tag.get_ref())) {
-        let shown = quoted(bad.get_ref(), 64);
-        let why = format!("'{shown}' cannot be a tag: use 1 to 32 of A-Z a-z 0-9 _ - .");
-        return Err(text.error_at(bad.span(), why));
+    if let Some(bad) = tags.iter().find(|tag| !word(tag)) {
+        bail_at!(text, bad, "'{}' cannot be a tag: use 1 to 32 of A-Z a-z 0-9 _ - .", quoted(bad, 64));
     }
     if let Some(first) = tags.get(MAX_TAGS) {
-        return Err(text.error_at(first.span(), format!("a server has at most {MAX_TAGS} tags")));
+        bail_at!(text, first, "a server has at most {MAX_TAGS} tags");
     }
-    let mut tags: Vec<String> = tags.iter().map(|tag| tag.get_ref().clone()).collect();
+    let mut tags: Vec<String> = tags.iter().map(|tag| tag.to_string()).collect();
     tags.sort();
     tags.dedup();
     Ok(tags)

@@ -4,11 +4,11 @@
 //! shipped `[gates.NAME]` applies only to the shipped component, and not if a preset that extends no shipped one has
 //! the gate.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use gatehouse_core::{CompiledPreset, Preset, SourceId};
+use gatehouse_core::{CompiledPreset, Preset, SourceId, preset::PresetError};
 
-use super::{Config, ConfigError, Env, error::ConfigText, locate::SHIPPED};
+use super::{Config, ConfigError, ConfigText, Env, keys::with_bases, locate::SHIPPED};
 
 /// Adds the shipped presets and gates that the file does not define.
 pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
@@ -18,8 +18,10 @@ pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), Config
         config.presets.entry(name).or_insert(preset);
     }
     let mut without_grants: BTreeSet<String> = env.enabled_gates().into_iter().flatten().collect();
-    for name in own.iter().filter(|name| !extends_shipped(&config.presets, &own, name)) {
-        without_grants.extend(gates(&config.presets[name]));
+    for (name, preset) in config.presets.iter().filter(|(name, _)| own.contains(*name)) {
+        if with_bases(&config.presets, name).into_iter().all(|base| own.contains(base)) {
+            without_grants.extend(gates(preset));
+        }
     }
     for (name, mut gate) in shipped.gates {
         if !without_grants.contains(&name) {
@@ -29,20 +31,6 @@ pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), Config
     }
     config.own_presets = own;
     Ok(())
-}
-
-/// Returns whether a preset extends, directly or not, one that is not in `own`.
-fn extends_shipped(presets: &BTreeMap<String, Preset>, own: &BTreeSet<String>, preset: &str) -> bool {
-    let mut seen = BTreeSet::from([preset]);
-    let mut next = vec![preset];
-    while let Some(name) = next.pop() {
-        if !own.contains(name) {
-            return true;
-        }
-        let bases = presets.get(name).into_iter().flat_map(|preset| &preset.extends);
-        next.extend(bases.map(String::as_str).filter(|base| seen.insert(base)));
-    }
-    false
 }
 
 fn gates(preset: &Preset) -> impl Iterator<Item = String> {
@@ -62,11 +50,20 @@ impl Config {
     }
 
     pub(crate) fn served_gates(&self) -> BTreeSet<String> {
-        let compiled_presets =
-            self.served_presets().filter_map(|name| CompiledPreset::compile(&self.presets, name).ok());
-        compiled_presets
-            .flat_map(|compiled| compiled.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
-            .collect()
+        self.gates_of(self.served_presets())
+    }
+
+    pub(crate) fn compiled(&self, preset: &str) -> Result<CompiledPreset, PresetError> {
+        CompiledPreset::compile(&self.presets, preset)
+    }
+
+    /// Returns the gates of those of these presets that compile.
+    pub(crate) fn gates_of<'p>(&self, presets: impl Iterator<Item = &'p String>) -> BTreeSet<String> {
+        let mut gates = BTreeSet::new();
+        for compiled in presets.filter_map(|preset| self.compiled(preset).ok()) {
+            gates.extend(compiled.gates().map(|gate| gate.to_string()));
+        }
+        gates
     }
 
     /// Returns a notice if the file has presets but the default is a shipped one that the file does not name.

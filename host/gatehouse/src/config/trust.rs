@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
@@ -81,22 +81,37 @@ fn file() -> Result<PathBuf, ConfigError> {
 fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
     let file = file()?;
     let failed = |error: io::Error| ConfigError::new(file.display(), format!("cannot be written: {error}"));
-    let _lock = locked(&file).map_err(failed)?;
-    let mut list = TrustedFiles::read_from(&file)?;
-    edit(&mut list);
-    let text = serde_json::to_vec_pretty(&list).map_err(|error| failed(error.into()))?;
-    write_private(&file, &text, Durability::Synced).map_err(failed)
+    edit_locked(&file, failed, TrustedFiles::read_from, |list| {
+        edit(list);
+        Ok(true)
+    })
+    .map(drop)
 }
 
-/// Waits for the lock of `file`, which is held until the returned file is dropped.
+/// Edits the JSON in `file` under its lock, and writes it if `edit` returns true. Returns whether it did.
 ///
 /// Creates the parent directory with access for this user only.
-pub(super) fn locked(file: &Path) -> io::Result<File> {
-    make_private(file.parent().unwrap_or(Path::new("/")))?;
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let lock = options.open(file.with_extension("lock"))?;
-    lock.lock()?;
-    Ok(lock)
+pub(super) fn edit_locked<T: Serialize, E>(
+    file: &Path,
+    failed: impl Fn(io::Error) -> E,
+    read: impl FnOnce(&Path) -> Result<T, E>,
+    edit: impl FnOnce(&mut T) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let locked = || {
+        make_private(file.parent().unwrap_or(Path::new("/")))?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let lock = options.open(file.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    };
+    let _lock = locked().map_err(&failed)?;
+    let mut content = read(file)?;
+    let is_changed = edit(&mut content)?;
+    if is_changed {
+        let text = serde_json::to_vec_pretty(&content).map_err(|error| failed(error.into()))?;
+        write_private(file, &text, Durability::Synced).map_err(failed)?;
+    }
+    Ok(is_changed)
 }

@@ -11,32 +11,26 @@ use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer, value::SeqAccessDeserializer},
 };
-use toml::Spanned;
 
-use super::{ConfigError, error::ConfigText};
+use super::{ConfigError, ConfigText, TextValue};
 
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Step")]
-pub(crate) struct RawStep {
+pub(crate) struct Step {
     /// Intents of the calls in this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
-    #[schemars(with = "Vec<String>")]
-    intents: Vec<Spanned<String>>,
+    intents: Vec<TextValue<String>>,
     /// Required marks: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
-    #[schemars(with = "Vec<String>")]
-    requires: Vec<Spanned<String>>,
+    requires: Vec<TextValue<String>>,
     /// The mark that a successful call leaves.
-    #[schemars(with = "Option<String>")]
-    produces: Option<Spanned<String>>,
+    produces: Option<TextValue<String>>,
     /// Absolute directories that may contain projects. A step without roots uses those of the first step with some.
-    #[schemars(with = "Vec<String>")]
-    roots: Vec<Spanned<PathBuf>>,
+    roots: Vec<TextValue<PathBuf>>,
 }
 
-impl Default for RawStep {
+impl Default for Step {
     fn default() -> Self {
-        let intent = |name: &str| Spanned::new(0..0, name.to_owned());
+        let intent = |name: &str| TextValue::default_value(name.to_owned());
         Self {
             intents: vec![intent("MODIFY"), intent("EXECUTE")],
             requires: Vec::new(),
@@ -51,12 +45,12 @@ impl Default for RawStep {
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is of use")]
 pub(crate) enum WorkflowSchema {
-    One(RawStep),
-    Many(Vec<RawStep>),
+    One(Step),
+    Many(Vec<Step>),
 }
 
 #[derive(Debug)]
-pub(crate) struct WorkflowSteps(Vec<RawStep>);
+pub(crate) struct WorkflowSteps(Vec<Step>);
 
 impl<'de> Deserialize<'de> for WorkflowSteps {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -70,7 +64,7 @@ impl<'de> Deserialize<'de> for WorkflowSteps {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WorkflowSteps, A::Error> {
-                RawStep::deserialize(MapAccessDeserializer::new(map)).map(|step| WorkflowSteps(vec![step]))
+                Step::deserialize(MapAccessDeserializer::new(map)).map(|step| WorkflowSteps(vec![step]))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<WorkflowSteps, A::Error> {
@@ -85,44 +79,45 @@ impl<'de> Deserialize<'de> for WorkflowSteps {
 /// Validates the steps of one workflow.
 pub(super) fn validate(
     text: &ConfigText,
-    name: &Spanned<String>,
+    name: &TextValue<String>,
     WorkflowSteps(steps): WorkflowSteps,
 ) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
-    let named = |what: &str, name: &Spanned<String>| {
+    let named = |what: &str, name: &TextValue<String>| {
         let (fits, dot) = match what {
-            "mark" => (is_mark(name.get_ref()), ", or a file name that starts with a dot"),
-            _ => (is_name(name.get_ref()), ""),
+            "mark" => (is_mark(name), ", or a file name that starts with a dot"),
+            _ => (is_name(name), ""),
         };
-        let why = || format!("invalid {what} name: use 1 to 64 letters, digits, - and _{dot}");
-        if fits { Ok(name.get_ref().clone()) } else { Err(text.error_at(name.span(), why())) }
+        if !fits {
+            bail_at!(text, name, "invalid {what} name: use 1 to 64 letters, digits, - and _{dot}");
+        }
+        Ok(name.to_string())
     };
     let workflow = named("workflow", name)?;
     let roots =
         steps.iter().find(|step| !step.roots.is_empty()).map(|step| &step.roots[..]).unwrap_or_default();
     if roots.is_empty() {
-        let why = format!(
+        bail_at!(
+            text,
+            name,
             "workflow '{workflow}' has no roots; list the directories that may contain projects: roots = \
             [\"/home/me/work\"]"
         );
-        return Err(text.error_at(name.span(), why));
     }
-    let steps_of = |step: &RawStep| {
+    let steps_of = |step: &Step| {
         let own = if step.roots.is_empty() { roots } else { &step.roots };
-        if let Some(root) = own.iter().find(|root| !root.get_ref().is_absolute()) {
-            return Err(text.error_at(root.span(), "a project root must be an absolute path"));
+        if let Some(root) = own.iter().find(|root| !root.is_absolute()) {
+            bail_at!(text, root, "a project root must be an absolute path");
         }
-        let intent = |word: &Spanned<String>| {
-            Intent::from_request(word.get_ref()).ok_or_else(|| {
-                let words = Intent::ALL.map(Intent::as_str).join(", ");
-                text.error_at(word.span(), format!("intent must be one of {words}"))
-            })
+        let intent = |word: &TextValue<String>| {
+            let words = || format!("intent must be one of {}", Intent::ALL.map(Intent::as_str).join(", "));
+            text.at(word, Intent::from_request(word).ok_or_else(words))
         };
         Ok(workflow::WorkflowStep {
             workflow: workflow.clone(),
             intents: step.intents.iter().map(intent).collect::<Result<_, _>>()?,
             requires: step.requires.iter().map(|mark| named("mark", mark)).collect::<Result<_, _>>()?,
             produces: step.produces.as_ref().map(|mark| named("mark", mark)).transpose()?,
-            roots: own.iter().map(|root| root.get_ref().clone()).collect(),
+            roots: own.iter().map(|root| root.to_path_buf()).collect(),
         })
     };
     steps.iter().map(steps_of).collect()
@@ -131,7 +126,10 @@ pub(super) fn validate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Env, PlainError, tests::parse};
+    use crate::config::{
+        Env, PlainError,
+        tests::{assert_refused, parse},
+    };
 
     fn steps(lines: &str) -> Result<Vec<workflow::WorkflowStep>, PlainError> {
         let config = parse(&format!("[presets.a]\ngates = {{}}\n{lines}"), &Env::default())?;
@@ -157,7 +155,7 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (lines, why) in [
+        let cases = [
             ("[presets.a.workflow.x]\nproduces = \"d\"", "presets.toml:3:21: workflow 'x' has no roots"),
             (
                 "[presets.a.workflow.x]\nroots = [\"rel\"]",
@@ -174,9 +172,7 @@ mod tests {
             ("[presets.a.workflow.\"a/b\"]\nroots = [\"/w\"]", "invalid workflow name"),
             ("[presets.a.workflow.x]\nroots = [\"/w\"]\nproduce = \"x\"", "unknown"),
             ("[presets.a.workflow]\nx = 5", "presets.toml:4:"),
-        ] {
-            let message = steps(lines).expect_err(lines);
-            assert!(message.contains(why), "{message}");
-        }
+        ];
+        assert_refused("[presets.a]\ngates = {}\n", &cases);
     }
 }

@@ -1,20 +1,22 @@
-//! Changes on disk since the host was composed, and gate files that no preset uses.
+//! Changes since the host was composed: on disk, with gate files that no preset uses, and of the listings of servers,
+//! which update the views.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
-use gatehouse_core::{CompiledPreset, SourceId};
+use gatehouse_core::{CompiledPreset, SourceId, ports::ServerRegistry as _};
 use gatehouse_sandbox::FileStamp;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
-use super::{REMOVAL_GRACE, Reloader};
+use super::{PlainError, REMOVAL_GRACE, Reloader};
 use crate::{
     built_in,
-    compose::HostServers,
-    config::{Config, skill_folders, trust},
+    compose::{Composition, HostServers, PresetViews},
+    config::{Config, preset_files, trust},
 };
 
 /// Changes to apply together.
@@ -34,19 +36,17 @@ impl ChangeSet {
 
     /// Splits into single changes. Gates come first, so that a new configuration can use them.
     pub(super) fn split(&self) -> Vec<Self> {
-        let reread = self
-            .reread
-            .iter()
-            .map(|(name, stamp)| Self { reread: [(name.clone(), stamp.clone())].into(), ..Self::default() });
-        let withdraw = self
-            .withdraw
-            .iter()
-            .map(|(name, why)| Self { withdraw: [(name.clone(), why.clone())].into(), ..Self::default() });
-        let configuration = self
-            .configuration
-            .iter()
-            .map(|config| Self { configuration: Some(Arc::clone(config)), ..Self::default() });
-        reread.chain(withdraw).chain(configuration).collect()
+        let mut parts = Vec::new();
+        for (name, stamp) in self.reread.clone() {
+            parts.push(Self { reread: [(name, stamp)].into(), ..Self::default() });
+        }
+        for (name, why) in self.withdraw.clone() {
+            parts.push(Self { withdraw: [(name, why)].into(), ..Self::default() });
+        }
+        if self.configuration.is_some() {
+            parts.push(Self { configuration: self.configuration.clone(), ..Self::default() });
+        }
+        parts
     }
 }
 
@@ -73,7 +73,7 @@ impl Reloader {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
             let files = files.chain(config.param_files.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
-            folders.extend(skill_folders::watched(&config.skill_folders));
+            folders.extend(preset_files::watched_skills(&config.skill_folders));
             // The default directory counts once it exists. The configuration's own directory, also watched, reports its
             // creation.
             let there = |folder: &&PathBuf| {
@@ -90,11 +90,13 @@ impl Reloader {
     pub(super) async fn changes(&mut self) -> ChangeSet {
         let mut change = ChangeSet { configuration: self.pending_config.clone(), ..ChangeSet::default() };
         let loaded = self.current.gates.loaded().await;
-        let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
-        for name in names.chain(self.gates_of_failing_presets()).collect::<BTreeSet<_>>() {
+        let names = loaded.keys().chain(&self.current.gates.withdrawn).cloned();
+        // The files of gates of failing presets may have appeared or been fixed.
+        let failing = self.current.config.gates_of(self.failing.iter());
+        for name in names.chain(failing).collect::<BTreeSet<_>>() {
             let known = loaded.get(&name).map(|gate| gate.info());
             let gates = &self.current.gates;
-            let now = gates.file_of(&name).and_then(|file| match gates.stamp(&file) {
+            let now = gates.file_of(&name).and_then(|file| match gates.sandbox.stamp(&file) {
                 Ok(stamp) => Ok((file, stamp)),
                 Err(error) => Err(error.to_string().into()),
             });
@@ -119,16 +121,6 @@ impl Reloader {
         change
     }
 
-    /// Returns gates of failing presets, because their files may have appeared or been fixed.
-    fn gates_of_failing_presets(&self) -> Vec<String> {
-        let config = &self.current.config;
-        let compiled_presets =
-            self.failing.iter().filter_map(|name| CompiledPreset::compile(&config.presets, name).ok());
-        compiled_presets
-            .flat_map(|compiled| compiled.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
-            .collect()
-    }
-
     /// Logs each gate in the directories that is not in any preset once: the user may expect its tools.
     pub(super) async fn log_idle_gates(&mut self) {
         let config = &self.current.config;
@@ -144,9 +136,7 @@ impl Reloader {
             // Shipped gates are expected to be idle.
             let folders = config.gate_folders.iter().filter(|folder| !built_in::is_folder(folder));
             let mut files = folders.map(|folder| folder.join(format!("{name}.wasm")));
-            let Some(file) = files.find(|file| file.is_file()) else {
-                continue;
-            };
+            let Some(file) = files.find(|file| file.is_file()) else { continue };
             if !self.idle.contains(&name) {
                 let key = toml_edit::Key::new(&name);
                 tracing::warn!(
@@ -157,5 +147,78 @@ impl Reloader {
             idle.insert(name);
         }
         self.idle = idle;
+    }
+}
+
+/// Minimum time between updates for changed listings. Several servers may start together.
+const MIN_RELIST_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Reloader {
+    /// Builds the views of a composition. Fails if a preset breaks that works now.
+    pub(super) async fn checked_views(&self, composition: &Composition) -> Result<PresetViews, PlainError> {
+        let views = self.views(composition).await?;
+        let broken = views.failing().into_iter().find(|(name, _)| !self.failing.contains(name));
+        match broken {
+            Some((preset, why)) => {
+                Err(format!("preset '{preset}' could not be served any more: {why}").into())
+            }
+            None => Ok(views),
+        }
+    }
+
+    /// Returns a receiver for changed server listings, marked as changed if some already arrived.
+    pub(super) fn listings(&self) -> watch::Receiver<u64> {
+        let mut listings = self.current.stores.servers.live.changes();
+        if *listings.borrow_and_update() > 0 {
+            listings.mark_changed();
+        }
+        listings
+    }
+
+    /// Requests listings from servers that gates of served presets may call and that were never listed, so that a first
+    /// search finds their tools.
+    pub(super) async fn ask_unlisted_servers(&mut self) {
+        let config = &self.current.config;
+        let live = &self.current.stores.servers.live;
+        if live.status().is_empty() {
+            return;
+        }
+        let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
+        let others = config.served_presets().filter(|_| self.origin.all);
+        let others = others.filter_map(|name| config.compiled(name).ok());
+        let reaches_servers = |compiled: &CompiledPreset| self.current.reaches_servers(compiled);
+        let compiled_presets: Vec<CompiledPreset> =
+            chosen.into_iter().chain(others).filter(reaches_servers).collect();
+        let wanted = live.ask_unlisted(|server| {
+            compiled_presets.iter().any(|compiled| compiled.allows_server(&server.name, &server.tags))
+        });
+        self.listing_guards = wanted.await;
+    }
+
+    /// Rebuilds views for changed server listings. Clients are notified if their lists changed.
+    pub(super) async fn relist(&mut self) {
+        // Limit the rate for servers that change their tools constantly.
+        tokio::time::sleep_until(self.relisted + MIN_RELIST_INTERVAL).await;
+        self.relisted = Instant::now();
+        match self.checked_views(&self.current).await {
+            Ok(views) => self.swap_views(views).await,
+            Err(why) => tracing::warn!("a server changed its tools, but they cannot be shown: {why}"),
+        }
+    }
+
+    /// Swaps the pointer of each preset to views of the current composition.
+    pub(super) async fn swap_views(&mut self, views: PresetViews) {
+        let current = &self.current;
+        if let Ok(chosen) = current.config.select(self.origin.preset.as_deref(), &self.origin.env) {
+            self.report.unmatched_patterns(current.unmatched_in_views(&views, &chosen).await);
+        }
+        self.failing = views.failing().into_keys().collect();
+        let notified = self.presets.swap(views.default, views.presets, &self.current.config.access.rules);
+        self.report.swapped(&notified);
+    }
+
+    pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, PlainError> {
+        let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
+        composition.views(&chosen?, self.origin.all).await
     }
 }

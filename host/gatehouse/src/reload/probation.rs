@@ -43,11 +43,11 @@ impl Reloader {
             return;
         }
         let mut watch = JoinSet::new();
-        let (sender, gate, probed) = (self.ended.0.clone(), Arc::clone(gate), name.to_owned());
-        let of = digest.clone();
+        let (sender, gate) = (self.ended.0.clone(), Arc::clone(gate));
         watch.spawn(async move {
             let unfit = tokio::time::timeout(PROBATION, gate.wait_until_unfit()).await.is_ok();
-            let _ = sender.send(ProbationEnd { gate: probed, digest: of, unfit }).await;
+            let (name, digest) = (gate.info().name.clone(), gate.info().digest.clone());
+            let _ = sender.send(ProbationEnd { gate: name, digest, unfit }).await;
         });
         self.probations.insert(name.to_owned(), Probation { digest, before, _watch: watch });
     }
@@ -68,20 +68,17 @@ impl Reloader {
             if !unfit.contains(digest) {
                 continue;
             }
-            match self.former.get(name).filter(|_| self.current.gates.is_withdrawn(name)) {
-                Some(former) => {
-                    next.gates.restore(former).await?;
-                    let served = former.info().digest.clone();
-                    put_back.push(RolledBack { gate: name.clone(), unfit: digest.clone(), served });
-                }
-                None => {
-                    bail!(
-                        "version {} trapped three times in a row before; build another version, or restart the host \
-                        to serve it anyway",
-                        short_digest(digest)
-                    );
-                }
-            }
+            let withdrawn = self.current.gates.withdrawn.contains(name);
+            let Some(former) = self.former.get(name).filter(|_| withdrawn) else {
+                bail!(
+                    "version {} trapped three times in a row before; build another version, or restart the host \
+                    to serve it anyway",
+                    short_digest(digest)
+                );
+            };
+            next.gates.restore(former).await?;
+            let served = former.info().digest.clone();
+            put_back.push(RolledBack { gate: name.clone(), unfit: digest.clone(), served });
         }
         Ok(put_back)
     }
@@ -102,7 +99,7 @@ impl Reloader {
         let Some(bad) = bad.filter(|bad| bad.info().digest == digest) else { return };
         let config = Arc::clone(&self.current.config);
         let next =
-            self.current.with_config(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
+            self.current.with_config(config, &BTreeSet::new(), self.current.gates.withdrawn.clone()).await;
         // Apply the current settings, not those from the time when the version was served.
         let back = match next.gates.restore(&before).await {
             Ok(()) => self.views(&next).await,

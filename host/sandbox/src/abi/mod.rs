@@ -87,15 +87,18 @@ pub(crate) enum GuestError {
     Broken(InvalidValue),
 }
 
-pub(crate) type GuestAnswer<'a, T> = BoxFuture<'a, Result<T, GuestError>>;
+pub(crate) type GuestResult<T> = Result<T, GuestError>;
 
-/// Exports of an instance of any version. Calling one that the listing does not declare is a contract violation.
+pub(crate) type GuestAnswer<'a, T> = BoxFuture<'a, GuestResult<T>>;
+
+/// Exports of an instance of any version, called with the parameters of its context. Calling one that the listing does
+/// not declare is a contract violation.
 #[async_trait]
 pub(crate) trait ContractExports: Send + Sync {
     /// Describes `tools` and the optional exports.
-    async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError>;
+    async fn describe(&self, store: &mut Store<State>) -> GuestResult<Listing>;
 
-    async fn call(&self, store: &mut Store<State>, call: ToolCall) -> Result<Reply, GuestError>;
+    async fn call(&self, store: &mut Store<State>, call: ToolCall) -> GuestResult<Reply>;
 
     /// Calls `on-reply` of `filter` with a reply of this tool.
     async fn filter(
@@ -104,44 +107,31 @@ pub(crate) trait ContractExports: Send + Sync {
         call: ToolCall,
         tool: Arc<ToolEntry>,
         reply: Reply,
-    ) -> Result<Option<Reply>, GuestError>;
+    ) -> GuestResult<Option<Reply>>;
 
     async fn list_resources(
         &self,
         store: &mut Store<State>,
-        params: String,
         cursor: Option<String>,
-    ) -> Result<ResourcePage, GuestError>;
+    ) -> GuestResult<ResourcePage>;
 
     async fn read_resource(
         &self,
         store: &mut Store<State>,
-        params: String,
         uri: String,
-    ) -> Result<Vec<EmbeddedResource>, GuestError>;
+    ) -> GuestResult<Vec<EmbeddedResource>>;
 
-    async fn changes_in(
-        &self,
-        store: &mut Store<State>,
-        params: String,
-        uri: String,
-    ) -> Result<Option<u64>, GuestError>;
+    async fn changes_in(&self, store: &mut Store<State>, uri: String) -> GuestResult<Option<u64>>;
 
-    async fn complete(
-        &self,
-        store: &mut Store<State>,
-        params: String,
-        typed: CompletionRequest,
-    ) -> Result<Completions, GuestError>;
+    async fn complete(&self, store: &mut Store<State>, typed: CompletionRequest) -> GuestResult<Completions>;
 
     /// Calls `get` of `prompts`; `arguments` is JSON.
     async fn get_prompt(
         &self,
         store: &mut Store<State>,
-        params: String,
         name: String,
         arguments: String,
-    ) -> Result<Vec<PromptMessage>, GuestError>;
+    ) -> GuestResult<Vec<PromptMessage>>;
 }
 
 /// Lists the versions as `module: variant`, newest first. If a component matches none, the error is from the newest.
@@ -184,7 +174,7 @@ versions! {
 fn converted<T, U, F: Into<outcome::Fault>>(
     answer: wasmtime::Result<Result<T, F>>,
     convert: impl FnOnce(T) -> Result<U, InvalidValue>,
-) -> Result<U, GuestError> {
+) -> GuestResult<U> {
     let value = answer.map_err(GuestError::Trap)?.map_err(|fault| GuestError::Fault(fault.into()))?;
     convert(value).map_err(GuestError::Broken)
 }

@@ -10,7 +10,6 @@ mod http;
 mod knowledge;
 mod kv;
 mod models;
-mod optional;
 mod sampling;
 mod servers;
 mod servers_admin;

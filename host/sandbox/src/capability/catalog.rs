@@ -13,7 +13,7 @@ use gatehouse_core::{
 };
 
 use super::{Capabilities, RunningCall, describing};
-use crate::limits::{raise_hint, take_one};
+use crate::limits::{refused_batch, take_one};
 
 /// Concurrent calls of one batch. The slots for nested calls are shared with other gates.
 const MAX_CONCURRENT_CALLS: usize = 8;
@@ -49,11 +49,8 @@ impl Capabilities {
 
     /// Calls tools concurrently. Outcomes are in the order of `calls`.
     pub(crate) async fn call_tools(&self, calls: Vec<(String, String)>) -> Vec<Outcome> {
-        let (count, limit) = (calls.len(), self.facts.limits.calls);
-        if count > limit as usize {
-            let why = format!("{count} calls in one batch; the limit is {limit}");
-            let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
-            return calls.iter().map(|_| fault()).collect();
+        if let Some(refused) = refused_batch(calls.len(), "calls", self.facts.limits.calls as usize) {
+            return refused;
         }
         let outcomes = stream::iter(calls)
             .map(|(tool, arguments)| async move {
@@ -77,11 +74,7 @@ impl Capabilities {
             return Err(describing(Capability::Catalog));
         };
         let tool = callee.name();
-        if !take_one(&self.calls_left) {
-            let (gate, limit) = (&self.facts.gate, self.facts.limits.calls);
-            let message = format!("gate '{gate}' exceeded its limit of {limit} tool calls in one call");
-            return Err(Fault::exhausted(message).hint(raise_hint(gate, "calls")));
-        }
+        take_one(&self.calls_left, &self.facts.gate, self.facts.limits.calls, "tool calls", "calls")?;
         let mut reader = json::JsonReader::new(&self.budget);
         let arguments = reader
             .parse(arguments)

@@ -1,19 +1,98 @@
-//! `elicitation` and `sampling`: requests to the client. The grants are separate because sampling spends the user's
+//! `context`: log lines, client messages and progress of a running call, always granted, within limits on their number and
+//! rate. `elicitation` and `sampling`: requests to the client. The grants are separate because sampling spends the user's
 //! model budget. Most scripted clients support neither.
 
-use std::{slice, sync::Arc};
+use std::{
+    slice,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gatehouse_core::{
     SourceId,
     capability::{AccessLevel, Capability},
-    hash, json, names,
+    hash, json,
+    names::quoted,
     outcome::Fault,
-    ports::client::ClientProfile,
-    question::{ClientQuestion, MAX_FORM_BYTES, MAX_SAMPLING_BYTES},
+    ports::client::{ClientProfile, MessageLevel},
+    question::{ClientQuestion, MAX_CLIENT_MESSAGE_BYTES, MAX_FORM_BYTES, MAX_SAMPLING_BYTES},
 };
 use serde_json::{Map, Value, json};
+use tracing::Level;
 
-use super::Capabilities;
+use super::{Capabilities, InstanceContext, object};
+
+/// Minimum time between progress messages; earlier ones are dropped. Each costs the client as much as a reply.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+
+const MAX_LINE: usize = 2_000;
+
+pub(super) struct OutputQuota {
+    gate: Arc<str>,
+    lines_left: u32,
+    lines_dropped: u64,
+    last_progress: Option<Instant>,
+}
+
+impl OutputQuota {
+    pub(super) fn new(facts: &InstanceContext) -> Self {
+        let (gate, lines_left) = (facts.gate.clone(), facts.limits.log_lines);
+        Self { gate, lines_left, lines_dropped: 0, last_progress: None }
+    }
+
+    /// Counts a line. Returns `false` if it is over the limit.
+    fn take_line(&mut self) -> bool {
+        let left = self.lines_left.checked_sub(1);
+        self.lines_left = left.unwrap_or_default();
+        self.lines_dropped += u64::from(left.is_none());
+        left.is_some()
+    }
+}
+
+impl Drop for OutputQuota {
+    fn drop(&mut self) {
+        if self.lines_dropped > 0 {
+            tracing::warn!(target: "gate", gate = &*self.gate, dropped = self.lines_dropped, "dropped log lines over the limit");
+        }
+    }
+}
+
+impl Capabilities {
+    pub(crate) fn log(&mut self, level: Level, message: &str, fields: &str) {
+        let context = &mut self.context;
+        if !context.take_line() {
+            return;
+        }
+        let (gate, message, fields) = (&*context.gate, quoted(message, MAX_LINE), quoted(fields, MAX_LINE));
+        match level {
+            Level::TRACE => tracing::trace!(target: "gate", gate, fields, "{message}"),
+            Level::DEBUG => tracing::debug!(target: "gate", gate, fields, "{message}"),
+            Level::INFO => tracing::info!(target: "gate", gate, fields, "{message}"),
+            Level::WARN => tracing::warn!(target: "gate", gate, fields, "{message}"),
+            Level::ERROR => tracing::error!(target: "gate", gate, fields, "{message}"),
+        }
+    }
+
+    pub(crate) fn message(&mut self, level: MessageLevel, data: &str) {
+        let Some(call) = self.facts.call.as_ref().map(|call| Arc::clone(&call.context)) else { return };
+        if data.len() <= MAX_CLIENT_MESSAGE_BYTES && self.context.take_line() {
+            // Text that is not JSON is sent as a string.
+            let data = json::parse(data).unwrap_or_else(|_| data.into());
+            call.notify_client(level, &self.facts.gate, data);
+        }
+    }
+
+    pub(crate) fn progress(&mut self, done: u64, total: Option<u64>, message: Option<String>) {
+        let Some(sink) = self.facts.call.as_ref().and_then(|call| call.context.progress.as_ref()) else {
+            return;
+        };
+        let (now, last) = (Instant::now(), &mut self.context.last_progress);
+        if last.is_none_or(|last| now - last >= PROGRESS_INTERVAL) {
+            *last = Some(now);
+            sink.report(done, total, message.map(|text| quoted(&text, MAX_LINE)));
+        }
+    }
+}
 
 const MAX_CLIENT_CHARS: usize = 128;
 
@@ -41,7 +120,7 @@ impl Capabilities {
     /// Returns the client's profile; empty while the gate describes itself.
     pub(crate) fn client(&self) -> ClientProfile {
         let said = self.facts().call.as_ref().map(|call| call.context.client.profile()).unwrap_or_default();
-        let short = |text: String| names::quoted(&text, MAX_CLIENT_CHARS);
+        let short = |text: String| quoted(&text, MAX_CLIENT_CHARS);
         ClientProfile {
             name: short(said.name),
             version: short(said.version),
@@ -53,16 +132,11 @@ impl Capabilities {
     /// Shows the user a form; `schema` is JSON.
     pub(crate) async fn ask_user(&self, message: &str, schema: &str) -> Result<UserReply, Fault> {
         let asker = self.asker();
-        let schema = match json::parse(schema) {
-            _ if schema.len() > MAX_FORM_BYTES => {
-                return Err(Fault::exhausted(format!(
-                    "form schema is too large; the limit is {MAX_FORM_BYTES} bytes"
-                )));
-            }
-            Ok(Value::Object(schema)) => schema,
-            Ok(_) => return Err(Fault::invalid("form schema is not a JSON object")),
-            Err(why) => return Err(Fault::invalid(format!("form schema {why}"))),
-        };
+        if schema.len() > MAX_FORM_BYTES {
+            let message = format!("form schema is too large; the limit is {MAX_FORM_BYTES} bytes");
+            return Err(Fault::exhausted(message));
+        }
+        let schema = object("form schema", json::parse(schema)).map_err(Fault::invalid)?;
         self.elicit(ClientQuestion::form(&asker, message, schema)).await
     }
 
@@ -97,8 +171,7 @@ impl Capabilities {
         params.extend(system.map(|system| ("systemPrompt".to_owned(), system.into())));
         params.extend(temperature.map(|temperature| ("temperature".to_owned(), temperature.into())));
         let question = ClientQuestion::sampling(&self.asker(), params);
-        self.granted(Capability::Sampling, AccessLevel::Full)?;
-        self.count_model_request()?;
+        self.model_request(Capability::Sampling)?;
         let answer = self.answer(Capability::Sampling, question).await?;
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let blocks = match answer.get("content") {

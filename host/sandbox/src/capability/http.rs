@@ -1,30 +1,27 @@
 //! `http`: requests to hosts that presets.toml allows. Gatehouse's interface and `wasi:http` share rules, limits and
 //! budget.
 
-mod wasi;
-
 use std::{
+    future::Future,
     sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
-    CallDeadline, Principal,
-    budget::ByteBudget,
+    FaultKind,
+    budget::{ByteBudget, ByteReservation},
     capability::Capability,
-    http::HttpRules,
     outcome::Fault,
-    ports::{
-        self,
-        http::{HttpRequest, HttpResponse, RedirectMode},
-    },
+    ports::http::{HttpRequest, HttpResponse, MAX_REQUEST_BODY, RedirectMode},
 };
-use tokio::time::Instant;
+use http_body_util::{BodyExt, Full};
+use tokio::time::{Instant, timeout_at};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::{InstanceContext, describing};
-use crate::limits::{MAX_TIME, raise_hint, take_one};
-pub(crate) use wasi::{CHUNK, OutgoingHandler};
+use crate::limits::{MAX_TIME, refused_batch, take_one};
 
 const REQUEST_TIME: Duration = Duration::from_secs(30);
 
@@ -36,18 +33,9 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 pub(crate) struct RequestSender {
-    rules: Arc<HttpRules>,
-    /// `None` while a gate describes itself.
-    open: Option<HttpAccess>,
-    limit: u32,
+    facts: InstanceContext,
     left: AtomicU32,
     room: ByteBudget,
-}
-
-struct HttpAccess {
-    port: Arc<dyn ports::HttpFetcher>,
-    deadline: CallDeadline,
-    principal: Principal,
 }
 
 /// A request without the call's settings.
@@ -64,52 +52,32 @@ pub(crate) struct OutgoingRequest {
 
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
-        let port = Arc::clone(&facts.ports.http);
-        let open = facts.call.as_ref().map(|call| HttpAccess {
-            port,
-            deadline: call.deadline.clone(),
-            principal: call.context.principal().clone(),
-        });
-        let limit = facts.limits.http_requests;
-        let rules = Arc::clone(&facts.http);
-        Arc::new(Self {
-            rules,
-            open,
-            limit,
-            left: AtomicU32::new(limit),
-            room: budget.part(MAX_RESPONSE_BYTES),
-        })
-    }
-
-    pub(crate) fn outgoing(self: &Arc<Self>) -> OutgoingHandler {
-        OutgoingHandler::new(Arc::clone(self))
+        let (left, room) = (AtomicU32::new(facts.limits.http_requests), budget.part(MAX_RESPONSE_BYTES));
+        Arc::new(Self { facts: facts.clone(), left, room })
     }
 
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
-        self.open.as_ref().map_or(own, |open| own.min(open.deadline.instant()))
+        self.facts.call.as_ref().map_or(own, |call| own.min(call.deadline.instant()))
     }
 
     /// Fails if the request cannot be sent, before its body is collected.
     fn admit(&self, url: &str) -> Result<(), Fault> {
-        if self.open.is_none() {
+        if self.facts.call.is_none() {
             return Err(describing(Capability::Http));
         }
-        self.rules.check(url).map(drop)
+        self.facts.http.check(url).map(drop)
     }
 
     /// Counts a request toward the call's limit and sends it.
     pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<HttpResponse, Fault> {
-        let Some(open) = &self.open else {
+        let Some(call) = &self.facts.call else {
             return Err(describing(Capability::Http));
         };
-        if !take_one(&self.left) {
-            let (gate, limit) = (self.rules.gate(), self.limit);
-            let message = format!("gate '{gate}' exceeded its limit of {limit} HTTP requests in one call");
-            return Err(Fault::exhausted(message).hint(raise_hint(gate, "http_requests")));
-        }
+        let limit = self.facts.limits.http_requests;
+        take_one(&self.left, &self.facts.gate, limit, "HTTP requests", "http_requests")?;
         let request = HttpRequest {
-            principal: open.principal.clone(),
+            principal: call.context.principal().clone(),
             method: request.method,
             url: request.url,
             headers: request.headers,
@@ -118,16 +86,13 @@ impl RequestSender {
             deadline: self.deadline(request.begun.unwrap_or_else(Instant::now), request.time),
             budget: self.room.clone(),
         };
-        open.port.fetch(&self.rules, request).await
+        self.facts.ports.http.fetch(&self.facts.http, request).await
     }
 
     /// Sends requests concurrently. All responses stay in the budget until the last one arrives.
     pub(crate) async fn send_many(&self, requests: Vec<OutgoingRequest>) -> Vec<Result<HttpResponse, Fault>> {
-        let count = requests.len();
-        if count > MAX_BATCH {
-            let why = format!("{count} requests in one batch; the limit is {MAX_BATCH}");
-            let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
-            return requests.iter().map(|_| fault()).collect();
+        if let Some(refused) = refused_batch(requests.len(), "requests", MAX_BATCH) {
+            return refused;
         }
         stream::iter(requests)
             .map(|request| self.send(request))
@@ -137,24 +102,130 @@ impl RequestSender {
     }
 }
 
+/// Drives the connection after the response; always ready here.
+type ConnectionFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+/// Maximum bytes per write to a body. The stream buffers as much for the guest until the request is sent.
+pub(crate) const CHUNK: usize = 16 << 10;
+
+/// Adapts [`RequestSender`] to `wasi:http`.
+pub(crate) struct OutgoingHandler {
+    pub(crate) sender: Arc<RequestSender>,
+    /// Part of the budget that the next request uses.
+    pub(crate) reservation: Option<ByteReservation>,
+}
+
+impl WasiHttpHooks for OutgoingHandler {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: ConnectionFuture,
+    ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, ConnectionFuture), Error>> + Send> {
+        let (sender, reservation) = (Arc::clone(&self.sender), self.reservation.take());
+        Box::new(async move {
+            let _reservation = reservation;
+            let sent = send(&sender, request, options).await;
+            let response = sent.and_then(to_wasi_response).map_err(|fault| to_error_code(&sender, fault))?;
+            Ok((response, Box::new(async { Ok(()) }) as ConnectionFuture))
+        })
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        CHUNK
+    }
+}
+
+async fn send(
+    sender: &RequestSender,
+    request: http::Request<WasiBody>,
+    options: Option<RequestOptions>,
+) -> Result<HttpResponse, Fault> {
+    let begun = Instant::now();
+    // The response arrives as a whole, so the timeout of its first byte limits all of it.
+    let time = options.and_then(|options| options.first_byte_timeout);
+    let (parts, body) = request.into_parts();
+    sender.admit(&parts.uri.to_string())?;
+    let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+    let headers = headers.collect();
+    let mut held = sender.room.reserve();
+    let collected = timeout_at(sender.deadline(begun, time), collect(body, &mut held)).await;
+    let too_late = "the request body was not finished in time";
+    let body = collected.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, too_late)))?;
+    let request = OutgoingRequest {
+        method: parts.method.to_string(),
+        url: parts.uri.to_string(),
+        headers,
+        body: Some(body),
+        // Clients of `wasi:http` follow redirects themselves; each hop is a new request.
+        redirects: RedirectMode::Return,
+        begun: Some(begun),
+        time,
+    };
+    sender.send(request).await
+}
+
+/// Reads the whole body. Its bytes count toward the same budget as responses.
+async fn collect(mut body: WasiBody, held: &mut ByteReservation) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Fault::invalid("the request body was not finished"))?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > MAX_REQUEST_BODY {
+            let message = format!("request body is larger than {MAX_REQUEST_BODY} bytes");
+            return Err(Fault::exhausted(message));
+        }
+        if !held.take(data.len()) {
+            return Err(Fault::exhausted(
+                "the request and response bodies of this call exceed its memory budget",
+            ));
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
+}
+
+fn to_wasi_response(response: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
+    let HttpResponse { status, headers, body, reservation: held, .. } = response;
+    let mut response = http::Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(name, value);
+    }
+    let body = Full::new(Bytes::from(body)).map_err(Error::from).map_frame(move |frame| {
+        let _ = &held;
+        frame
+    });
+    let broken = |error| Fault::internal(format!("cannot pass the response to the gate: {error}"));
+    response.body(body.boxed_unsync()).map_err(broken)
+}
+
+/// Maps a fault to an error code. No code has a reason for a denied request, so the reason is logged.
+fn to_error_code(sender: &RequestSender, fault: Fault) -> Error {
+    match fault.kind {
+        FaultKind::Denied => {
+            tracing::warn!(target: "gate", gate = &*sender.facts.gate, "{}", fault.in_one_line());
+            Error::HttpRequestDenied
+        }
+        FaultKind::TimedOut => Error::HttpResponseTimeout,
+        _ => Error::InternalError(Some(fault.message)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use gatehouse_core::FaultKind;
-
     use super::*;
+    use crate::testing;
 
     #[tokio::test]
     async fn a_gate_that_describes_itself_has_no_network() {
-        let (rules, room) = (Arc::new(HttpRules::deny_all("weather")), ByteBudget::new(MAX_RESPONSE_BYTES));
-        let sender = RequestSender { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
-        let url = "https://api.weather.gov/".to_owned();
-        let (method, redirects) = ("GET".to_owned(), RedirectMode::Follow);
+        let facts = InstanceContext::new(&testing::facts("weather"), "{}".into(), None);
+        let sender = RequestSender::new(&facts, &ByteBudget::new(MAX_RESPONSE_BYTES));
         let request = OutgoingRequest {
-            method,
-            url,
+            method: "GET".into(),
+            url: "https://api.weather.gov/".into(),
             headers: Vec::new(),
             body: None,
-            redirects,
+            redirects: RedirectMode::Follow,
             begun: None,
             time: None,
         };

@@ -8,12 +8,12 @@ use gatehouse_core::{
     names::quoted,
     outcome::Fault,
     ports::{
-        ArtifactService, KvStore, PortSetup,
+        KvStore,
         kv::{KvQuota, MAX_KEY},
     },
 };
 
-use super::Capabilities;
+use super::{Capabilities, GrantedAccess};
 
 /// First and last character of a mark. It sorts last, so marked keys follow all others in a listing.
 const MARK: char = '\u{10ffff}';
@@ -28,18 +28,10 @@ pub(crate) enum KvScope {
 pub(crate) struct ScopedKv<'a> {
     pub(crate) store: &'a dyn KvStore,
     pub(crate) gate: &'a str,
-    quota: u64,
+    granted: GrantedAccess<'a>,
     mark: String,
     /// The caller, if the entries belong to it.
     owner: Option<&'a str>,
-    stored: Option<StoredLimit<'a>>,
-}
-
-/// Limit on everything that a caller stores.
-struct StoredLimit<'a> {
-    bytes: u64,
-    principal: &'a Principal,
-    artifacts: &'a dyn PortSetup<dyn ArtifactService>,
 }
 
 impl Capabilities {
@@ -52,22 +44,13 @@ impl Capabilities {
             KvScope::Preset => mark('p', &[preset]),
             KvScope::Caller => caller_key_prefix(preset, context.principal()),
         };
-        let (facts, principal) = (granted.facts, context.principal());
         // The local user has the gate to itself, so one quota covers all scopes.
-        let owner = match principal {
+        let owner = match context.principal() {
             Principal::Named(name) if scope == KvScope::Caller => Some(&**name),
             _ => None,
         };
-        let stored = context.notes.stored_limit().filter(|_| owner.is_some());
-        let stored = stored.map(|bytes| StoredLimit { bytes, principal, artifacts: &*facts.ports.artifacts });
-        Ok(ScopedKv {
-            store: &*facts.ports.kv,
-            gate: &facts.gate,
-            quota: facts.limits.kv,
-            mark,
-            owner,
-            stored,
-        })
+        let facts = granted.facts;
+        Ok(ScopedKv { store: &*facts.ports.kv, gate: &facts.gate, granted, mark, owner })
     }
 }
 
@@ -101,14 +84,13 @@ impl ScopedKv<'_> {
 
     /// Returns the limits of a write now.
     pub(crate) async fn quota(&self) -> Result<KvQuota<'_>, Fault> {
-        let owner_bytes = match &self.stored {
-            None => None,
-            Some(limit) => {
-                let artifacts = limit.artifacts.port()?.owner_bytes(limit.principal).await?;
-                Some(limit.bytes.saturating_sub(artifacts))
-            }
-        };
-        Ok(KvQuota { bytes: self.quota, owner: self.owner, owner_bytes })
+        let GrantedAccess { facts, call } = self.granted;
+        let mut owner_bytes = call.context.notes.stored_limit().filter(|_| self.owner.is_some());
+        if let Some(bytes) = &mut owner_bytes {
+            let artifacts = facts.ports.artifacts.port()?.owner_bytes(call.context.principal()).await?;
+            *bytes = bytes.saturating_sub(artifacts);
+        }
+        Ok(KvQuota { bytes: facts.limits.kv, owner: self.owner, owner_bytes })
     }
 
     pub(crate) async fn keys(&self, prefix: &str) -> Result<Vec<String>, Fault> {

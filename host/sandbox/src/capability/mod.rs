@@ -4,15 +4,14 @@
 mod artifacts;
 mod catalog;
 pub(crate) mod client;
-mod context;
 pub(crate) mod http;
 mod kv;
-mod models;
+pub(crate) mod models;
 pub(crate) mod servers;
 mod servers_admin;
-pub(crate) mod text;
 
 use std::{
+    fmt,
     ops::Deref,
     sync::{Arc, atomic::AtomicU32},
 };
@@ -25,14 +24,16 @@ use gatehouse_core::{
     outcome::Fault,
 };
 
+use serde_json::{Map, Value};
+
 pub(crate) use self::kv::KvScope;
 pub use self::kv::caller_key_prefix;
-use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::threads::FileThreads};
+use crate::{Ports, capacity::SharedMemory, limits::SandboxLimits, wasi::FileThreads};
 
 /// Gate and settings of its instances.
 pub(crate) struct GateFacts {
     pub(crate) gate: Arc<str>,
-    pub(crate) grants: Arc<Grants>,
+    pub(crate) grants: Grants,
     pub(crate) ports: Ports,
     pub(crate) http: Arc<HttpRules>,
     pub(crate) limits: SandboxLimits,
@@ -78,7 +79,7 @@ pub(crate) struct RunningCall {
 pub(crate) struct Capabilities {
     facts: InstanceContext,
     calls_left: AtomicU32,
-    context: context::OutputQuota,
+    context: client::OutputQuota,
     model_requests_left: AtomicU32,
     /// Shared with `wasi:http`.
     pub(crate) http: Arc<http::RequestSender>,
@@ -96,7 +97,7 @@ impl Capabilities {
     pub(crate) fn new(facts: InstanceContext, budget: &ByteBudget) -> Self {
         Self {
             calls_left: AtomicU32::new(facts.limits.calls),
-            context: context::OutputQuota::new(&facts),
+            context: client::OutputQuota::new(&facts),
             model_requests_left: AtomicU32::new(facts.limits.model_calls),
             http: http::RequestSender::new(&facts, budget),
             budget: budget.clone(),
@@ -123,6 +124,18 @@ impl Capabilities {
         facts.grants.require(&facts.gate, capability, access)?;
         let call = facts.call.as_ref().ok_or_else(|| describing(capability))?;
         Ok(GrantedAccess { facts, call })
+    }
+}
+
+/// Returns the JSON object that was parsed. `what` names it in errors.
+pub(crate) fn object(
+    what: &str,
+    parsed: Result<Value, impl fmt::Display>,
+) -> Result<Map<String, Value>, String> {
+    match parsed {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(format!("{what} is not a JSON object")),
+        Err(why) => Err(format!("{what} {why}")),
     }
 }
 

@@ -1,10 +1,11 @@
 //! `models`: the language model, the embedding model and token counts. Requests may cost money, and their content
-//! leaves the host.
+//! leaves the host. `text`: compressors that need no language model, always granted. Longer texts are processed on a
+//! blocking thread.
 
 use std::{
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -12,9 +13,11 @@ use std::{
 use gatehouse_core::{
     call::ProgressSink,
     capability::{AccessLevel, Capability},
+    fair_semaphore::FairSemaphore,
     json, names,
     outcome::{Fault, FaultKind},
     ports::{
+        self,
         embed::EmbeddingPurpose,
         llm::{CompletionProgress, ModelCompletion, ModelPrompt},
         text::TokenEncoding,
@@ -23,8 +26,8 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{Capabilities, GrantedAccess};
-use crate::limits::{raise_hint, take_one};
+use super::{Capabilities, GrantedAccess, object};
+use crate::limits::take_one;
 
 /// Maximum bytes of a prompt with its schema; more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -34,7 +37,7 @@ const MAX_TEXTS: usize = 1_000;
 const MAX_TEXT: usize = 4 << 20;
 
 /// Concurrent token counts, over all gates. A count continues after its call ends.
-static TURNS: Semaphore = Semaphore::const_new(2);
+static COUNT_TURNS: Semaphore = Semaphore::const_new(2);
 
 /// Minimum time between progress messages about writing; earlier ones are dropped.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -48,21 +51,11 @@ impl Capabilities {
     }
 
     /// Checks the grant and counts a request to a model.
-    fn model_request(&self) -> Result<GrantedAccess<'_>, Fault> {
-        let granted = self.granted(Capability::Models, AccessLevel::Full)?;
-        self.count_model_request()?;
+    pub(super) fn model_request(&self, capability: Capability) -> Result<GrantedAccess<'_>, Fault> {
+        let granted = self.granted(capability, AccessLevel::Full)?;
+        let (left, limit) = (&self.model_requests_left, self.facts.limits.model_calls);
+        take_one(left, &self.facts.gate, limit, "model requests", "model_calls")?;
         Ok(granted)
-    }
-
-    pub(super) fn count_model_request(&self) -> Result<(), Fault> {
-        if !take_one(&self.model_requests_left) {
-            let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
-            return Err(Fault::exhausted(format!(
-                "gate '{gate}' exceeded its limit of {limit} model requests in one call"
-            ))
-            .hint(raise_hint(gate, "model_calls")));
-        }
-        Ok(())
     }
 
     /// Sends a prompt to the language model, with `schema` (JSON) added. `time_ms` can shorten the deadline.
@@ -72,10 +65,10 @@ impl Capabilities {
         schema: Option<String>,
         time_ms: Option<u64>,
     ) -> Result<ModelCompletion, Fault> {
-        let GrantedAccess { facts, call } = self.model_request()?;
+        let GrantedAccess { facts, call } = self.model_request(Capability::Models)?;
         prompt.schema = checked(&prompt, schema.as_deref())?;
         prompt.deadline = sooner(call.deadline.instant(), time_ms);
-        let progress = ProgressReporter::new(call.context.progress.clone());
+        let progress = ProgressReporter { sink: call.context.progress.clone(), last: Mutex::default() };
         let begun = Instant::now();
         let asked = prompt.text.len() + prompt.system.as_deref().map_or(0, str::len);
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
@@ -104,7 +97,7 @@ impl Capabilities {
         texts: &[String],
         purpose: EmbeddingPurpose,
     ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
-        let GrantedAccess { facts, call } = self.model_request()?;
+        let GrantedAccess { facts, call } = self.model_request(Capability::Models)?;
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
         let late = |_| {
@@ -128,7 +121,7 @@ impl Capabilities {
         let tokens = Arc::clone(&self.models()?.tokens);
         bounded(&texts)?;
         let closed = |_| Fault::unavailable("the token counter is closing");
-        let turn = TURNS.acquire().await.map_err(closed)?;
+        let turn = COUNT_TURNS.acquire().await.map_err(closed)?;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             texts.iter().map(|text| tokens.count(text, encoding) as u32).collect()
@@ -140,27 +133,23 @@ impl Capabilities {
 /// Reports the progress of a completion to the client at a limited rate, with increasing numbers.
 struct ProgressReporter {
     sink: Option<Arc<dyn ProgressSink>>,
-    steps: AtomicU64,
-    last: Mutex<Option<Instant>>,
+    /// Number and time of the last step.
+    last: Mutex<(u64, Option<Instant>)>,
 }
 
 impl ProgressReporter {
-    fn new(sink: Option<Arc<dyn ProgressSink>>) -> Self {
-        Self { sink, steps: AtomicU64::new(0), last: Mutex::new(None) }
-    }
-
     fn report(&self, step: CompletionProgress) {
         let Some(sink) = &self.sink else { return };
         let now = Instant::now();
-        {
-            let mut last = gatehouse_core::lock(&self.last);
-            // Searches are always reported; written text only at the limited rate.
-            let soon = last.is_some_and(|last| now - last < PROGRESS_INTERVAL);
-            if soon && matches!(step, CompletionProgress::Writing(_)) {
-                return;
-            }
-            *last = Some(now);
+        let mut last = gatehouse_core::lock(&self.last);
+        // Searches are always reported; written text only at the limited rate.
+        let soon = last.1.is_some_and(|last| now - last < PROGRESS_INTERVAL);
+        if soon && matches!(step, CompletionProgress::Writing(_)) {
+            return;
         }
+        let number = last.0 + 1;
+        *last = (number, Some(now));
+        drop(last);
         let message = match step {
             CompletionProgress::Searching(Some(query)) => {
                 format!("searching the web: {}", names::quoted(&query, MAX_QUERY))
@@ -170,7 +159,7 @@ impl ProgressReporter {
                 format!("the model has written {characters} characters")
             }
         };
-        sink.report(self.steps.fetch_add(1, Ordering::Relaxed) + 1, None, Some(message));
+        sink.report(number, None, Some(message));
     }
 }
 
@@ -186,12 +175,7 @@ fn checked(prompt: &ModelPrompt, schema: Option<&str>) -> Result<Option<Map<Stri
     if let Some(temperature) = prompt.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
         return Err(Fault::invalid(format!("invalid temperature {temperature}: expected 0 to 2")));
     }
-    match schema.map(json::parse) {
-        None => Ok(None),
-        Some(Ok(Value::Object(schema))) => Ok(Some(schema)),
-        Some(Ok(_)) => Err(Fault::invalid("response schema is not a JSON object")),
-        Some(Err(why)) => Err(Fault::invalid(format!("response schema {why}"))),
-    }
+    schema.map(|schema| object("response schema", json::parse(schema)).map_err(Fault::invalid)).transpose()
 }
 
 /// Returns the earlier of the call's deadline and the gate's own time limit.
@@ -209,6 +193,60 @@ fn bounded(texts: &[String]) -> Result<(), Fault> {
         )));
     }
     Ok(())
+}
+
+/// Maximum bytes to extract from, more than any document that a model is shown, and maximum bytes of a query.
+pub(crate) const MAX_DOCUMENT: usize = 4 << 20;
+
+/// Maximum bytes to count or digest: any result. A gate's limit `copy` is usually less.
+pub(crate) const MAX_RESULT: usize = 64 << 20;
+
+/// Maximum bytes to process on the async thread. They take well under the two milliseconds after which a guest yields,
+/// and less than waking another thread.
+const MAX_INLINE_BYTES: usize = 8 << 10;
+
+/// Concurrent work on longer texts: two of one principal and one of another. Work continues after its call ends.
+static TURNS: LazyLock<FairSemaphore> = LazyLock::new(|| FairSemaphore::new(3));
+
+/// True after the first work, which unpacks a vocabulary in about 50 ms.
+static WARM: AtomicBool = AtomicBool::new(false);
+
+impl Capabilities {
+    /// Runs `work` on a text of `text_len` bytes, at most `limit`, and a query, when it is the gate's turn. `who` names
+    /// the compressor in faults. Until the work ends, both texts count in the memory of the call.
+    pub(crate) async fn text<T: Send + 'static>(
+        &self,
+        who: &'static str,
+        (text_len, limit): (usize, usize),
+        query_len: usize,
+        work: impl FnOnce(&dyn ports::TextCompressor) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        for (what, len, limit) in [("text", text_len, limit), ("query", query_len, MAX_DOCUMENT)] {
+            if len > limit {
+                let message = format!("{what} is too long for the {who}; the limit is {limit} bytes");
+                return Err(Fault::exhausted(message));
+            }
+        }
+        let bytes = text_len + query_len;
+        let port = Arc::clone(&self.facts.ports.text);
+        if bytes <= MAX_INLINE_BYTES && WARM.load(Ordering::Relaxed) {
+            return work(&*port);
+        }
+        let mut held = self.budget.reserve();
+        if !held.take(bytes) {
+            let message =
+                format!("a text of {bytes} bytes for the {who} exceeds the memory budget of this call");
+            return Err(Fault::exhausted(message).hint("Pass less text per call."));
+        }
+        let turn = TURNS.acquire(self.principal(), &self.facts.gate).await;
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = (turn, held);
+            let done = work(&*port);
+            WARM.store(true, Ordering::Relaxed);
+            done
+        });
+        work.await.unwrap_or_else(|_| Err(Fault::internal(format!("the text {who} failed"))))
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 //! as a client's.
 
 mod alternatives;
-mod isolation;
-mod listings;
-mod skills;
+
 mod unlisted;
 mod visible;
 
@@ -17,7 +15,7 @@ use gatehouse_core::{
     names,
     outcome::{FaultKind, Outcome},
     ports::{
-        CallLedger, ServerRegistry, ToolIndex,
+        CallLedger, ServerRegistry,
         ledger::{MetricsFilter, RelatedTool, ToolMetrics},
         servers::{ServerListing, ServerStatus},
         tool_index::{KnownListing, KnownTool, MatchQuality, SearchResult, ToolHit, ToolSearchRequest},
@@ -87,20 +85,11 @@ impl<'a> ServerAccess<'a> {
     /// Returns the registry, or a fault if the preset has no server of this name.
     async fn registry_with(&self, server: &str) -> Result<&'a dyn ServerRegistry, Fault> {
         let statuses = self.statuses().await?;
-        match &self.ports.servers {
-            Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
-            _ => {
-                let near = names::did_you_mean(server, statuses.iter().map(|status| &*status.name));
-                Err(Fault::not_found(format!("unknown server '{}'.{near}", names::quoted(server, 64))))
-            }
+        if statuses.iter().any(|status| *status.name == *server) {
+            return Ok(&*self.ports.servers);
         }
-    }
-
-    fn index(&self) -> Result<&'a dyn ToolIndex, Fault> {
-        self.ports
-            .tools
-            .as_deref()
-            .ok_or_else(|| Fault::unavailable("this host has no index of server tools"))
+        let near = names::did_you_mean(server, statuses.iter().map(|status| &*status.name));
+        Err(Fault::not_found(format!("unknown server '{}'.{near}", names::quoted(server, 64))))
     }
 
     fn ledger(&self) -> Result<&'a dyn CallLedger, Fault> {
@@ -108,13 +97,6 @@ impl<'a> ServerAccess<'a> {
             Fault::unavailable("this host does not record calls")
                 .hint("Set enabled = true under [ledger] in presets.toml.")
         })
-    }
-
-    async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
-        match &self.ports.tools {
-            Some(index) => index.known(server).await,
-            None => Ok(None),
-        }
     }
 
     async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
@@ -131,17 +113,15 @@ impl<'a> ServerAccess<'a> {
 
     /// Returns a tool as the preset presents it. `None` if it is quarantined or no longer listed.
     async fn listed(&self, tool: &ToolId) -> Result<Option<Arc<ToolEntry>>, Fault> {
-        let Some(servers) = &self.ports.servers else { return Ok(None) };
-        let listed = servers.known(tool.source.name()).await?;
+        let listed = self.ports.servers.known(tool.source.name()).await?;
         Ok(listed.and_then(|listed| self.catalog.server_tools.entry(&listed, &tool.name).ok()))
     }
 
     /// Lists servers and tool counts without starting any server.
     pub(crate) async fn servers(&self) -> Result<Vec<ServerWithTools>, Fault> {
-        let Some(servers) = &self.ports.servers else { return Ok(Vec::new()) };
         let mut all = Vec::new();
         for mut status in self.statuses().await? {
-            let known = servers.known(&status.name).await?;
+            let known = self.ports.servers.known(&status.name).await?;
             let omitted = known.as_ref().map(|listed| &listed.listing.omitted);
             if let Some(omitted) = omitted.filter(|omitted| !omitted.is_empty()) {
                 status.last_error.get_or_insert_with(|| omitted.summary());
@@ -154,13 +134,13 @@ impl<'a> ServerAccess<'a> {
 
     pub(crate) async fn tools(&self, server: &str) -> Result<Vec<ServerTool>, Fault> {
         let entries = self.catalog.server_tools.entries(&self.listing(server).await?);
-        let known = self.known(server).await?;
+        let known = self.ports.tools.known(server).await?;
         Ok(entries.into_iter().map(|entry| with_known(entry, known.as_ref())).collect())
     }
 
     pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<ServerTool, Fault> {
         let entry = self.entry(server, tool).await?;
-        Ok(with_known(entry, self.known(server).await?.as_ref()))
+        Ok(with_known(entry, self.ports.tools.known(server).await?.as_ref()))
     }
 
     /// Searches the callable tools. The note names skills that fit, and servers that have not listed their tools.
@@ -174,41 +154,34 @@ impl<'a> ServerAccess<'a> {
         }
         let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
             unlisted::search(self.catalog, &request, server);
-        let skills = skills::fitting(self.catalog, &request, server);
-        if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
+        let skills = unlisted::fitting_skills(self.catalog, &request, server);
+        let of_gate =
+            |name: &str| unlisted::unlisted(self.catalog).any(|entry| **entry.id.source.name() == *name);
+        if let Some(server) = server.filter(|server| !of_gate(server)) {
             self.registry_with(server).await?;
         }
-        let Some(servers) = &self.ports.servers else {
-            let note = skills.or_else(|| of_gates.is_empty().then(|| "There are no servers.".into()));
-            return Ok(ServerToolMatches { hits: of_gates, unmatched_terms: Vec::new(), note });
-        };
-        let mut callable = self.callable().await?;
-        callable.0.retain(|name, _| server.is_none_or(|server| **name == *server));
+        let servers = &self.ports.servers;
+        let mut callable = self.callable(server).await?;
         let mut without_listing = Vec::new();
-        for name in callable.0.keys() {
+        for name in callable.keys() {
             if servers.known(name).await?.is_none() {
                 without_listing.push(Arc::clone(name));
             }
         }
         without_listing.sort();
-        // The index only has tools of servers that have listed them.
-        let max_wait = self.deadline.saturating_duration_since(Instant::now()) / 2;
-        let unlisted = match without_listing.is_empty() {
-            true => Vec::new(),
-            false => {
-                let max_wait = max_wait.min(MAX_FIRST_LISTING_WAIT);
-                servers.first_listings(&without_listing, max_wait, self.caller).await
-            }
-        };
+        let mut unlisted = Vec::new();
         if !without_listing.is_empty() {
+            // The index only has tools of servers that have listed them.
+            let max_wait = self.deadline.saturating_duration_since(Instant::now()) / 2;
+            let max_wait = max_wait.min(MAX_FIRST_LISTING_WAIT);
+            unlisted = servers.first_listings(&without_listing, max_wait, self.caller).await;
             // They may have listed tools meanwhile.
-            callable = self.callable().await?;
-            callable.0.retain(|name, _| server.is_none_or(|server| **name == *server));
+            callable = self.callable(server).await?;
         }
         let limit = request.limit;
         // The preferred twin of a hit may be beyond the limit.
         let request = ToolSearchRequest { limit: limit + alternatives::EXTRA_HITS, ..request };
-        let found = self.index()?.search(&request, &|tool| self.may_call(&callable, tool)).await?;
+        let found = self.ports.tools.search(&request, &|tool| self.may_call(&callable, tool)).await?;
         let mut hits = self.with_twins(found.hits, limit).await?;
         if !of_gates.is_empty() {
             hits.truncate(limit.saturating_sub(of_gates.len()));
@@ -217,11 +190,12 @@ impl<'a> ServerAccess<'a> {
             let place = hits.iter().rposition(fits).map_or(0, |last| last + 1);
             hits.splice(place..place, of_gates);
         }
-        let unlisted = (!unlisted.is_empty()).then(|| listings::missing_listings(&unlisted));
-        let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
-        let notes = (!notes.is_empty()).then(|| notes.join(" "));
-        let notes: Vec<String> = [skills, notes].into_iter().flatten().collect();
-        let note = (!notes.is_empty()).then(|| notes.join("\n"));
+        let unlisted = (!unlisted.is_empty()).then(|| visible::missing_listings(&unlisted));
+        let joined = |parts: [Option<String>; 2], separator: &str| {
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            (!parts.is_empty()).then(|| parts.join(separator))
+        };
+        let note = joined([skills, joined([found.note, unlisted], " ")], "\n");
         let mut unmatched_terms = found.unmatched_terms;
         if let Some(unmatched_by_gates) = unmatched_by_gates {
             unmatched_terms.retain(|term| unmatched_by_gates.contains(term));
@@ -233,11 +207,9 @@ impl<'a> ServerAccess<'a> {
         if let Some(SourceId::Server(server)) = &filter.source {
             self.registry_with(server).await?;
         }
-        let names = self.callable().await?;
+        let names = self.callable(None).await?;
         let mut metrics = self.ledger()?.metrics(&filter).await?;
-        metrics.retain(|one| {
-            self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
-        });
+        metrics.retain(|one| self.may_call(&names, &tool_id(&one.source, &one.tool)));
         Ok(metrics)
     }
 
@@ -249,16 +221,18 @@ impl<'a> ServerAccess<'a> {
         limit: usize,
     ) -> Result<Vec<RelatedTool>, Fault> {
         let entry = self.entry(server, tool).await?;
-        let names = self.callable().await?;
+        let names = self.callable(None).await?;
         // Filtering follows, so request more than `limit`.
         let wanted = if self.catalog.server_tools.is_restricted() { MAX_RELATED } else { limit * 4 };
         let mut related = self.ledger()?.related(&entry.id, wanted).await?;
-        related.retain(|one| {
-            self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
-        });
+        related.retain(|one| self.may_call(&names, &tool_id(&one.source, &one.tool)));
         related.truncate(limit);
         Ok(related)
     }
+}
+
+fn tool_id(source: &SourceId, name: &str) -> ToolId {
+    ToolId { source: source.clone(), name: name.into() }
 }
 
 fn with_known(entry: Arc<ToolEntry>, known: Option<&KnownListing>) -> ServerTool {

@@ -7,17 +7,14 @@ use gatehouse_core::{
     json,
     ports::{CallLedger, ServerRegistry, ledger::MetricsFilter, servers::ServerListing},
 };
-use serde_json::Value;
 
-use super::Capabilities;
+use super::{Capabilities, object};
 
 const MAX_NAME: usize = 64;
 
 impl Capabilities {
     fn admin_registry(&self) -> Result<&dyn ServerRegistry, Fault> {
-        let granted = self.granted(Capability::ServersAdmin, AccessLevel::Full)?;
-        let none = || Fault::unavailable("this host has no MCP servers");
-        granted.facts.ports.servers.as_deref().ok_or_else(none)
+        Ok(&*self.granted(Capability::ServersAdmin, AccessLevel::Full)?.facts.ports.servers)
     }
 
     /// Adds or replaces a server; `definition` is JSON. The inner result is the attempt to connect.
@@ -31,11 +28,8 @@ impl Capabilities {
             return Err(Fault::invalid(format!("a server name must have 1 to {MAX_NAME} bytes")));
         }
         let mut reader = json::JsonReader::new(&self.budget);
-        match reader.parse(definition) {
-            Ok(Value::Object(definition)) => servers.change(name, &definition).await,
-            Ok(_) => Err(Fault::invalid(format!("the definition of '{name}' is not a JSON object"))),
-            Err(why) => Err(Fault::invalid(format!("the definition of '{name}' {why}"))),
-        }
+        let definition = object(&format!("the definition of '{name}'"), reader.parse(definition));
+        servers.change(name, &definition.map_err(Fault::invalid)?).await
     }
 
     pub(crate) async fn remove_server(&self, name: &str) -> Result<bool, Fault> {

@@ -12,11 +12,7 @@ use wasmtime_wasi::{
     },
 };
 
-use super::{
-    BudgetExceeded, ResourceLedger,
-    threads::{FileThreads, ThreadedStream, within},
-    tree,
-};
+use super::{BudgetExceeded, FileThreads, ResourceLedger, ThreadedStream, tree, within};
 
 pub(crate) struct GuardedFilesystem<'a> {
     pub(crate) inner: WasiFilesystemCtxView<'a>,
@@ -68,12 +64,19 @@ fn reborrow<T: 'static>(resource: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(resource.rep())
 }
 
+/// Calls wasmtime's function on the gate's threads.
+macro_rules! pass_on {
+    ($guarded:ident.$name:ident($($argument:expr),*)) => {{
+        let threads = $guarded.guard.threads.handle()?.clone();
+        within(&threads, types::HostDescriptor::$name(&mut $guarded.inner, $($argument),*)).await
+    }};
+}
+
 /// Functions that are passed through, on the gate's threads.
 macro_rules! on_threads {
     ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
         $(async fn $name(&mut self, $($argument: $type),*) -> $out {
-            let threads = self.guard.threads.handle()?.clone();
-            within(&threads, types::HostDescriptor::$name(&mut self.inner, $($argument),*)).await
+            pass_on!(self.$name($($argument),*))
         })*
     };
 }
@@ -201,47 +204,33 @@ impl types::HostDescriptor for GuardedFilesystem<'_> {
             self.guard.refuse(&path, "not a file or folder");
             return Err(ErrorCode::NotPermitted.into());
         }
-        let threads = self.guard.threads.handle()?.clone();
-        within(&threads, types::HostDescriptor::open_at(&mut self.inner, fd, path_flags, path, how, flags))
-            .await
+        pass_on!(self.open_at(fd, path_flags, path, how, flags))
     }
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let (parent, name) = self.parent(&fd, &path).await?;
         let within_it = reborrow(parent.as_ref().unwrap_or(&fd));
-        let allowed = self.check_depth(&within_it, 0, &path).await;
-        let threads = self.guard.threads.handle()?.clone();
-        let made = match allowed {
-            Ok(()) => {
-                let make = types::HostDescriptor::create_directory_at(&mut self.inner, within_it, name);
-                within(&threads, make).await
-            }
-            Err(refused) => Err(refused),
+        let made = async {
+            self.check_depth(&within_it, 0, &path).await?;
+            pass_on!(self.create_directory_at(within_it, name))
         };
+        let made = made.await;
         self.close(parent)?;
         made
     }
 
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, to_path: String) -> FsResult<()> {
         let height = self.tree_height(&fd, &path).await?;
-        let mut target = (None, to_path.clone());
-        if height > 0 {
-            target = self.parent(&to, &to_path).await?;
+        if height == 0 {
+            return pass_on!(self.rename_at(fd, path, to, to_path));
         }
-        let (parent, name) = target;
+        let (parent, name) = self.parent(&to, &to_path).await?;
         let within_it = reborrow(parent.as_ref().unwrap_or(&to));
-        let allowed = match height {
-            0 => Ok(()),
-            folders => self.check_depth(&within_it, folders - 1, &to_path).await,
+        let moved = async {
+            self.check_depth(&within_it, height - 1, &to_path).await?;
+            pass_on!(self.rename_at(fd, path, within_it, name))
         };
-        let threads = self.guard.threads.handle()?.clone();
-        let moved = match allowed {
-            Ok(()) => {
-                let rename = types::HostDescriptor::rename_at(&mut self.inner, fd, path, within_it, name);
-                within(&threads, rename).await
-            }
-            Err(refused) => Err(refused),
-        };
+        let moved = moved.await;
         self.close(parent)?;
         moved
     }
@@ -254,8 +243,7 @@ impl types::HostDescriptor for GuardedFilesystem<'_> {
         if !held.take(bytes) {
             return Err(budget_error(BudgetExceeded));
         }
-        let threads = self.guard.threads.handle()?.clone();
-        let listing = within(&threads, types::HostDescriptor::read_directory(&mut self.inner, fd)).await?;
+        let listing = pass_on!(self.read_directory(fd))?;
         self.ledger.hand_over(Some(held), listing.rep());
         Ok(listing)
     }

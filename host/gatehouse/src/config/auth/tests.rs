@@ -1,5 +1,7 @@
 //! Tests of `[auth]`.
 
+use gatehouse_core::Effect;
+
 use super::*;
 use crate::config::{PlainError, tests};
 

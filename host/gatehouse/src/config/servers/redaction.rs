@@ -7,9 +7,7 @@ use gatehouse_core::{
     names::quoted,
 };
 
-use toml::Spanned;
-
-use crate::config::{ConfigError, PlainError, credentials::CredentialSpan, error::ConfigText};
+use crate::config::{ConfigError, ConfigText, PlainError, TextValue, credentials::CredentialSpan};
 
 /// Minimum length of a redacted value. A shorter one would be found in other words by chance.
 const MIN_LENGTH: usize = 8;
@@ -21,7 +19,7 @@ const PUBLIC: [&str; 4] = ["PATH", "HOME", "USER", "TMPDIR"];
 #[derive(Default)]
 pub(super) struct RedactionValues {
     /// Values by the names of their variables, headers and keys of `env`.
-    named: Vec<(String, String)>,
+    pub(super) named: Vec<(String, String)>,
     credentials: Vec<String>,
 }
 
@@ -31,10 +29,6 @@ impl RedactionValues {
         if is_secret_name(name) && !PUBLIC.contains(&name) {
             self.credential(value.reveal());
         }
-    }
-
-    pub(super) fn add_named(&mut self, name: &str, value: &str) {
-        self.named.push((name.to_owned(), value.to_owned()));
     }
 
     pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
@@ -54,21 +48,20 @@ impl RedactionValues {
     pub(super) fn secrets(
         self,
         text: &ConfigText,
-        choice: Option<&Spanned<toml::Value>>,
+        choice: Option<&TextValue<toml::Value>>,
     ) -> Result<Vec<Secret>, ConfigError> {
-        let values = match choice.map(|choice| (choice.span(), choice.get_ref())) {
+        let values = match choice.map(|choice| (choice, &**choice)) {
             None | Some((_, toml::Value::Boolean(true))) => self.credentials,
             Some((_, toml::Value::Boolean(false))) => Vec::new(),
             Some((place, toml::Value::Array(names))) => {
                 let named = names.iter().map(|name| self.values_of(name));
-                let values: Result<Vec<_>, _> = named.collect();
-                values.map_err(|why| text.error_at(place, why))?.concat()
+                text.at(place, named.collect::<Result<Vec<_>, _>>())?.concat()
             }
-            Some((place, _)) => {
-                let why =
-                    "invalid value for `redact`: expected true, false or a list of names, as [\"API_KEY\"]";
-                return Err(text.error_at(place, why));
-            }
+            Some((place, _)) => bail_at!(
+                text,
+                place,
+                "invalid value for `redact`: expected true, false or a list of names, as [\"API_KEY\"]"
+            ),
         };
         let mut secrets: Vec<Secret> = Vec::new();
         for secret in values.into_iter().map(Secret::new) {

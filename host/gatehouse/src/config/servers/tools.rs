@@ -2,54 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::{Effect, names::quoted, tool_policy::ToolPolicy};
-use toml::Spanned;
+use gatehouse_core::{names::quoted, tool_policy::ToolPolicy};
 
-use crate::config::{ConfigError, error::ConfigText, raw_servers::ToolRule};
+use crate::config::{ConfigError, ConfigText, TextValue, effect, raw_servers::ToolRule};
 
 /// Maximum tools in one block, which equals the maximum that a server may list.
 const MAX_TOOLS: usize = gatehouse_core::source::MAX_TOOLS;
 
 pub(super) fn validate(
     text: &ConfigText,
-    tools: &BTreeMap<Spanned<String>, ToolRule>,
+    tools: &BTreeMap<TextValue<String>, ToolRule>,
 ) -> Result<BTreeMap<String, ToolPolicy>, ConfigError> {
     if let Some(first) = tools.keys().nth(MAX_TOOLS) {
-        return Err(text.error_at(first.span(), format!("a server has at most {MAX_TOOLS} tools")));
+        bail_at!(text, first, "a server has at most {MAX_TOOLS} tools");
     }
-    tools.iter().map(|(name, rule)| Ok((name.get_ref().clone(), policy(text, name, rule)?))).collect()
+    tools.iter().map(|(name, rule)| Ok((name.to_string(), policy(text, name, rule)?))).collect()
 }
 
-fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
+fn policy(text: &ConfigText, name: &TextValue<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
     let effect = rule.effect.as_ref().map(|word| {
-        Effect::ALL.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
-            let shown = quoted(word.get_ref(), 64);
-            let why =
-                format!("effect must be \"read-only\", \"mutating\" or \"external-exec\", not '{shown}'");
-            text.error_at(word.span(), why)
-        })
+        let known = effect(word).ok_or_else(|| {
+            let shown = quoted(word, 64);
+            format!("effect must be \"read-only\", \"mutating\" or \"external-exec\", not '{shown}'")
+        });
+        text.at(word, known)
     });
-    for word in [&rule.dry_run, &rule.target, &rule.precheck].into_iter().flatten() {
-        if word.get_ref().is_empty() {
-            return Err(text.error_at(word.span(), "expected a name, found an empty text"));
-        }
+    if let Some(word) =
+        [&rule.dry_run, &rule.target, &rule.precheck].into_iter().flatten().find(|word| word.is_empty())
+    {
+        bail_at!(text, word, "expected a name, found an empty text");
     }
     match (&rule.precheck, &rule.target) {
         (Some(precheck), None) => {
-            let why = "precheck needs target, the argument that it checks";
-            return Err(text.error_at(precheck.span(), why));
+            bail_at!(text, precheck, "precheck needs target, the argument that it checks")
         }
-        (Some(precheck), Some(_)) if precheck.get_ref() == name.get_ref() => {
-            let why = "a tool cannot check its own calls; name a tool that only reads";
-            return Err(text.error_at(precheck.span(), why));
+        (Some(precheck), Some(_)) if precheck == name => {
+            bail_at!(text, precheck, "a tool cannot check its own calls; name a tool that only reads")
         }
-        (None, Some(target)) => {
-            let why = "target needs precheck, the tool that checks it";
-            return Err(text.error_at(target.span(), why));
-        }
+        (None, Some(target)) => bail_at!(text, target, "target needs precheck, the tool that checks it"),
         _ => {}
     }
-    let word = |word: &Option<Spanned<String>>| word.as_ref().map(|word| word.get_ref().clone());
+    let word = |word: &Option<TextValue<String>>| word.as_ref().map(ToString::to_string);
     Ok(ToolPolicy {
         effect: effect.transpose()?,
         idempotent: rule.idempotent,
@@ -61,19 +54,20 @@ fn policy(text: &ConfigText, name: &Spanned<String>, rule: &ToolRule) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::config::{Env, PlainError, tests::parse};
+    use gatehouse_core::Effect;
 
-    fn policies(lines: &str) -> Result<BTreeMap<String, ToolPolicy>, PlainError> {
-        let config = parse(&format!("[servers.s]\ncommand = \"x\"\n{lines}"), &Env::default())?;
-        Ok(config.servers.declared["s"].definition.tools.clone())
-    }
+    use super::*;
+    use crate::config::{
+        Env,
+        tests::{assert_refused, parse},
+    };
 
     #[test]
     fn a_block_describes_a_tool() {
-        let lines = "[servers.s.tools.rename_symbol]\neffect = \"mutating\"\nidempotent = true\ndry_run = \"preview\"\n\
+        let lines = "[servers.s]\ncommand = \"x\"\n[servers.s.tools.rename_symbol]\neffect = \"mutating\"\nidempotent = true\ndry_run = \"preview\"\n\
             target = \"symbol\"\nprecheck = \"find_symbol\"\n[servers.s.tools.\"find/symbol\"]\neffect = \"read-only\"\n";
-        let policies = policies(lines).expect("valid");
+        let config = parse(lines, &Env::default()).expect("valid");
+        let policies = &config.servers.declared["s"].definition.tools;
         let expected = ToolPolicy {
             effect: Some(Effect::Mutating),
             idempotent: Some(true),
@@ -87,7 +81,7 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place() {
-        for (line, why) in [
+        let cases = [
             (
                 "effect = \"READ_ONLY\"",
                 "presets.toml:4:10: effect must be \"read-only\", \"mutating\" or \"external-exec\", not",
@@ -97,9 +91,7 @@ mod tests {
             ("target = \"id\"", "presets.toml:4:10: target needs precheck"),
             ("target = \"id\"\nprecheck = \"t\"", "presets.toml:5:12: a tool cannot check its own calls"),
             ("efect = \"mutating\"", "efect"),
-        ] {
-            let error = policies(&format!("[servers.s.tools.t]\n{line}\n")).expect_err(line);
-            assert!(error.contains(why), "{error}");
-        }
+        ];
+        assert_refused("[servers.s]\ncommand = \"x\"\n[servers.s.tools.t]\n", &cases);
     }
 }

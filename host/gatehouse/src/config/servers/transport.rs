@@ -8,13 +8,11 @@ use gatehouse_core::{
     ports::servers::ServerTransport,
 };
 use gatehouse_wire::login::LoginSettings;
-use toml::Spanned;
 
 use super::redaction::RedactionValues;
 use crate::config::{
-    ConfigError, Env,
+    ConfigError, ConfigText, Env, TextValue,
     credentials::{self, CredentialSpan},
-    error::ConfigText,
     raw,
 };
 
@@ -43,8 +41,8 @@ pub(super) struct TemplateFiller<'a> {
 
 pub(super) fn read(
     text: &ConfigText,
-    name: &Spanned<String>,
-    server: raw::RawServer,
+    name: &TextValue<String>,
+    server: raw::Server,
     base: Option<&Path>,
     env: &Env,
 ) -> Result<ServerKeys, ConfigError> {
@@ -56,31 +54,27 @@ pub(super) fn read(
         redaction: RedactionValues::default(),
         literals: Vec::new(),
     };
-    let asked = server.transport.as_ref().map(|transport| *transport.get_ref());
-    let here = |why: &str| match &server.transport {
-        Some(transport) => text.error_at(transport.span(), why),
-        None => text.error_at(name.span(), why),
-    };
-    let shown = name.get_ref();
+    let kind = server.transport.as_ref();
     let transport = match (&server.command, &server.url) {
         (Some(_), Some(url)) => {
-            let why =
-                format!("server '{shown}' has both command and url; it is either a program or an address");
-            return Err(text.error_at(url.span(), why));
+            bail_at!(
+                text,
+                url,
+                "server '{name}' has both command and url; it is either a program or an address"
+            )
         }
         (None, None) => {
-            let why = format!("server '{shown}' needs a command (a program) or a url (an address)");
-            return Err(text.error_at(name.span(), why));
+            bail_at!(text, name, "server '{name}' needs a command (a program) or a url (an address)")
         }
         (Some(command), None) => {
-            if matches!(asked, Some(raw::TransportKind::Http | raw::TransportKind::Sse)) {
-                return Err(here("a command uses \"stdio\"; \"http\" and \"sse\" require url"));
+            if let Some(kind) = kind.filter(|kind| ***kind != raw::TransportKind::Stdio) {
+                bail_at!(text, kind, "a command uses \"stdio\"; \"http\" and \"sse\" require url");
             }
             if let Some((header, _)) = server.headers.first_key_value() {
-                return Err(text.error_at(header.span(), "headers require url; for a command, use env"));
+                bail_at!(text, header, "headers require url; for a command, use env");
             }
             if let Some(oauth) = &server.oauth {
-                return Err(text.error_at(oauth.span(), "oauth requires url; a program logs in by itself"));
+                bail_at!(text, oauth, "oauth requires url; a program logs in by itself");
             }
             filler.program(command, &server, base)?
         }
@@ -93,16 +87,16 @@ pub(super) fn read(
             }
             let url = filler.address(url)?;
             let headers = filler.headers(&server.headers)?;
-            match asked {
-                Some(raw::TransportKind::Stdio) => {
-                    return Err(here("a url uses \"http\" or \"sse\"; \"stdio\" requires command"));
+            match kind.map(|kind| (kind, **kind)) {
+                Some((kind, raw::TransportKind::Stdio)) => {
+                    bail_at!(text, kind, "a url uses \"http\" or \"sse\"; \"stdio\" requires command")
                 }
-                Some(raw::TransportKind::Sse) => ServerTransport::Sse { url, headers },
-                Some(raw::TransportKind::Http) | None => ServerTransport::Http { url, headers },
+                Some((_, raw::TransportKind::Sse)) => ServerTransport::Sse { url, headers },
+                Some((_, raw::TransportKind::Http)) | None => ServerTransport::Http { url, headers },
             }
         }
     };
-    let login = server.oauth.as_ref().map(|given| filler.login(given.get_ref()));
+    let login = server.oauth.as_ref().map(|given| filler.login(given));
     let login = login.transpose()?.unwrap_or_default();
     let TemplateFiller { mut variables, mut missing, redaction, literals, .. } = filler;
     let secrets = redaction.secrets(text, server.redact.as_ref())?;
@@ -115,29 +109,28 @@ pub(super) fn read(
 
 impl TemplateFiller<'_> {
     /// Fills in the variables of a text. Returns the text as written if a variable is not set.
-    pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
-        let typed = given.get_ref();
-        if typed.contains('\0') {
-            return Err(self.text.error_at(given.span(), "NUL characters are not allowed"));
+    pub(super) fn fill(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
+        if given.contains('\0') {
+            bail_at!(self.text, given, "NUL characters are not allowed");
         }
-        let template = self.text.at(given, SecretTemplate::parse_text(typed))?;
+        let template = self.text.at(given, SecretTemplate::parse_text(given))?;
         let lookup = |name: &str| self.env.secret(name);
         self.variables.extend(template.variables().map(str::to_owned));
-        let unset: Vec<String> =
-            template.variables().filter(|name| lookup(name).is_none()).map(str::to_owned).collect();
-        for (name, value) in template.variables().filter_map(|name| Some((name, lookup(name)?))) {
-            self.redaction.variable(name, &value);
+        for name in template.variables() {
+            match lookup(name) {
+                Some(value) => self.redaction.variable(name, &value),
+                None => self.missing.push(name.to_owned()),
+            }
         }
-        self.missing.extend(unset);
-        Ok(template.expand(lookup).unwrap_or_else(|_| typed.clone()))
+        Ok(template.expand(lookup).unwrap_or_else(|_| given.to_string()))
     }
 
     /// Fills in a named value. A credential in it is secret even if it is written in the file.
-    pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
+    pub(super) fn value(&mut self, name: &str, given: &TextValue<String>) -> Result<Secret, ConfigError> {
         let value = Secret::new(self.fill(given)?);
-        let found = credentials::in_value(name, given.get_ref());
-        self.literals(name, given.get_ref(), found);
-        self.redaction.add_named(name, value.reveal());
+        let found = credentials::in_value(name, given);
+        self.literals(name, given, found);
+        self.redaction.named.push((name.to_owned(), value.reveal().to_owned()));
         self.redaction.credentials(value.reveal(), credentials::in_value(name, value.reveal()));
         Ok(value)
     }
@@ -153,13 +146,13 @@ impl TemplateFiller<'_> {
 
     fn program(
         &mut self,
-        command: &Spanned<String>,
-        server: &raw::RawServer,
+        command: &TextValue<String>,
+        server: &raw::Server,
         base: Option<&Path>,
     ) -> Result<ServerTransport, ConfigError> {
         let mut program = self.fill(command)?;
         if program.trim().is_empty() {
-            return Err(self.text.error_at(command.span(), "command is empty"));
+            bail_at!(self.text, command, "command is empty");
         }
         if let Some(base) = base.filter(|_| program.contains('/')) {
             program = base.join(program).display().to_string();
@@ -169,17 +162,16 @@ impl TemplateFiller<'_> {
         for (arg, found) in filled.iter().zip(credentials::in_args(&filled)) {
             self.redaction.credentials(arg, found);
         }
-        let typed: Vec<&str> = server.args.iter().map(|arg| arg.get_ref().as_str()).collect();
+        let typed: Vec<&str> = server.args.iter().map(|arg| arg.as_str()).collect();
         for (index, found) in credentials::in_args(&typed).into_iter().enumerate() {
             self.literals(&format!("args[{index}]"), typed[index], found);
         }
         let mut env = Vec::new();
         for (name, value) in &server.env {
-            if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
-                let why = format!("'{}' is not a valid variable name", quoted(name.get_ref(), 64));
-                return Err(self.text.error_at(name.span(), why));
+            if name.is_empty() || name.contains(['=', '\0']) {
+                bail_at!(self.text, name, "'{}' is not a valid variable name", quoted(name, 64));
             }
-            env.push((name.get_ref().clone(), self.value(name.get_ref(), value)?));
+            env.push((name.to_string(), self.value(name, value)?));
         }
         let cwd = server.cwd.as_ref().map(|cwd| self.fill(cwd)).transpose()?;
         let cwd = match (base, cwd) {
@@ -190,54 +182,55 @@ impl TemplateFiller<'_> {
         Ok(ServerTransport::Stdio { command: program, args, env, cwd })
     }
 
-    fn address(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+    fn address(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
         let unset = self.missing.len();
         let url = self.fill(given)?;
-        self.literals("url", given.get_ref(), credentials::in_url(given.get_ref()));
+        self.literals("url", given, credentials::in_url(given));
         self.redaction.credentials(&url, credentials::in_url(&url));
-        let bad = |why: &str| self.text.error_at(given.span(), why);
         // A URL with unset variables is checked when they are set.
         if self.missing.len() > unset {
             return Ok(url);
         }
-        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-        let rest = rest.ok_or_else(|| bad("url must begin with http:// or https://"))?;
+        let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
+            bail_at!(self.text, given, "url must begin with http:// or https://");
+        };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            return Err(bad("url must not contain a password; put it in headers, as ${NAME}"));
+            bail_at!(self.text, given, "url must not contain a password; put it in headers, as ${{NAME}}");
         }
         if authority.is_empty() || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(bad("url is not an address such as https://mcp.example.com/mcp"));
+            bail_at!(self.text, given, "url is not an address such as https://mcp.example.com/mcp");
         }
         Ok(url)
     }
 
     fn headers(
         &mut self,
-        given: &BTreeMap<Spanned<String>, Spanned<String>>,
+        given: &BTreeMap<TextValue<String>, TextValue<String>>,
     ) -> Result<Vec<(String, Secret)>, ConfigError> {
         let mut headers = Vec::new();
         for (name, value) in given {
-            let shown = quoted(name.get_ref(), 64);
-            if !header::is_name(name.get_ref()) || header::is_framing(name.get_ref()) {
-                let why = format!("'{shown}' is not a header name that can be set");
-                return Err(self.text.error_at(name.span(), why));
+            let shown = quoted(name, 64);
+            if !header::is_name(name) || header::is_framing(name) {
+                bail_at!(self.text, name, "'{shown}' is not a header name that can be set");
             }
-            if PROTOCOL_HEADERS.iter().any(|own| name.get_ref().eq_ignore_ascii_case(own)) {
-                let why =
-                    format!("header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it");
-                return Err(self.text.error_at(name.span(), why));
+            if PROTOCOL_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                bail_at!(
+                    self.text,
+                    name,
+                    "header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it"
+                );
             }
-            self.text.at(value, SecretTemplate::parse(value.get_ref()))?;
+            self.text.at(value, SecretTemplate::parse(value))?;
             // Keys read from files end in a line break.
-            let filled = Secret::new(self.value(name.get_ref(), value)?.reveal().trim());
+            let filled = Secret::new(self.value(name, value)?.reveal().trim());
             if !header::is_value(filled.reveal().as_bytes()) {
                 // An invalid header value counts as a missing variable: it disables this server only.
-                let template = SecretTemplate::parse_text(value.get_ref()).ok();
+                let template = SecretTemplate::parse_text(value).ok();
                 let named = template.iter().flat_map(SecretTemplate::variables).map(str::to_owned);
                 self.missing.extend(named);
             }
-            headers.push((name.get_ref().clone(), filled));
+            headers.push((name.to_string(), filled));
         }
         Ok(headers)
     }

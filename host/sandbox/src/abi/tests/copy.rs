@@ -21,8 +21,6 @@ mod knowledge;
 mod kv;
 #[path = "../v0_1/models.rs"]
 mod models;
-#[path = "../v0_1/optional.rs"]
-mod optional;
 #[path = "../v0_1/sampling.rs"]
 mod sampling;
 #[path = "../v0_1/servers.rs"]

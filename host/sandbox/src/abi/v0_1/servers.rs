@@ -117,6 +117,10 @@ impl wit::Host for State {
     }
 }
 
+records! {
+    ServerToolMatches => wit::ToolsFound { unmatched_terms, note } [hits];
+}
+
 enums! {
     core::ServerState => wit::State { Configured, Connecting, Connected, Dormant, Failed }
     core::CircuitState => wit::Circuit { Closed, Open, HalfOpen }
@@ -183,13 +187,6 @@ impl From<(tool_index::ToolHit, Arc<ToolEntry>)> for wit::ToolHit {
             score: hit.score,
             fit: hit.fit.into(),
         }
-    }
-}
-
-impl From<ServerToolMatches> for wit::ToolsFound {
-    fn from(found: ServerToolMatches) -> Self {
-        let ServerToolMatches { hits, unmatched_terms, note } = found;
-        Self { hits: hits.into_iter().map(Into::into).collect(), unmatched_terms, note }
     }
 }
 

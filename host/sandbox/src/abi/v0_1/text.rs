@@ -7,7 +7,7 @@ use super::gatehouse::gate::{
     types::Fault,
 };
 use crate::{
-    capability::text::{MAX_DOCUMENT, MAX_RESULT},
+    capability::models::{MAX_DOCUMENT, MAX_RESULT},
     state::State,
 };
 

@@ -9,7 +9,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 
 use super::gatehouse::gate::types;
-use crate::abi::ToolCall;
+use crate::{abi::ToolCall, capability};
 
 impl types::Host for crate::state::State {}
 
@@ -158,9 +158,5 @@ fn resource(
 }
 
 fn object(reader: &mut JsonReader, text: &str, what: &str) -> Result<Map<String, Value>, InvalidValue> {
-    match reader.parse(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(format!("{what} is not a JSON object").into()),
-        Err(why) => Err(format!("{what} {why}").into()),
-    }
+    Ok(capability::object(what, reader.parse(text))?)
 }

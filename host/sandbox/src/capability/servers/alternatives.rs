@@ -1,17 +1,20 @@
-//! Alternatives to a tool: those to a failed one, and near-identical tools (twins) in search results.
+//! Alternatives to a call of a tool: similar tools, instead of a failed one or next to a found one, and connections of
+//! their own, with advice on when to use them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Fault,
+    Fault, SourceId,
     catalog::ToolEntry,
     fallback::{self, AlternativeTool, FailedTool, FallbackSearch},
-    ports::{ledger::MetricsFilter, tool_index::ToolHit},
+    isolation::{IsolationAdvice, ServerUsage, advise},
+    outcome::Outcome,
+    ports::{ledger::MetricsFilter, servers::ServerState, tool_index::ToolHit},
     search::tools::twins::{ServerPositions, TwinOrder, group_twins},
     tool::ToolId,
 };
 
-use super::ServerAccess;
+use super::{CallTarget, Capabilities, ServerAccess, before_deadline, tool_id};
 
 /// Hits beyond the limit that are also checked for twins.
 pub(super) const EXTRA_HITS: usize = 10;
@@ -25,15 +28,12 @@ impl ServerAccess<'_> {
         limit: usize,
     ) -> Result<Vec<(AlternativeTool, Arc<ToolEntry>)>, Fault> {
         let entry = self.entry(server, tool).await?;
-        let names = self.callable().await?;
+        let names = self.callable(None).await?;
         let failed = FailedTool { id: &entry.id, spec: &entry.spec, error };
         let may_call = |tool: &ToolId| self.may_call(&names, tool);
         let now = self.ports.clock.now_ms();
-        let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
-        let as_called = |hit: &ToolHit| match &self.ports.servers {
-            Some(servers) => servers.describe_tool(&hit.id, &hit.spec),
-            None => Arc::clone(&hit.spec),
-        };
+        let (index, ledger) = (&*self.ports.tools, self.ports.ledger.as_deref());
+        let as_called = |hit: &ToolHit| self.ports.servers.describe_tool(&hit.id, &hit.spec);
         let places = self.places().await?;
         let candidates =
             FallbackSearch { index, ledger, may_call: &may_call, resolve_spec: &as_called, places };
@@ -82,5 +82,54 @@ impl ServerAccess<'_> {
             }
         }
         Ok(groups.into_iter().flatten().take(limit).collect())
+    }
+}
+
+const DAYS: u32 = 7;
+
+impl Capabilities {
+    pub(crate) async fn call_server_tool_isolated(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: &str,
+        limit: Duration,
+    ) -> Outcome {
+        let access = self.server_access()?;
+        access.learn(server).await?;
+        let entry = access.entry(server, tool).await?;
+        Ok(self.call_with_reservation(CallTarget::Isolated(entry), arguments, Some(limit)).await?.0)
+    }
+}
+
+impl ServerAccess<'_> {
+    /// Gets a server's listing if it is unknown, without leaving a connection open.
+    pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
+        let servers = self.registry_with(server).await?;
+        before_deadline(self.deadline, server, servers.probe(server, self.caller)).await
+    }
+
+    /// Returns advice on calling a server. Without a ledger, it assumes no earlier calls.
+    pub(crate) async fn advise(&self, server: &str) -> Result<IsolationAdvice, Fault> {
+        self.registry_with(server).await?;
+        let status = self.statuses().await?.into_iter().find(|status| *status.name == *server);
+        let mut usage = ServerUsage {
+            program: status.as_ref().is_some_and(|status| status.transport == "stdio"),
+            running: status.is_some_and(|status| status.state == ServerState::Connected),
+            ..ServerUsage::default()
+        };
+        if let Some(ledger) = &self.ports.ledger {
+            let source = Some(SourceId::Server(server.into()));
+            let filter = MetricsFilter { source, tool: None, days: Some(DAYS) };
+            let callable = self.callable(None).await?;
+            for tool in ledger.metrics(&filter).await? {
+                let id = tool_id(&tool.source, &tool.tool);
+                if !self.catalog.server_tools.is_restricted() || self.may_call(&callable, &id) {
+                    usage.calls += tool.calls;
+                    usage.waited_ms += tool.connecting_ms;
+                }
+            }
+        }
+        Ok(advise(&usage))
     }
 }

@@ -10,6 +10,7 @@ use gatehouse_core::{
     effect::Effect,
     overrides::ToolOverride,
     ports::{
+        ToolIndex,
         ledger::CallSample,
         servers::{CircuitState, RefreshReport, ServerState, UnlistedServer},
         tool_index::{IndexedListing, MatchQuality, PendingChange, ToolFilter, ToolSearchResult},
@@ -213,8 +214,8 @@ fn catalog() -> Catalog {
 
 fn with_host(host: &Arc<Host>) -> Ports {
     let mut ports = testing::ports();
-    ports.servers = Some(Arc::clone(host) as _);
-    ports.tools = Some(Arc::new(Everything));
+    ports.servers = Arc::clone(host) as _;
+    ports.tools = Arc::new(Everything);
     ports.ledger = Some(Arc::new(Everything));
     ports
 }
@@ -299,7 +300,7 @@ async fn a_host_without_servers_says_so() {
     let reach = reach(&ports, &catalog);
     assert!(reach.servers().await.expect("none").is_empty());
     let found = reach.search(ToolSearchRequest::default(), None).await.expect("nothing");
-    assert_eq!((found.hits.len(), found.note.as_deref()), (0, Some("There are no servers.")));
+    assert_eq!((found.hits.len(), found.note.as_deref()), (0, None));
     let fault = reach.metrics(MetricsFilter::default()).await.expect_err("no ledger");
     assert_eq!(fault.message, "this host does not record calls");
 }

@@ -1,25 +1,23 @@
-//! Tools of gates that the preset includes but does not list to clients. Agents find and call them like tools of
-//! servers.
+//! What a search finds without an index, because it is few: tools of gates that the preset includes but does not list to
+//! clients, which agents find and call like tools of servers, and agent skills.
 
 use std::sync::Arc;
 
 use gatehouse_core::{
     Catalog, SourceId, ToolSpec,
     catalog::ToolEntry,
+    names::quoted,
     ports::tool_index::{MatchQuality, ToolHit, ToolSearchRequest},
     search::{
         RowSet,
         tools::{ToolMatches, ToolQuery, ToolSearch, ToolSegment, ToolSegments},
     },
+    skill::Skill,
 };
 
-fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
+pub(super) fn unlisted(catalog: &Catalog) -> impl Iterator<Item = &Arc<ToolEntry>> {
     let of_gate = |entry: &&Arc<ToolEntry>| !entry.listed && matches!(entry.id.source, SourceId::Gate(_));
     catalog.entries().iter().filter(of_gate)
-}
-
-pub(super) fn has_source(catalog: &Catalog, name: &str) -> bool {
-    unlisted(catalog).any(|entry| **entry.id.source.name() == *name)
 }
 
 /// Finds an unlisted tool by its own or its exposed name.
@@ -73,4 +71,35 @@ pub(super) fn search_few(
     let fits = |fit| matches!(fit, MatchQuality::Names | MatchQuality::Good);
     found.tools.retain(|found| about_them && fits(found.fit));
     found
+}
+
+/// Skills that one search names.
+const MAX_SKILLS: usize = 3;
+
+/// Bytes of the URI of a skill that is named. A shortened URI could not be read.
+const MAX_URI: usize = 512;
+
+/// Returns a line for each skill of the preset that fits, best first. `server` limits them to those of a server.
+pub(super) fn fitting_skills(
+    catalog: &Catalog,
+    question: &ToolSearchRequest,
+    server: Option<&str>,
+) -> Option<String> {
+    let all = &catalog.resources_and_prompts;
+    let of_server =
+        |id: &SourceId| server.is_none_or(|server| matches!(id, SourceId::Server(name) if **name == *server));
+    let skills: Vec<(&SourceId, &Skill)> = all.skills_by_source().collect();
+    let is_meant = |(id, skill): &(&SourceId, &Skill)| of_server(id) && skill.uri.len() <= MAX_URI;
+    let meant: RowSet = (0..skills.len()).filter(|place| is_meant(&skills[*place])).collect();
+    if !skills.iter().any(is_meant) {
+        return None;
+    }
+    let question = ToolSearchRequest { limit: MAX_SKILLS, ..question.clone() };
+    let found = search_few(vec![all.skill_index()], &meant, &question);
+    let line = |(_, skill): &(&SourceId, &Skill)| {
+        format!("{}: {}", quoted(&skill.uri, MAX_URI), quoted(skill.description(), 200))
+    };
+    let lines = found.tools.iter().filter_map(|found| skills.get(found.tool));
+    let lines: Vec<String> = lines.map(line).collect();
+    (!lines.is_empty()).then(|| format!("Skills to read first:\n{}", lines.join("\n")))
 }

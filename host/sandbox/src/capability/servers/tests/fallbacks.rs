@@ -242,8 +242,8 @@ proptest! {
     ) {
         let world = Arc::new(World { facts, ledger_is_gone });
         let mut ports = testing::ports();
-        ports.servers = Some(Arc::clone(&world) as _);
-        ports.tools = Some(Arc::clone(&world) as _);
+        ports.servers = Arc::clone(&world) as _;
+        ports.tools = Arc::clone(&world) as _;
         ports.ledger = Some(Arc::clone(&world) as _);
         let chained = Preset { extends: vec!["base".into()], ..top.clone() };
         let presets = BTreeMap::from([("base".to_owned(), base.clone()), ("top".to_owned(), chained)]);

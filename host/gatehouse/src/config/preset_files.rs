@@ -1,11 +1,14 @@
-//! Gate parameters that are read from a file: `{"$file" = "scripts/report.ts"}` is replaced by the file's text.
+//! Files that presets refer to, besides `presets.toml` itself. The host reloads when one changes.
 //!
-//! The file must be in the directory of `presets.toml` or below. The host reloads when it changes.
+//! Gate parameters that are read from a file: `{"$file" = "scripts/report.ts"}` is replaced by the file's text. The file
+//! must be in the directory of `presets.toml` or below. Folders of skills: their files are served.
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, DirEntry},
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Component, Path, PathBuf},
+    time::SystemTime,
 };
 
 use gatehouse_core::names::quoted;
@@ -86,7 +89,7 @@ fn read(path: &str, base: Option<&Path>, inserted: &mut ParamFiles) -> Result<St
 }
 
 /// Returns whether one of the files was changed or removed.
-pub(crate) fn changed(inserted: &ParamFiles) -> bool {
+pub(crate) fn params_changed(inserted: &ParamFiles) -> bool {
     inserted.iter().any(|(file, text)| {
         let same_length =
             fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() == text.len() as u64);
@@ -96,3 +99,54 @@ pub(crate) fn changed(inserted: &ParamFiles) -> bool {
 
 #[cfg(test)]
 mod tests;
+
+/// Folders with a digest of the names, sizes and times of their files.
+pub(crate) type SkillFolders = BTreeMap<PathBuf, u64>;
+
+/// Maximum entries that the digest of a folder covers.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Maximum folders to watch. Changes in others are noticed by the next check.
+const MAX_WATCHED: usize = 256;
+
+pub(super) fn digest(folder: &Path) -> u64 {
+    let mut digest = DefaultHasher::new();
+    for entry in entries(folder) {
+        let about = entry.metadata().ok();
+        let time = about.as_ref().and_then(|about| about.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
+        (entry.path(), about.map(|about| about.len()), time).hash(&mut digest);
+    }
+    digest.finish()
+}
+
+/// Returns whether a file in one of the folders was added, changed or removed.
+pub(crate) fn skills_changed(folders: &SkillFolders) -> bool {
+    folders.iter().any(|(folder, known)| digest(folder) != *known)
+}
+
+/// Returns the folders and those below them.
+pub(crate) fn watched_skills(folders: &SkillFolders) -> impl Iterator<Item = PathBuf> {
+    folders.keys().flat_map(|folder| {
+        let below = entries(folder).into_iter().map(|entry| entry.path()).filter(|path| path.is_dir());
+        std::iter::once(folder.clone()).chain(below.take(MAX_WATCHED))
+    })
+}
+
+/// Returns everything below a folder, except names that start with a dot, which no skill has. Sorted by path.
+fn entries(folder: &Path) -> Vec<DirEntry> {
+    let mut open = vec![folder.to_owned()];
+    let mut all: Vec<DirEntry> = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") || all.len() >= MAX_ENTRIES {
+                continue;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+            all.push(entry);
+        }
+    }
+    all.sort_by_key(DirEntry::path);
+    all
+}

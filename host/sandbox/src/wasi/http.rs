@@ -1,11 +1,10 @@
 //! `wasi:http` that charges headers, unsent bodies and unsent requests to the guest's budget. The capability `http`
 //! decides which requests can be sent.
+//!
+//! Longer than 300 lines because `wasi:http` has that many functions.
 
-mod passthrough;
-
-use gatehouse_core::budget::ByteReservation;
 use wasmtime::component::{HasData, Resource, ResourceTable};
-use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable};
 use wasmtime_wasi_http::{
     FieldMap, WasiHttpCtx, WasiHttpCtxView,
     p2::{
@@ -59,6 +58,17 @@ macro_rules! as_they_are {
     };
 }
 
+/// Functions that change headers, which are weighed again.
+macro_rules! changes {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(fn $name(&mut self, fields: Resource<FieldMap>, $($argument: $type),*) -> HeaderResult<()> {
+            let at = fields.rep();
+            types::HostFields::$name(&mut self.inner(), fields, $($argument),*)?;
+            self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+        })*
+    };
+}
+
 /// Functions of a message, which measure its headers and release its bytes when it is dropped.
 macro_rules! message {
     ($trait:ident($message:ty)) => {
@@ -99,8 +109,6 @@ macro_rules! outgoing {
     };
 }
 
-use as_they_are;
-
 type Result<T> = wasmtime::Result<T>;
 /// The result of a function that can fail without a reason.
 type RefusableResult<T = ()> = wasmtime::Result<std::result::Result<T, ()>>;
@@ -131,8 +139,7 @@ impl outgoing_handler::Host for GuardedHttp<'_> {
         options: Option<Resource<types::RequestOptions>>,
     ) -> HttpResult<Resource<types::FutureIncomingResponse>> {
         // The request's bytes stay reserved until it is finished.
-        let held: Option<ByteReservation> = self.ledger.release(request.rep());
-        self.outgoing.set_reservation(held);
+        self.outgoing.reservation = self.ledger.release(request.rep());
         outgoing_handler::Host::handle(&mut self.inner(), request, options)
     }
 }
@@ -162,22 +169,10 @@ impl types::HostFields for GuardedHttp<'_> {
         self.weighed(fields).map_err(HeaderError::trap)
     }
 
-    fn set(&mut self, fields: Resource<FieldMap>, name: String, values: Vec<Vec<u8>>) -> HeaderResult<()> {
-        let at = fields.rep();
-        types::HostFields::set(&mut self.inner(), fields, name, values)?;
-        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
-    }
-
-    fn append(&mut self, fields: Resource<FieldMap>, name: String, value: Vec<u8>) -> HeaderResult<()> {
-        let at = fields.rep();
-        types::HostFields::append(&mut self.inner(), fields, name, value)?;
-        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
-    }
-
-    fn delete(&mut self, fields: Resource<FieldMap>, name: String) -> HeaderResult<()> {
-        let at = fields.rep();
-        types::HostFields::delete(&mut self.inner(), fields, name)?;
-        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+    changes! {
+        set(name: String, values: Vec<Vec<u8>>);
+        append(name: String, value: Vec<u8>);
+        delete(name: String);
     }
 
     fn clone(&mut self, fields: Resource<FieldMap>) -> Result<Resource<FieldMap>> {
@@ -268,5 +263,78 @@ impl types::HostFutureIncomingResponse for GuardedHttp<'_> {
             self.ledger.charge(response.rep(), bytes)?;
         }
         Ok(got)
+    }
+}
+
+type TrailersResult = std::result::Result<Option<Resource<types::Trailers>>, types::ErrorCode>;
+type Response = std::result::Result<Resource<types::OutgoingResponse>, types::ErrorCode>;
+
+impl types::HostOutgoingBody for GuardedHttp<'_> {
+    as_they_are! { HostOutgoingBody:
+        write(body: Resource<types::OutgoingBody>) -> RefusableResult<Resource<DynOutputStream>>;
+        drop(body: Resource<types::OutgoingBody>) -> Result<()>;
+    }
+
+    fn finish(
+        &mut self,
+        body: Resource<types::OutgoingBody>,
+        trailers: Option<Resource<types::Trailers>>,
+    ) -> HttpResult<()> {
+        if let Some(trailers) = &trailers {
+            self.ledger.release(trailers.rep());
+        }
+        types::HostOutgoingBody::finish(&mut self.inner(), body, trailers)
+    }
+}
+
+impl types::HostIncomingBody for GuardedHttp<'_> {
+    as_they_are! { HostIncomingBody:
+        stream(body: Resource<types::IncomingBody>) -> RefusableResult<Resource<DynInputStream>>;
+        finish(body: Resource<types::IncomingBody>) -> Result<Resource<types::FutureTrailers>>;
+        drop(body: Resource<types::IncomingBody>) -> Result<()>;
+    }
+}
+
+impl types::HostFutureTrailers for GuardedHttp<'_> {
+    as_they_are! { HostFutureTrailers:
+        subscribe(trailers: Resource<types::FutureTrailers>) -> Result<Resource<DynPollable>>;
+        get(trailers: Resource<types::FutureTrailers>) -> Result<Option<std::result::Result<TrailersResult, ()>>>;
+        drop(trailers: Resource<types::FutureTrailers>) -> Result<()>;
+    }
+}
+
+impl types::HostRequestOptions for GuardedHttp<'_> {
+    as_they_are! { HostRequestOptions:
+        new() -> Result<Resource<types::RequestOptions>>;
+        connect_timeout(options: Resource<types::RequestOptions>) -> Result<Option<u64>>;
+        set_connect_timeout(options: Resource<types::RequestOptions>, time: Option<u64>) -> RefusableResult;
+        first_byte_timeout(options: Resource<types::RequestOptions>) -> Result<Option<u64>>;
+        set_first_byte_timeout(options: Resource<types::RequestOptions>, time: Option<u64>) -> RefusableResult;
+        between_bytes_timeout(options: Resource<types::RequestOptions>) -> Result<Option<u64>>;
+        set_between_bytes_timeout(options: Resource<types::RequestOptions>, time: Option<u64>) -> RefusableResult;
+        drop(options: Resource<types::RequestOptions>) -> Result<()>;
+    }
+}
+
+// Gates receive no requests, so these never exist.
+
+impl types::HostIncomingRequest for GuardedHttp<'_> {
+    as_they_are! { HostIncomingRequest:
+        method(request: Resource<types::IncomingRequest>) -> Result<types::Method>;
+        path_with_query(request: Resource<types::IncomingRequest>) -> Result<Option<String>>;
+        scheme(request: Resource<types::IncomingRequest>) -> Result<Option<types::Scheme>>;
+        authority(request: Resource<types::IncomingRequest>) -> Result<Option<String>>;
+        headers(request: Resource<types::IncomingRequest>) -> Result<Resource<FieldMap>>;
+        consume(request: Resource<types::IncomingRequest>) -> RefusableResult<Resource<types::IncomingBody>>;
+        drop(request: Resource<types::IncomingRequest>) -> Result<()>;
+    }
+}
+
+impl types::HostResponseOutparam for GuardedHttp<'_> {
+    as_they_are! { HostResponseOutparam:
+        set(to: Resource<types::ResponseOutparam>, response: Response) -> Result<()>;
+        send_informational(to: Resource<types::ResponseOutparam>, status: u16, headers: Resource<FieldMap>)
+            -> HttpResult<()>;
+        drop(to: Resource<types::ResponseOutparam>) -> Result<()>;
     }
 }

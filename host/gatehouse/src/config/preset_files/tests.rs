@@ -20,11 +20,11 @@ fn files_stand_where_they_are_named() {
     let (params, files) = inserted(params, Some(folder.path())).expect("read");
     assert_eq!(params, json!({"top_k": 3, "scripts": ["return 1\n", "inline"], "o": {"x": "return 1\n"}}));
     assert_eq!(files.len(), 1);
-    assert!(!changed(&files));
+    assert!(!params_changed(&files));
     fs::write(folder.path().join("below/a.ts"), "return 2\n").expect("written");
-    assert!(changed(&files), "as long, and other");
+    assert!(params_changed(&files), "as long, and other");
     fs::remove_file(folder.path().join("below/a.ts")).expect("removed");
-    assert!(changed(&files));
+    assert!(params_changed(&files));
 }
 
 #[test]
