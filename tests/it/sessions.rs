@@ -133,7 +133,7 @@ fn a_session_opens_no_door() {
 fn a_reply_that_found_nobody_waits_for_its_client() {
     let (_place, host) = host();
     let session = host.session("/mcp", &[]);
-    let asked = host.break_off("/mcp", &session, &call(41, "vice_sleep"));
+    let mut asked = host.break_off("/mcp", &session, &call(41, "vice_sleep"));
     assert_eq!(asked.data, "", "the stream gets its id before any message");
     // Concurrency is 1, so this is answered after the first call ended.
     let other = host.session("/mcp", &[]);
@@ -147,6 +147,11 @@ fn a_reply_that_found_nobody_waits_for_its_client() {
     }
     let strangers = host.resume("/mcp", &other, &asked);
     assert!(strangers[0].message()["error"].is_object(), "another session cannot read it: {strangers:?}");
+    let id = asked.id.take().expect("an id");
+    let mut parts: Vec<&str> = id.split('.').collect();
+    parts[2] = "18446744073709551615";
+    asked.id = Some(parts.join("."));
+    assert_eq!(host.resume("/mcp", &session, &asked), [], "there is nothing after the largest number");
 }
 
 #[test]

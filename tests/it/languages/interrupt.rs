@@ -33,7 +33,7 @@ fn a_missing_tool_is_named_with_the_way_to_get_it() {
 fn one_version_of_each_tool_stands_everywhere() {
     let read = |path: &str| fs::read_to_string(repository().join(path)).expect("a file");
     let (scaffold, xtask) =
-        (read("host/gatehouse/src/scaffold/interpreted.rs"), read("xtask/src/tools/pins.rs"));
+        (read("host/gatehouse/src/scaffold/languages.rs"), read("xtask/src/tools/pins.rs"));
     let python = read("host/gatehouse/templates/python/requirements.txt");
     let pin = python.trim();
     assert!(xtask.contains(pin) && scaffold.contains(pin), "{pin}");

@@ -46,8 +46,8 @@ fn faults_before_the_gate_are_json() {
 
 #[test]
 fn a_gate_out_of_memory_is_json() {
-    let grants = "[gates.proxy]\ngrants = [\"servers\", \"models\", \"artifacts\", \"catalog\"]\nlimits = { time = \"5 min\" }";
-    let small = grants.replace("\"5 min\"", "\"5 min\", memory = \"4 MiB\"");
+    let grants = "[gates.proxy]\ngrants = [\"servers\", \"models\", \"artifacts\", \"catalog\"]\nlimits = { time = \"5 min\", memory = \"256 MiB\" }";
+    let small = grants.replace("256 MiB", "4 MiB");
     let place = shipped(grants, &small, "");
     let mut client = Client::start(&place, "gateway");
     let params = json!({"query": "x".repeat(3_000_000)});

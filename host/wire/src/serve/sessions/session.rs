@@ -300,9 +300,11 @@ impl HttpSession {
         let ours = after.epoch == self.epoch;
         let is_of_request = |stream: &MessageStream| stream.request == after.request;
         match &after.request {
-            None => EventReader::changes(self, &mut state, ours.then_some(after.number + 1), false),
+            None => {
+                EventReader::changes(self, &mut state, ours.then_some(after.number.saturating_add(1)), false)
+            }
             Some(_) if ours && state.streams.get(&after.stream).is_some_and(is_of_request) => {
-                EventReader::from_number(self, &mut state, after.stream, after.number + 1)
+                EventReader::from_number(self, &mut state, after.stream, after.number.saturating_add(1))
             }
             Some(request) => EventReader::for_lost_reply(self, &mut state, request.clone()),
         }
