@@ -79,8 +79,8 @@ impl Composition {
             for (list, pattern) in own_patterns(preset) {
                 let is = |found: &UnmatchedPattern| found.list == list && found.pattern == pattern;
                 let mut heirs = built.iter().zip(&unmatched).filter(|((compiled, _), _)| {
-                    keys::with_bases(&self.config.presets, &compiled.preset).contains(&name.as_str())
-                        && compiled.has_pattern(list, pattern)
+                    compiled.has_pattern(list, pattern)
+                        && keys::with_bases(&self.config.presets, &compiled.preset).contains(&name.as_str())
                 });
                 let Some(((heir, catalog), first)) = heirs.next() else { continue };
                 let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
-    FaultKind,
+    CallDeadline, FaultKind, Principal,
     budget::{ByteBudget, ByteReservation},
     capability::Capability,
     outcome::Fault,
@@ -20,7 +20,7 @@ use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::{InstanceContext, describing};
+use super::{GateFacts, InstanceContext, describing};
 use crate::limits::{MAX_TIME, refused_batch, take_one};
 
 const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -33,7 +33,9 @@ const MAX_CONCURRENT_REQUESTS: usize = 8;
 const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 pub(crate) struct RequestSender {
-    facts: InstanceContext,
+    facts: Arc<GateFacts>,
+    /// `None` while a gate describes itself. A request may outlive its call, so it does not hold the call's context.
+    call: Option<(CallDeadline, Principal)>,
     left: AtomicU32,
     room: ByteBudget,
 }
@@ -53,17 +55,19 @@ pub(crate) struct OutgoingRequest {
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
         let (left, room) = (AtomicU32::new(facts.limits.http_requests), budget.part(MAX_RESPONSE_BYTES));
-        Arc::new(Self { facts: facts.clone(), left, room })
+        let call = facts.call.as_ref();
+        let call = call.map(|call| (call.deadline.clone(), call.context.principal().clone()));
+        Arc::new(Self { facts: Arc::clone(&facts.facts), call, left, room })
     }
 
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
-        self.facts.call.as_ref().map_or(own, |call| own.min(call.deadline.instant()))
+        self.call.as_ref().map_or(own, |(deadline, _)| own.min(deadline.instant()))
     }
 
     /// Fails if the request cannot be sent, before its body is collected.
     fn admit(&self, url: &str) -> Result<(), Fault> {
-        if self.facts.call.is_none() {
+        if self.call.is_none() {
             return Err(describing(Capability::Http));
         }
         self.facts.http.check(url).map(drop)
@@ -71,13 +75,13 @@ impl RequestSender {
 
     /// Counts a request toward the call's limit and sends it.
     pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<HttpResponse, Fault> {
-        let Some(call) = &self.facts.call else {
+        let Some((_, principal)) = &self.call else {
             return Err(describing(Capability::Http));
         };
         let limit = self.facts.limits.http_requests;
         take_one(&self.left, &self.facts.gate, limit, "HTTP requests", "http_requests")?;
         let request = HttpRequest {
-            principal: call.context.principal().clone(),
+            principal: principal.clone(),
             method: request.method,
             url: request.url,
             headers: request.headers,

@@ -37,9 +37,15 @@ struct CallRegistry {
 }
 
 impl CallRegistry {
-    /// Returns the caller that a request is for. On pipes it must be unambiguous: no client may answer for another.
     fn caller(&self, origin: Option<&InboundStreamOrigin>) -> Result<ActiveCaller, &'static str> {
-        let calls = lock(&self.by_request);
+        Self::caller_among(&lock(&self.by_request), origin)
+    }
+
+    /// Returns the caller that a request is for. On pipes it must be unambiguous: no client may answer for another.
+    fn caller_among(
+        calls: &HashMap<RequestId, ActiveCaller>,
+        origin: Option<&InboundStreamOrigin>,
+    ) -> Result<ActiveCaller, &'static str> {
         if let Some(InboundStreamOrigin::OutboundRequest(id)) = origin {
             return calls.get(id).cloned().ok_or("that call has ended");
         }
@@ -106,12 +112,14 @@ impl ActiveCalls {
 
     /// Returns the call that a message is for, as far as is known now.
     pub(super) fn find_now(&self, origin: Option<&InboundStreamOrigin>) -> CallerOfMessage {
+        // Calls must not begin or end between the checks, or the message could go to another client.
+        let calls = lock(&self.0.by_request);
         if *self.0.starting.borrow() > 0 {
             return CallerOfMessage::Starting;
         }
-        match self.0.caller(origin) {
+        match CallRegistry::caller_among(&calls, origin) {
             Ok(caller) => CallerOfMessage::Call(caller.context),
-            Err(_) if lock(&self.0.by_request).is_empty() => CallerOfMessage::NoCall,
+            Err(_) if calls.is_empty() => CallerOfMessage::NoCall,
             Err(_) => CallerOfMessage::Unknown,
         }
     }

@@ -237,11 +237,11 @@ impl DownstreamServer {
             }
         });
         let limit = self.connection_timeout();
-        let context = self.connection_context(Some(changed)).await;
+        let mut context = self.connection_context(Some(changed)).await;
         {
             let mut inner = lock(&self.inner);
             inner.declared = context.declared;
-            inner.is_legacy = false;
+            context.is_legacy = std::mem::take(&mut inner.is_legacy);
         }
         let connecting = self.shared.connector.connect(&self.definition, context, limit);
         let connected = async {
