@@ -109,7 +109,8 @@ impl Bench {
         let wiki = self.folder.join(&name).join("wiki");
         fs::create_dir_all(&wiki).with_context(|| format!("cannot create {}", wiki.display()))?;
         let settings = format!(
-            "[knowledge]\nwiki_roots = [{}]\n\n[gates.kg]\ngrants = [\"knowledge\"]\n\n[gates.idea]\ngrants = [\"knowledge:read\"]\n\n\
+            "[knowledge]\nwiki_roots = [{}]\n\n[gates.kg]\ngrants = [\"knowledge\"]\n\n\
+             [gates.idea]\ngrants = [\"knowledge:read\"]\n\n\
              [gates.code]\ngrants = [\"knowledge:read\"]\n\n\
              [presets.bench]\nstructured = true\ngates.kg = {{}}\ngates.idea = {{}}\ngates.code = {{}}\n",
             serde_json::to_string(&wiki)?
