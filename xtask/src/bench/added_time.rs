@@ -4,28 +4,18 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use super::BenchSide;
 use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
-use super::stats::{PairedSamples, median, micros};
-use super::{BenchSide, turns};
+use super::stats::{PairedSamples, median, median_of_calls};
 
 /// P8: time that the gateway adds to a call of a server's tool, shown directly or called through the gate `proxy`. The
 /// server is the floor of the other measurements.
 pub(crate) fn server_tool(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     let gateway = bench.before_floor()?;
     let direct = |server: &mut BenchServer| server.echo("floor__echo");
-    let through = |server: &mut BenchServer| {
-        let arguments = r#"{"server":"floor","tool":"echo","arguments":{"text":"there and back"}}"#;
-        let (time, reply) = server.timed("call_tool", arguments)?;
-        if !reply.contains("there and back") || reply.contains("\"isError\":true") {
-            bail!("call_tool answered {reply}");
-        }
-        Ok(time)
-    };
+    let through = |server: &mut BenchServer| server.call_tool("floor");
     let measure = |call: &dyn Fn(&mut BenchServer) -> Result<Duration>| -> Result<AddedTime> {
         let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
         // The first call starts the server.
@@ -40,9 +30,6 @@ pub(crate) fn server_tool(bench: &Bench, report: &mut BenchReport) -> Result<()>
 
 /// P18: added time of a one-line script over an echo through a gate, both through the same gateway.
 pub(crate) fn script(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     let gateway = bench.with_script()?;
     let (mut scripts, mut echoes) = (bench.start(&gateway)?, bench.start(&gateway)?);
     let script = || {
@@ -70,33 +57,18 @@ fn added_time(
     mut ours: impl FnMut() -> Result<Duration>,
     mut floor: impl FnMut() -> Result<Duration>,
 ) -> Result<AddedTime> {
-    let mut pair = PairedSamples::default();
-    for turn in turns(rounds) {
-        let mut call = || match turn {
-            BenchSide::Gateway => ours().map(micros),
-            BenchSide::Floor => floor().map(micros),
-        };
-        let times = (0..calls).map(|_| call()).collect::<Result<Vec<_>>>()?;
-        pair.side(turn).push(median(&times));
-    }
+    let pair = PairedSamples::measure(rounds, |turn| match turn {
+        BenchSide::Gateway => median_of_calls(calls, &mut ours),
+        BenchSide::Floor => median_of_calls(calls, &mut floor),
+    })?;
     Ok(AddedTime { pair, calls: rounds * calls })
 }
 
 impl AddedTime {
-    fn row(&self, id: &'static str, what: &str, (reach, aim): (Bound, Bound)) -> ReportRow {
+    fn row(&self, id: &'static str, what: &str, bounds: (Bound, Bound)) -> ReportRow {
         let added: Vec<f64> =
             self.pair.ours.iter().zip(&self.pair.floor).map(|(ours, floor)| ours - floor).collect();
-        ReportRow {
-            id,
-            what: what.into(),
-            unit: "µs",
-            ours: median(&added),
-            floor: median(&self.pair.floor),
-            ratio: self.pair.ratio(),
-            n: self.calls,
-            judged: BoundSubject::Value,
-            reach,
-            aim,
-        }
+        let row = ReportRow::ratio(id, what, "µs", &self.pair, self.calls, bounds);
+        ReportRow { ours: median(&added), judged: BoundSubject::Value, ..row }
     }
 }

@@ -1,15 +1,14 @@
 //! `cargo xtask bench --growth`: the same calls with more gates, servers, tools and sessions, each size in turn.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::http_server::HttpEra;
 use super::p1_latency::BusyCores;
 use super::server::BenchServer;
 use super::setup::{Bench, Gateway};
-use super::stats::{cpu_seconds, median, memory, micros};
+use super::stats::{cpu_seconds, median, median_of_calls, memory};
 
 const SIZES: [usize; 3] = [1, 50, 200];
 const SESSIONS: [usize; 3] = [1, 100, 1_000];
@@ -95,7 +94,7 @@ fn with_servers(bench: &Bench, size: usize, table: &mut GrowthTable) -> Result<(
     let tool = format!("floor{}__echo", size / 2 + 1);
     table.add("P8: echo, shown directly, p50, µs", p50(|| server.echo(&tool))?);
     let name = format!("floor{}", size / 2 + 1);
-    table.add("P8: echo through `call_tool`, p50, µs", p50(|| call_tool(&mut server, &name))?);
+    table.add("P8: echo through `call_tool`, p50, µs", p50(|| server.call_tool(&name))?);
     table.add("resident, the host alone, MB", memory(server.process())?.0);
     Ok(())
 }
@@ -103,7 +102,7 @@ fn with_servers(bench: &Bench, size: usize, table: &mut GrowthTable) -> Result<(
 fn with_tools(bench: &Bench, count: usize, of_each: usize, table: &mut GrowthTable) -> Result<()> {
     let mut server = bench.start(&bench.before_floors(count, of_each)?)?;
     for number in 1..=count {
-        call_tool(&mut server, &format!("floor{number}"))?;
+        server.call_tool(&format!("floor{number}"))?;
     }
     let wanted = format!("tool{of_each}");
     let search = || {
@@ -113,7 +112,7 @@ fn with_tools(bench: &Bench, count: usize, of_each: usize, table: &mut GrowthTab
         Ok(time)
     };
     table.add("`search_tools`, p50, µs", p50(search)?);
-    table.add("`call_tool`, p50, µs", p50(|| call_tool(&mut server, "floor1"))?);
+    table.add("`call_tool`, p50, µs", p50(|| server.call_tool("floor1"))?);
     table.add("resident, the host alone, MB", memory(server.process())?.0);
     Ok(())
 }
@@ -138,11 +137,8 @@ fn with_sessions(bench: &Bench, size: usize, table: &mut GrowthTable) -> Result<
 /// that a core needs to wake.
 fn p50(mut call: impl FnMut() -> Result<std::time::Duration>) -> Result<f64> {
     let _spinning = BusyCores::on_all_cores_but_one()?;
-    let mut round = || {
-        let times = (0..CALLS).map(|_| call().map(micros)).collect::<Result<Vec<_>>>()?;
-        Ok(median(&times))
-    };
-    Ok(median(&(0..ROUNDS).map(|_| round()).collect::<Result<Vec<_>>>()?))
+    let rounds = (0..ROUNDS).map(|_| median_of_calls(CALLS, &mut call));
+    Ok(median(&rounds.collect::<Result<Vec<_>>>()?))
 }
 
 fn rate(server: &mut BenchServer, tools: &[String]) -> Result<f64> {
@@ -150,43 +146,26 @@ fn rate(server: &mut BenchServer, tools: &[String]) -> Result<f64> {
     for _ in 0..ROUNDS {
         let tally = server.echoes(tools, 2_000, FLIGHT)?;
         ensure!(tally.lost + tally.wrong == 0, "{} calls were lost, {} wrong", tally.lost, tally.wrong);
-        rates.push(tally.answered as f64 / tally.time.as_secs_f64());
+        rates.push(tally.rate());
     }
     Ok(median(&rates))
-}
-
-fn call_tool(server: &mut BenchServer, name: &str) -> Result<std::time::Duration> {
-    let arguments = format!(r#"{{"server":"{name}","tool":"echo","arguments":{{"text":"there and back"}}}}"#);
-    let (time, reply) = server.timed("call_tool", &arguments)?;
-    if !reply.contains("there and back") || reply.contains("\"isError\":true") {
-        bail!("call_tool answered {reply}");
-    }
-    Ok(time)
 }
 
 impl Bench {
     /// Makes the files of a gateway before `count` native servers with `tools` more tools each, shown directly if there
     /// are none, and through the gate `proxy`.
     fn before_floors(&self, count: usize, tools: usize) -> Result<Gateway> {
-        let folder = self.folder.join(format!("before-{count}-of-{tools}"));
-        let gates = folder.join("gates");
-        self.copy_gates(&["proxy"], &gates)?;
-        let (gates, floor) = (serde_json::to_string(&gates)?, serde_json::to_string(self.floor())?);
+        let floor = serde_json::to_string(&self.floor)?;
         let shown = if tools == 0 { count } else { 0 };
         let shown: Vec<_> = (1..=shown).map(|number| format!("\"floor{number}\"")).collect();
-        let shown = shown.join(", ");
-        let mut presets = format!(
-            "[host]\ngates = [{gates}]\ndefault_preset = \"bench\"\n\n[gates.proxy]\ngrants = [\"servers\"]\n\n\
-             [presets.bench]\ngates.proxy = {{}}\nservers = [{shown}]\n"
+        let mut settings = format!(
+            "[gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [{}]\n",
+            shown.join(", ")
         );
         for number in 1..=count {
-            write!(
-                presets,
-                "\n[servers.floor{number}]\ncommand = {floor}\nargs = [\"--tools\", \"{tools}\"]\n"
-            )?;
+            let server = format!("[servers.floor{number}]\ncommand = {floor}");
+            write!(settings, "\n{server}\nargs = [\"--tools\", \"{tools}\"]\n")?;
         }
-        fs::create_dir_all(&folder)?;
-        fs::write(folder.join("presets.toml"), presets)?;
-        Ok(Gateway::at(folder))
+        self.files(format!("before-{count}-of-{tools}"), &["proxy"], &settings)
     }
 }

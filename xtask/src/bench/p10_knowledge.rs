@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use super::report::{BenchReport, Bound, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
-use super::stats::{median, micros};
+use super::stats::median;
 
 /// Pages of a graph, with the required and target search time in milliseconds.
 const SIZES: [(usize, f64, f64); 3] = [(100, 3.0, 1.0), (1_000, 8.0, 3.0), (10_000, 15.0, 5.0)];
@@ -23,15 +22,12 @@ const INDEXINGS: usize = 10;
 const TURNS: usize = 10;
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     let questions = questions(&bench.root.join("tests/fixtures/queries/sample.jsonl"))?;
     for (pages, reach, aim) in SIZES {
-        let place = bench.knowledge(pages)?;
-        write_wiki(&bench.root.join("docs/sample-wiki"), &place.wiki, pages)?;
-        let mut server = bench.start(&place.gateway)?;
-        let index = json!({"wiki_dir": place.wiki, "clear_existing": true}).to_string();
+        let (gateway, wiki) = bench.knowledge(pages)?;
+        write_wiki(&bench.root.join("docs/sample-wiki"), &wiki, pages)?;
+        let mut server = bench.start(&gateway)?;
+        let index = json!({"wiki_dir": wiki, "clear_existing": true}).to_string();
         if pages == SIZES[0].0 {
             let times = (0..bench.rounds(INDEXINGS)).map(|_| call(&mut server, "kg_index", &index));
             let times = times.collect::<Result<Vec<_>>>()?;
@@ -80,15 +76,13 @@ fn add(report: &mut BenchReport, what: String, times: &[f64], reach: f64, aim: f
     report.add(ReportRow::value("P10", what, (median(times), "ms"), times.len(), bounds));
 }
 
-/// Returns the time of one call in milliseconds, including some 10 µs to parse the reply.
+/// Returns the time of one call in milliseconds.
 fn call(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<f64> {
     Ok(timed(server, tool, arguments)?.0)
 }
 
 fn timed(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<(f64, Value)> {
-    let begin = Instant::now();
-    let reply = server.ask("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))?;
-    let time = micros(begin.elapsed()) / 1e3;
+    let (time, reply) = server.timed_result(tool, arguments)?;
     if reply["isError"] == true {
         bail!("'{tool}' answered {reply}");
     }

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::reference::ReferenceServers;
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
 use super::tokens::{BenchTokenCounter, call_texts, list_tools};
 
@@ -34,9 +34,6 @@ const TASK: [(&str, &str, &str, &str); 5] = [
 ];
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     let references = ReferenceServers::new(bench)?;
     let counter = BenchTokenCounter::new(bench)?;
     let mut servers = references.start_each(bench)?;
@@ -45,7 +42,8 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let mut gateway = bench.start(&references.gateway(bench, &["proxy"])?)?;
     let proxied: usize = counter.count(&[list_tools(&mut gateway)?])?.into_iter().sum();
     let what = format!("tokens of tools/list, {} servers", references.len());
-    report.add(row("P13", what, proxied, direct, (11.0, 3.0)));
+    let bounds = (Bound::AtMost(11.0), Bound::AtMost(3.0));
+    report.add(ReportRow::share("P13", &what, (proxied, direct), 1, bounds));
     // Search finds only servers that were contacted once; their tool lists are then cached.
     call_texts(&mut gateway, "refresh_mcp_server", json!({}))?;
     let place = references.folder().display().to_string();
@@ -67,7 +65,9 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let calls: usize = counter.count(&calls)?.into_iter().sum();
     let discovery: usize = counter.count(&discovery)?.into_iter().sum();
     let what = format!("net tokens of a task, {} questions over {} servers", TASK.len(), references.len());
-    report.add(row("P15", what, proxied + discovery + calls, direct + calls, (100.0, 50.0)));
+    let tokens = (proxied + discovery + calls, direct + calls);
+    let bounds = (Bound::AtMost(100.0), Bound::AtMost(50.0));
+    report.add(ReportRow::share("P15", &what, tokens, 1, bounds));
     // Assumes that no search has to be repeated.
     let break_even = (direct - proxied.min(direct)) * TASK.len() / discovery.max(1);
     let mut searches = counter.count(&searches)?;
@@ -77,20 +77,4 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         "break_even_questions": break_even});
     report.fact("context", told);
     Ok(())
-}
-
-fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): (f64, f64)) -> ReportRow {
-    let share = 100.0 * ours as f64 / floor.max(1) as f64;
-    ReportRow {
-        id,
-        what: format!("{what}: {ours} of {floor}"),
-        unit: "%",
-        ours: share,
-        floor: 100.0,
-        ratio: share / 100.0,
-        n: 1,
-        judged: BoundSubject::Value,
-        reach: Bound::AtMost(reach),
-        aim: Bound::AtMost(aim),
-    }
 }

@@ -74,29 +74,18 @@ const FILLER_WORDS: [&str; 32] = [
 ];
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     for (documents, bytes) in SIZES {
-        let place = bench.documents(documents)?;
-        write_corpus(&place.corpus, documents, bytes)?;
+        let (gateway, corpus) = bench.documents(documents)?;
+        write_corpus(&corpus, documents, bytes)?;
         let begin = Instant::now();
-        bench.run_gatehouse(
-            &place.gateway,
-            &["docs", "add", &place.corpus.to_string_lossy(), "--name", "bench"],
-        )?;
+        bench.run_gatehouse(&gateway, &["docs", "add", &corpus.to_string_lossy(), "--name", "bench"])?;
         let time = micros(begin.elapsed()) / 1e3;
         let size = documents * bytes / 1_000_000;
         // The target is for 1,000 files; scale it to the other sizes.
         let share = documents as f64 / 1_000.0;
-        add(
-            report,
-            format!("index {documents} documents, {size} MB"),
-            &[time],
-            20_000.0 * share,
-            5_000.0 * share,
-        );
-        let mut server = bench.start(&place.gateway)?;
+        let what = format!("index {documents} documents, {size} MB");
+        add(report, what, &[time], 20_000.0 * share, 5_000.0 * share);
+        let mut server = bench.start(&gateway)?;
         for mode in ["text", "semantic"] {
             let asks: Vec<String> = (0..QUESTIONS).map(|number| ask(number, mode)).collect();
             wait(&mut server, &asks[0])?;
@@ -132,10 +121,7 @@ fn wait(server: &mut BenchServer, ask: &str) -> Result<()> {
 }
 
 fn call(server: &mut BenchServer, ask: &str) -> Result<(f64, Value)> {
-    let begin = Instant::now();
-    let params = format!(r#"{{"name":"mfai_document_retrieval","arguments":{ask}}}"#);
-    let mut reply = server.ask("tools/call", &params)?;
-    let time = micros(begin.elapsed()) / 1e3;
+    let (time, mut reply) = server.timed_result("mfai_document_retrieval", ask)?;
     let found = reply["structuredContent"].take();
     if reply["isError"] == true
         || found["sources"][0].as_str().is_none_or(|source| !source.starts_with("bench/"))

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::reference::ReferenceServers;
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::micros;
@@ -39,9 +39,6 @@ struct TaskCost {
 }
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     let references = ReferenceServers::new(bench)?;
     let counter = BenchTokenCounter::new(bench)?;
     let names = references.names();
@@ -84,24 +81,11 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     }
     report.fact("tasks", json!(told));
     let [direct, proxied, scripted] = totals;
-    let row = |way: &str, ours: usize, aim: f64| ReportRow {
-        id: "P17",
-        what: format!(
-            "net tokens of {} tasks over {} servers, {way}: {ours} of {direct}",
-            told.len(),
-            names.len()
-        ),
-        unit: "%",
-        ours: 100.0 * ours as f64 / direct as f64,
-        floor: 100.0,
-        ratio: ours as f64 / direct as f64,
-        n: told.len(),
-        judged: BoundSubject::Value,
-        reach: Bound::AtMost(100.0),
-        aim: Bound::AtMost(aim),
-    };
-    report.add(row("proxy", proxied, 50.0));
-    report.add(row("script", scripted, 25.0));
+    for (way, ours, aim) in [("proxy", proxied, 50.0), ("script", scripted, 25.0)] {
+        let what = format!("net tokens of {} tasks over {} servers, {way}", told.len(), names.len());
+        let bounds = (Bound::AtMost(100.0), Bound::AtMost(aim));
+        report.add(ReportRow::share("P17", &what, (ours, direct), told.len(), bounds));
+    }
     Ok(())
 }
 

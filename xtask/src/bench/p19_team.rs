@@ -2,48 +2,31 @@
 
 use anyhow::Result;
 
-use super::http_server::HttpEra;
-use super::p7_http::{CALLS, HttpTarget, measure, row};
-use super::report::{BenchReport, Bound};
+use super::p7_http::{CALLS, ERAS, HttpTarget, measure};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
 
 const ROUNDS: usize = 40;
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
-    if bench.noise() {
-        return Ok(());
-    }
     let (alone, team) = (bench.gateway(1)?, bench.team_gateway()?);
     let key = bench.create_key(&team, &["bench", "--group", "team"])?;
     let with_token = bench.serve(&alone, &[("GATEHOUSE_TOKEN", TOKEN)])?;
     let with_keys = bench.serve(&team, &[])?;
     let rounds = bench.rounds(ROUNDS);
     let (key, token) = (format!("Bearer {key}"), format!("Bearer {TOKEN}"));
-    for (era, name) in [(HttpEra::Session, "session"), (HttpEra::Stateless, "stateless")] {
+    for (era, name) in ERAS {
         let mut targets = [
             HttpTarget::connect(&with_keys, &team.echo[0], era, Some(&key))?,
             HttpTarget::connect(&with_token, &alone.echo[0], era, Some(&token))?,
         ];
         let samples = measure(&mut targets, rounds)?;
-        let limits = (Bound::AtMost(1.15), Bound::AtMost(1.05));
-        let n = rounds * CALLS;
-        report.add(row(
-            "P19",
-            format!("a team against one token, {name}, p50"),
-            "µs",
-            &samples.p50,
-            n,
-            limits,
-        ));
-        report.add(row(
-            "P19",
-            format!("a team against one token, {name}, CPU a call"),
-            "µs",
-            &samples.cpu,
-            n,
-            limits,
-        ));
+        let bounds = (Bound::AtMost(1.15), Bound::AtMost(1.05));
+        for (what, pair) in [("p50", &samples.p50), ("CPU a call", &samples.cpu)] {
+            let what = format!("a team against one token, {name}, {what}");
+            report.add(ReportRow::ratio("P19", what, "µs", pair, rounds * CALLS, bounds));
+        }
     }
     Ok(())
 }

@@ -10,11 +10,10 @@ use std::thread;
 
 use anyhow::Result;
 
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
-use super::server::BenchServer;
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
-use super::stats::{PairedSamples, cpu_seconds, median, micros, quantile};
-use super::{BenchSide, turns};
+use super::stats::{PairedSamples, call_times, median, quantile};
+use super::{BenchSide, counted_gates, turns};
 
 const ROUNDS: usize = 60;
 const CALLS: usize = 250;
@@ -53,45 +52,27 @@ fn with_gates(bench: &Bench, report: &mut BenchReport, gates: usize, machine: Ma
     let gateway = bench.gateway(gates)?;
     let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
     let tool = &gateway.echo[gateway.echo.len() / 2];
+    let mut round = |turn, results: &mut LatencySamples| -> Result<()> {
+        let (server, tool) = match turn {
+            BenchSide::Gateway => (&mut ours, tool.as_str()),
+            BenchSide::Floor => (&mut floor, "echo"),
+        };
+        let (times, cpu) = call_times(server.process(), CALLS, || server.echo(tool))?;
+        results.cpu.side(turn).push(cpu);
+        results.p50.side(turn).push(median(&times));
+        results.p99.side(turn).push(quantile(&times, 0.99));
+        Ok(())
+    };
     let mut warm_up = LatencySamples::default();
-    round(&mut ours, tool, BenchSide::Gateway, &mut warm_up)?;
-    round(&mut floor, "echo", BenchSide::Floor, &mut warm_up)?;
+    turns(1).try_for_each(|turn| round(turn, &mut warm_up))?;
     let mut results = LatencySamples::default();
     let rounds = bench.rounds(ROUNDS);
-    for turn in turns(rounds) {
-        match turn {
-            BenchSide::Gateway => round(&mut ours, tool, turn, &mut results)?,
-            BenchSide::Floor => round(&mut floor, "echo", turn, &mut results)?,
-        }
-    }
+    turns(rounds).try_for_each(|turn| round(turn, &mut results))?;
+    let bounds = (Bound::AtMost(machine.reach), Bound::AtMost(1.6));
     for (what, pair) in [("p50", results.p50), ("p99", results.p99), ("CPU a call", results.cpu)] {
-        report.add(ReportRow {
-            id: "P1",
-            what: format!("echo, {}, {machine}, {what}", counted(gates), machine = machine.name),
-            unit: "µs",
-            ours: median(&pair.ours),
-            floor: median(&pair.floor),
-            ratio: pair.ratio(),
-            n: rounds * CALLS,
-            judged: BoundSubject::Ratio,
-            reach: Bound::AtMost(machine.reach),
-            aim: Bound::AtMost(1.6),
-        });
+        let what = format!("echo, {}, {}, {what}", counted_gates(gates), machine.name);
+        report.add(ReportRow::ratio("P1", what, "µs", &pair, rounds * CALLS, bounds));
     }
-    Ok(())
-}
-
-fn counted(gates: usize) -> String {
-    format!("{gates} {}", if gates == 1 { "gate" } else { "gates" })
-}
-
-fn round(server: &mut BenchServer, tool: &str, turn: BenchSide, results: &mut LatencySamples) -> Result<()> {
-    let before = cpu_seconds(server.process())?;
-    let times = (0..CALLS).map(|_| server.echo(tool).map(micros)).collect::<Result<Vec<_>>>()?;
-    let cpu = cpu_seconds(server.process())? - before;
-    results.cpu.side(turn).push(cpu * 1e6 / CALLS as f64);
-    results.p50.side(turn).push(median(&times));
-    results.p99.side(turn).push(quantile(&times, 0.99));
     Ok(())
 }
 

@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
-use super::server::BenchServer;
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
-use super::stats::{PairedSamples, median};
+use super::stats::PairedSamples;
 use super::{BenchSide, turns};
 
 const ROUNDS: usize = 20;
@@ -16,47 +15,23 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
     let native = ["echo".to_owned()];
     for flight in [16, 64] {
-        let mut rates = PairedSamples::default();
+        let mut rate = |turn| -> Result<f64> {
+            let tally = match turn {
+                BenchSide::Gateway => ours.echoes(&gateway.echo, CALLS, flight)?,
+                BenchSide::Floor => floor.echoes(&native, CALLS, flight)?,
+            };
+            if let Some(failures) = tally.failures(turn, &format!("{CALLS} calls with {flight} in flight")) {
+                report.problem(failures);
+            }
+            Ok(tally.rate())
+        };
         let rounds = bench.rounds(ROUNDS);
         // The first turn of each side is warm-up.
-        rate("the gateway", &mut ours, &gateway.echo, flight, report)?;
-        rate("the native server", &mut floor, &native, flight, report)?;
-        for turn in turns(rounds) {
-            let rate = match turn {
-                BenchSide::Gateway => rate("the gateway", &mut ours, &gateway.echo, flight, report)?,
-                BenchSide::Floor => rate("the native server", &mut floor, &native, flight, report)?,
-            };
-            rates.side(turn).push(rate);
-        }
-        report.add(ReportRow {
-            id: "P2",
-            what: format!("echo, {flight} in flight"),
-            unit: "/s",
-            ours: median(&rates.ours),
-            floor: median(&rates.floor),
-            ratio: rates.ratio(),
-            n: rounds * CALLS as usize,
-            judged: BoundSubject::Ratio,
-            reach: Bound::AtLeast(0.7),
-            aim: Bound::AtLeast(0.9),
-        });
+        turns(1).try_for_each(|turn| rate(turn).map(drop))?;
+        let rates = PairedSamples::measure(rounds, rate)?;
+        let bounds = (Bound::AtLeast(0.7), Bound::AtLeast(0.9));
+        let n = rounds * CALLS as usize;
+        report.add(ReportRow::ratio("P2", format!("echo, {flight} in flight"), "/s", &rates, n, bounds));
     }
     Ok(())
-}
-
-fn rate(
-    who: &str,
-    server: &mut BenchServer,
-    tools: &[String],
-    flight: usize,
-    report: &mut BenchReport,
-) -> Result<f64> {
-    let tally = server.echoes(tools, CALLS, flight)?;
-    if tally.lost + tally.wrong > 0 {
-        let (lost, wrong) = (tally.lost, tally.wrong);
-        report.problem(format!(
-            "{who} lost {lost} of {CALLS} calls with {flight} in flight, {wrong} were wrong"
-        ));
-    }
-    Ok(tally.answered as f64 / tally.time.as_secs_f64())
 }

@@ -2,9 +2,10 @@
 
 use anyhow::{Result, bail};
 
+use super::counted_gates;
 use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::setup::{Bench, Gateway};
-use super::stats::{PairedSamples, median};
+use super::stats::PairedSamples;
 
 const WARM_ROUNDS: usize = 30;
 const COLD_ROUNDS: usize = 7;
@@ -54,19 +55,10 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
 }
 
 fn row(case: &StartCase, cache: &str, times: &PairedSamples) -> ReportRow {
-    let gates = if case.gates == 1 { "gate" } else { "gates" };
-    ReportRow {
-        id: "P3",
-        what: format!("start to complete tools/list, {} {gates}, {cache}", case.gates),
-        unit: "ms",
-        ours: median(&times.ours),
-        floor: median(&times.floor),
-        ratio: times.ratio(),
-        n: times.ours.len(),
-        judged: case.judged,
-        reach: Bound::AtMost(case.reach),
-        aim: Bound::AtMost(case.aim),
-    }
+    let what = format!("start to complete tools/list, {}, {cache}", counted_gates(case.gates));
+    let bounds = (Bound::AtMost(case.reach), Bound::AtMost(case.aim));
+    let row = ReportRow::ratio("P3", what, "ms", times, times.ours.len(), bounds);
+    ReportRow { judged: case.judged, ..row }
 }
 
 fn start(bench: &Bench, gateway: &Gateway) -> Result<f64> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::BenchSide;
+use super::report::{BenchReport, Bound, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::memory;
@@ -21,22 +22,13 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
     let native = ["echo".to_owned()];
     let calls = bench.rounds(CALLS as usize) as u64;
-    let (our_idle, our_growth) = idle_and_growth("the gateway", &mut ours, &gateway.echo, calls, report)?;
-    let (floor_idle, floor_growth) =
-        idle_and_growth("the native server", &mut floor, &native, calls, report)?;
+    let (our_idle, our_growth) =
+        idle_and_growth(BenchSide::Gateway, &mut ours, &gateway.echo, calls, report)?;
+    let (floor_idle, floor_growth) = idle_and_growth(BenchSide::Floor, &mut floor, &native, calls, report)?;
     let mut add = |what: String, ours: f64, floor: f64, n: usize, reach: f64, aim: f64| {
-        report.add(ReportRow {
-            id: "P4",
-            what,
-            unit: "MB",
-            ours,
-            floor,
-            ratio: if floor > 0.0 { ours / floor } else { 0.0 },
-            n,
-            judged: BoundSubject::Value,
-            reach: Bound::AtMost(reach),
-            aim: Bound::AtMost(aim),
-        });
+        let bounds = (Bound::AtMost(reach), Bound::AtMost(aim));
+        let ratio = if floor > 0.0 { ours / floor } else { 0.0 };
+        report.add(ReportRow { floor, ratio, ..ReportRow::value("P4", what, (ours, "MB"), n, bounds) });
     };
     add(format!("resident, {GATES} gates called once"), our_idle.0, floor_idle.0, 1, 30.0, 15.0);
     add("of that, not backed by files".into(), our_idle.1, floor_idle.1, 1, 30.0, 15.0);
@@ -47,7 +39,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
 /// Returns the memory after one call of each tool (resident, and not backed by files) and the growth of the resident
 /// part.
 fn idle_and_growth(
-    who: &str,
+    side: BenchSide,
     server: &mut BenchServer,
     tools: &[String],
     calls: u64,
@@ -59,8 +51,8 @@ fn idle_and_growth(
     thread::sleep(SETTLE_TIME);
     let idle = memory(server.process())?;
     let tally = server.echoes(tools, calls, FLIGHT)?;
-    if tally.lost + tally.wrong > 0 {
-        report.problem(format!("{who} lost {} of {calls} calls, {} were wrong", tally.lost, tally.wrong));
+    if let Some(failures) = tally.failures(side, &format!("{calls} calls")) {
+        report.problem(failures);
     }
     thread::sleep(SETTLE_TIME);
     Ok((idle, memory(server.process())?.0 - idle.0))

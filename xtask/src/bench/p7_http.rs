@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::http_server::{HttpBenchServer, HttpClient, HttpEra, rate};
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
-use super::stats::{PairedSamples, cpu_seconds, median, micros};
+use super::stats::{PairedSamples, call_times, median};
 use super::{BenchSide, turns};
 
 const ROUNDS: usize = 40;
@@ -13,6 +13,9 @@ const ROUNDS: usize = 40;
 pub(super) const CALLS: usize = 200;
 const CLIENTS: usize = 64;
 const CALLS_OF_EACH: usize = 20;
+
+pub(super) const ERAS: [(HttpEra, &str); 2] =
+    [(HttpEra::Session, "session"), (HttpEra::Stateless, "stateless")];
 
 /// A server with its tool, and clients of one era.
 pub(super) struct HttpTarget<'a> {
@@ -26,70 +29,40 @@ pub(super) struct HttpTarget<'a> {
 pub(super) struct HttpSamples {
     pub(super) p50: PairedSamples,
     pub(super) cpu: PairedSamples,
-    pub(super) rate: PairedSamples,
+    rate: PairedSamples,
 }
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let gateway = bench.gateway(1)?;
     let (ours, floor) = (bench.serve(&gateway, &[])?, bench.serve_floor()?);
-    for (era, name) in [(HttpEra::Session, "session"), (HttpEra::Stateless, "stateless")] {
+    for (era, name) in ERAS {
         let mut targets = [
             HttpTarget::connect(&ours, &gateway.echo[0], era, None)?,
             HttpTarget::connect(&floor, "echo", era, None)?,
         ];
         let rounds = bench.rounds(ROUNDS);
         let samples = measure(&mut targets, rounds)?;
-        let limits = (Bound::AtMost(3.0), Bound::AtMost(1.6));
-        report.add(row(
-            "P7",
-            format!("echo over HTTP, {name}, p50"),
-            "µs",
-            &samples.p50,
-            rounds * CALLS,
-            limits,
-        ));
-        report.add(row(
-            "P7",
-            format!("echo over HTTP, {name}, CPU a call"),
-            "µs",
-            &samples.cpu,
-            rounds * CALLS,
-            limits,
-        ));
-        let (what, n) =
-            (format!("echo over HTTP, {name}, {CLIENTS} clients"), rounds * CLIENTS * CALLS_OF_EACH);
-        report.add(row("P7", what, "/s", &samples.rate, n, (Bound::AtLeast(0.5), Bound::AtLeast(0.8))));
+        let bounds = (Bound::AtMost(3.0), Bound::AtMost(1.6));
+        for (what, pair) in [("p50", &samples.p50), ("CPU a call", &samples.cpu)] {
+            let what = format!("echo over HTTP, {name}, {what}");
+            report.add(ReportRow::ratio("P7", what, "µs", pair, rounds * CALLS, bounds));
+        }
+        let what = format!("echo over HTTP, {name}, {CLIENTS} clients");
+        let (n, bounds) = (rounds * CLIENTS * CALLS_OF_EACH, (Bound::AtLeast(0.5), Bound::AtLeast(0.8)));
+        report.add(ReportRow::ratio("P7", what, "/s", &samples.rate, n, bounds));
     }
     Ok(())
 }
 
 /// Measures two servers in turns.
 pub(super) fn measure(targets: &mut [HttpTarget<'_>; 2], rounds: usize) -> Result<HttpSamples> {
-    let mut samples = HttpSamples::default();
     // The first turn of each is warm-up.
     for target in &mut *targets {
         target.round(BenchSide::Gateway, &mut HttpSamples::default())?;
     }
-    for turn in turns(rounds) {
-        let target = match turn {
-            BenchSide::Gateway => &mut targets[0],
-            BenchSide::Floor => &mut targets[1],
-        };
-        target.round(turn, &mut samples)?;
-    }
+    let mut samples = HttpSamples::default();
+    turns(rounds).try_for_each(|turn| targets[turn as usize].round(turn, &mut samples))?;
     Ok(samples)
-}
-
-pub(super) fn row(
-    id: &'static str,
-    what: String,
-    unit: &'static str,
-    pair: &PairedSamples,
-    n: usize,
-    (reach, aim): (Bound, Bound),
-) -> ReportRow {
-    let (ours, floor) = (median(&pair.ours), median(&pair.floor));
-    ReportRow { id, what, unit, ours, floor, ratio: pair.ratio(), n, judged: BoundSubject::Ratio, reach, aim }
 }
 
 impl<'a> HttpTarget<'a> {
@@ -105,11 +78,9 @@ impl<'a> HttpTarget<'a> {
     }
 
     fn round(&mut self, turn: BenchSide, samples: &mut HttpSamples) -> Result<()> {
-        let before = cpu_seconds(self.server.process())?;
-        let times = (0..CALLS).map(|_| self.alone.echo(self.tool).map(micros)).collect::<Result<Vec<_>>>()?;
-        let cpu = cpu_seconds(self.server.process())? - before;
+        let (times, cpu) = call_times(self.server.process(), CALLS, || self.alone.echo(self.tool))?;
         samples.p50.side(turn).push(median(&times));
-        samples.cpu.side(turn).push(cpu * 1e6 / CALLS as f64);
+        samples.cpu.side(turn).push(cpu);
         samples.rate.side(turn).push(rate(&mut self.many, self.tool, CALLS_OF_EACH)?);
         Ok(())
     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use super::http_server::{HttpBenchServer, HttpClient, HttpEra, rate};
 use super::server::BenchServer;
 use super::setup::Bench;
-use super::stats::{cpu_seconds, median, memory, micros};
+use super::stats::{call_times, median, memory};
 use crate::process;
 use crate::servers::free_port;
 use crate::tools;
@@ -79,11 +79,9 @@ impl HttpPeer {
     }
 
     fn round(&mut self) -> Result<()> {
-        let before = cpu_seconds(self.server.process())?;
-        let times = (0..CALLS).map(|_| self.alone.echo(self.tool).map(micros)).collect::<Result<Vec<_>>>()?;
-        let cpu = cpu_seconds(self.server.process())? - before;
+        let (times, cpu) = call_times(self.server.process(), CALLS, || self.alone.echo(self.tool))?;
         self.samples.p50.push(median(&times));
-        self.samples.cpu.push(cpu * 1e6 / CALLS as f64);
+        self.samples.cpu.push(cpu);
         self.samples.rate.push(rate(&mut self.many, self.tool, CALLS_OF_EACH)?);
         self.samples.resident = memory(self.server.process())?.0;
         Ok(())
@@ -118,7 +116,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
 /// A tool of a stdio server, called over HTTP in sessions.
 fn proxied_over_http(bench: &Bench, programs: &PeerPrograms) -> Result<()> {
     let gateway = bench.before_floor()?;
-    let floor = bench.floor();
+    let floor = &bench.floor;
     let at = |port: u16| format!("127.0.0.1:{port}");
     let log = |name: &str| bench.folder.join(format!("{name}.log"));
 
@@ -189,10 +187,9 @@ fn echo_over_stdio(bench: &Bench, programs: &PeerPrograms) -> Result<()> {
     ];
     for _ in 0..bench.rounds(ROUNDS) {
         for (name, tool, server, samples) in &mut servers {
-            let before = cpu_seconds(server.process())?;
-            let mut call = || server.echo(tool).map(micros).with_context(|| *name);
-            let times = (0..CALLS).map(|_| call()).collect::<Result<Vec<_>>>()?;
-            samples.cpu.push((cpu_seconds(server.process())? - before) * 1e6 / CALLS as f64);
+            let (times, cpu) =
+                call_times(server.process(), CALLS, || server.echo(tool).with_context(|| *name))?;
+            samples.cpu.push(cpu);
             samples.p50.push(median(&times));
             samples.resident = memory(server.process())?.0;
         }

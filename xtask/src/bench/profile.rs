@@ -47,10 +47,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     let tools = &gateway.echo;
     let mut profiles = Vec::new();
     let mut stdio = bench.start(&gateway)?;
-    profiles.push(profile(bench, "P1", &mut stdio, |server| {
-        server.echo(&tools[0])?;
-        Ok(1)
-    })?);
+    profiles.push(profile(bench, "P1", &mut stdio, |server| server.echo(&tools[0]).map(|_| 1))?);
     profiles
         .push(profile(bench, "P2", &mut stdio, |server| Ok(server.echoes(tools, 5_000, FLIGHT)?.answered))?);
     drop(stdio);
@@ -58,15 +55,9 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     let mut client = http.connect(HttpEra::Session, None)?;
     profiles.push(Profile::record(bench, "P7", http.process(), || client.echo(&tools[0]).map(|_| 1))?);
     let mut before = bench.start(&bench.before_floor()?)?;
-    profiles.push(profile(bench, "P8", &mut before, |server| {
-        server.echo("floor__echo")?;
-        Ok(1)
-    })?);
-    let arguments = r#"{"server":"floor","tool":"echo","arguments":{"text":"there and back"}}"#;
-    profiles.push(profile(bench, "P8, `call_tool`", &mut before, |server| {
-        server.timed("call_tool", arguments)?;
-        Ok(1)
-    })?);
+    profiles.push(profile(bench, "P8", &mut before, |server| server.echo("floor__echo").map(|_| 1))?);
+    let call_tool = |server: &mut BenchServer| server.call_tool("floor").map(|_| 1);
+    profiles.push(profile(bench, "P8, `call_tool`", &mut before, call_tool)?);
     print(&profiles);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::report::BenchReport;
+use super::report::{BenchReport, aligned};
 use crate::process;
 use crate::tools;
 use crate::workspace::Workspace;
@@ -114,14 +114,12 @@ pub(crate) fn table(measured: &Value) -> String {
         "nDCG@10",
         "CPU",
     ];
-    let mut lines = vec![head.map(str::to_owned)];
-    for row in measured["results"].as_array().into_iter().flatten() {
-        let share = |name: &str| format!("{:.3}", row[name].as_f64().unwrap_or(0.0));
+    let found = lines(&measured["results"], head, |row| {
+        let share = |name: &str| share(row, name, 3);
         let bound = |at: usize| row["interval@5"][at].as_f64().unwrap_or(0.0);
-        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        lines.push([
-            text("set"),
-            text("way"),
+        [
+            text(row, "set"),
+            text(row, "way"),
             row["documents"].to_string(),
             row["queries"].to_string(),
             share("recall@1"),
@@ -130,33 +128,49 @@ pub(crate) fn table(measured: &Value) -> String {
             share("recall@10"),
             share("ndcg@10"),
             row["cpu_us"].as_u64().map_or_else(String::new, |cpu| format!("{cpu} µs")),
-        ]);
-    }
-    let large = aligned(&shortened(measured)) + &aligned(&policies(measured));
-    aligned(&lines) + &aligned(&kept(measured)) + &aligned(&fits(measured)) + &large
+        ]
+    });
+    found + &kept(measured) + &fits(measured) + &shortened(measured) + &policies(measured)
 }
 
-fn kept(measured: &Value) -> Vec<[String; 7]> {
+/// Returns the lines of a table; nothing if it has no rows.
+fn lines<const N: usize>(rows: &Value, head: [&str; N], cells: impl Fn(&Value) -> [String; N]) -> String {
+    let rows: Vec<_> = rows.as_array().into_iter().flatten().map(cells).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    aligned(&[vec![head.map(str::to_owned)], rows].concat(), 0..0)
+}
+
+fn text(row: &Value, name: &str) -> String {
+    row[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn share(row: &Value, name: &str, digits: usize) -> String {
+    format!("{:.digits$}", row[name].as_f64().unwrap_or(0.0))
+}
+
+fn held_out(row: &Value) -> String {
+    if row["held_out"] == true { "yes" } else { "no" }.to_owned()
+}
+
+fn kept(measured: &Value) -> String {
     let head = ["document", "shortened by", "tokens", "questions", "gold kept", "tuned on", "held out"];
-    let mut lines = vec![head.map(str::to_owned)];
-    for row in measured["documents"].as_array().into_iter().flatten() {
-        let share = |name: &str| format!("{:.3}", row[name].as_f64().unwrap_or(0.0));
-        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        lines.push([
-            text("document"),
-            text("way"),
+    lines(&measured["documents"], head, |row| {
+        [
+            text(row, "document"),
+            text(row, "way"),
             row["budget"].to_string(),
             row["questions"].to_string(),
-            share("kept"),
-            share("kept_tuned_on"),
-            share("kept_held_out"),
-        ]);
-    }
-    lines
+            share(row, "kept", 3),
+            share(row, "kept_tuned_on", 3),
+            share(row, "kept_held_out", 3),
+        ]
+    })
 }
 
 /// Rows for the facts that summaries of large results retain: held-out sets, then tuned ones.
-fn shortened(measured: &Value) -> Vec<[String; 11]> {
+fn shortened(measured: &Value) -> String {
     let head = [
         "large results",
         "held out",
@@ -170,12 +184,11 @@ fn shortened(measured: &Value) -> Vec<[String; 11]> {
         "in two calls",
         "tokens per answer",
     ];
-    let mut lines = vec![head.map(str::to_owned)];
-    for row in measured["large_results"]["kinds"].as_array().into_iter().flatten() {
-        let share = |name: &str| format!("{:.2}", row[name].as_f64().unwrap_or(0.0));
-        lines.push([
-            row["kind"].as_str().unwrap_or_default().to_owned(),
-            if row["held_out"] == true { "yes" } else { "no" }.to_owned(),
+    lines(&measured["large_results"]["kinds"], head, |row| {
+        let share = |name: &str| share(row, name, 2);
+        [
+            text(row, "kind"),
+            held_out(row),
             row["results"].to_string(),
             row["questions"].to_string(),
             share("saved_median"),
@@ -185,71 +198,45 @@ fn shortened(measured: &Value) -> Vec<[String; 11]> {
             share("answered"),
             share("reached"),
             format!("{} of {}", row["per_answer"], row["per_answer_raw"]),
-        ]);
-    }
-    lines
+        ]
+    })
 }
 
 /// Rows for other policies on results of 5 KB or more.
-fn policies(measured: &Value) -> Vec<[String; 8]> {
+fn policies(measured: &Value) -> String {
     let head =
         ["policy", "held out", "saved 70 %", "saved", "net", "net in all", "facts", "tokens per answer"];
-    let mut lines = vec![head.map(str::to_owned)];
-    for row in measured["large_results"]["policies"].as_array().into_iter().flatten() {
-        let share = |name: &str| format!("{:.2}", row[name].as_f64().unwrap_or(0.0));
-        lines.push([
-            row["kind"].as_str().unwrap_or_default().to_owned(),
-            if row["held_out"] == true { "yes" } else { "no" }.to_owned(),
+    lines(&measured["large_results"]["policies"], head, |row| {
+        let share = |name: &str| share(row, name, 2);
+        [
+            text(row, "kind"),
+            held_out(row),
             format!("{} of {}", row["large_saved_70"], row["large"]),
             share("saved_median"),
             share("net_median"),
             share("net_total"),
             share("facts"),
             row["per_answer"].to_string(),
-        ]);
-    }
-    lines
+        ]
+    })
 }
 
 /// Rows for the verdicts on a document's or catalog's own questions and on unrelated ones.
-fn fits(measured: &Value) -> Vec<[String; 5]> {
+fn fits(measured: &Value) -> String {
     let head = ["document", "unrelated: nothing fits", "own: nothing fits", "unrelated: fits", "own: fits"];
-    let mut lines = vec![head.map(str::to_owned)];
-    for row in measured["fits"].as_array().into_iter().flatten() {
-        let name = row["document"].as_str().unwrap_or_default().to_owned();
+    lines(&measured["fits"], head, |row| {
         let of = |count: &str, all: &str| match &row[count] {
             Value::Null => String::new(),
             count => format!("{count} of {}", row[all]),
         };
-        let [unrelated_nothing, own_nothing] =
-            [of("elsewhere_nothing", "elsewhere"), of("own_nothing", "own")];
-        lines.push([
-            name,
-            unrelated_nothing,
-            own_nothing,
+        [
+            text(row, "document"),
+            of("elsewhere_nothing", "elsewhere"),
+            of("own_nothing", "own"),
             of("elsewhere_fits", "elsewhere"),
             of("own_fits", "own"),
-        ]);
-    }
-    lines
-}
-
-fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
-    if lines.len() < 2 {
-        return String::new();
-    }
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
-    });
-    let mut table = String::from("\n");
-    for line in lines {
-        for (cell, width) in line.iter().zip(widths) {
-            table += &format!("{cell}{}  ", " ".repeat(width - cell.chars().count()));
-        }
-        table.truncate(table.trim_end().len());
-        table.push('\n');
-    }
-    table
+        ]
+    })
 }
 
 #[cfg(test)]

@@ -88,14 +88,9 @@ impl ReferenceServers {
     }
 
     pub(crate) fn gateway(&self, bench: &Bench, gates: &[&str]) -> Result<Gateway> {
-        let folder = bench.folder.join(gates.join("-and-"));
-        let own = folder.join("gates");
-        bench.copy_gates(gates, &own)?;
-        let mut text = format!(
-            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.proxy]\ngrants = [\"servers\"]\n\n\
-             [gates.script]\ngrants = [\"catalog\"]\n\n[presets.bench]\n",
-            json!(own)
-        );
+        let mut text = "[gates.proxy]\ngrants = [\"servers\"]\n\n[gates.script]\ngrants = [\"catalog\"]\n\n\
+             [presets.bench]\n"
+            .to_owned();
         for gate in gates {
             let parameters = if *gate == "script" { "{ may = \"execute\" }" } else { "{}" };
             text += &format!("gates.{gate} = {parameters}\n");
@@ -107,8 +102,7 @@ impl ReferenceServers {
                 text += &format!("env = {{ {name} = {} }}\n", json!(value));
             }
         }
-        fs::write(folder.join("presets.toml"), text)?;
-        Ok(Gateway::at(folder))
+        bench.files(gates.join("-and-"), gates, &text)
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -1,11 +1,13 @@
 //! Results as a table and as JSON, with the facts needed to judge them.
 
 use std::fs;
+use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
+use super::stats::{PairedSamples, median};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -71,6 +73,33 @@ impl ReportRow {
         Self { id, what: what.into(), unit, ours, floor: 0.0, ratio: 0.0, n, judged, reach, aim }
     }
 
+    /// Creates a row of the medians of both sides, whose ratio is judged by `bounds`.
+    pub(crate) fn ratio(
+        id: &'static str,
+        what: impl Into<String>,
+        unit: &'static str,
+        pair: &PairedSamples,
+        n: usize,
+        (reach, aim): (Bound, Bound),
+    ) -> Self {
+        let (ours, floor) = (median(&pair.ours), median(&pair.floor));
+        let (what, judged) = (what.into(), BoundSubject::Ratio);
+        Self { id, what, unit, ours, floor, ratio: pair.ratio(), n, judged, reach, aim }
+    }
+
+    /// Creates a row of a share of `all` in percent.
+    pub(crate) fn share(
+        id: &'static str,
+        what: &str,
+        (ours, all): (usize, usize),
+        n: usize,
+        bounds: (Bound, Bound),
+    ) -> Self {
+        let share = 100.0 * ours as f64 / all.max(1) as f64;
+        let row = Self::value(id, format!("{what}: {ours} of {all}"), (share, "%"), n, bounds);
+        Self { floor: 100.0, ratio: share / 100.0, ..row }
+    }
+
     fn verdict(&self) -> &'static str {
         match if self.judged == BoundSubject::Ratio { self.ratio } else { self.ours } {
             value if self.aim.holds(value) => "aim",
@@ -132,7 +161,6 @@ impl BenchReport {
     }
 
     pub(crate) fn table(&self) -> String {
-        let mut table = String::from("\n");
         let head = ["", "what", "gatehouse", "floor", "ratio", "reach", "aim", "n", ""].map(str::to_owned);
         let mut lines = vec![head];
         for row in &self.rows {
@@ -149,17 +177,7 @@ impl BenchReport {
                 row.verdict().to_owned(),
             ]);
         }
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; 9] = std::array::from_fn(width);
-        for line in lines.iter().filter(|_| !self.rows.is_empty()) {
-            for (column, cell) in line.iter().enumerate() {
-                let gap = " ".repeat(widths[column] - cell.chars().count());
-                let text = matches!(column, 0 | 1 | 8);
-                table += &if text { format!("{cell}{gap}  ") } else { format!("{gap}{cell}  ") };
-            }
-            table.truncate(table.trim_end().len());
-            table.push('\n');
-        }
+        let mut table = aligned(&lines, 2..8);
         if let Some(quality) = &self.quality {
             table += &super::quality::table(quality);
         }
@@ -188,6 +206,27 @@ impl BenchReport {
         }
         Ok(())
     }
+}
+
+/// Returns an empty line and a table with aligned columns, those of `numbers` to the right. A head alone is left out.
+pub(super) fn aligned<const N: usize>(lines: &[[String; N]], numbers: Range<usize>) -> String {
+    let mut table = String::from("\n");
+    if lines.len() < 2 {
+        return table;
+    }
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
+    });
+    for line in lines {
+        for (column, cell) in line.iter().enumerate() {
+            let gap = " ".repeat(widths[column] - cell.chars().count());
+            table +=
+                &if numbers.contains(&column) { format!("{gap}{cell}  ") } else { format!("{cell}{gap}  ") };
+        }
+        table.truncate(table.trim_end().len());
+        table.push('\n');
+    }
+    table
 }
 
 fn amount(value: f64, unit: &str) -> String {

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::BenchSide;
+use super::stats::micros;
 use reading::{id, is_echo};
 
 /// Longest silence of a server that owes a reply.
@@ -52,6 +54,22 @@ pub(crate) struct CallTally {
     pub(crate) answered: u64,
     pub(crate) lost: u64,
     pub(crate) wrong: u64,
+}
+
+impl CallTally {
+    pub(crate) fn rate(&self) -> f64 {
+        self.answered as f64 / self.time.as_secs_f64()
+    }
+
+    /// Returns the number of calls that failed, if any did, of all `calls`.
+    pub(crate) fn failures(&self, side: BenchSide, calls: &str) -> Option<String> {
+        let who = match side {
+            BenchSide::Gateway => "the gateway",
+            BenchSide::Floor => "the native server",
+        };
+        let (lost, wrong) = (self.lost, self.wrong);
+        (lost + wrong > 0).then(|| format!("{who} lost {lost} of {calls}, {wrong} were wrong"))
+    }
 }
 
 impl BenchServer {
@@ -111,6 +129,24 @@ impl BenchServer {
         let id = self.prepare("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#));
         let time = self.exchange(id)?;
         Ok((time, std::str::from_utf8(&self.reply)?))
+    }
+
+    /// Calls the tool `echo` of a server through the gate `proxy`.
+    pub(crate) fn call_tool(&mut self, server: &str) -> Result<Duration> {
+        let arguments =
+            format!(r#"{{"server":"{server}","tool":"echo","arguments":{{"text":"there and back"}}}}"#);
+        let (time, reply) = self.timed("call_tool", &arguments)?;
+        if !reply.contains("there and back") || reply.contains("\"isError\":true") {
+            bail!("call_tool answered {reply}");
+        }
+        Ok(time)
+    }
+
+    /// Calls a tool and returns the time in milliseconds, including some 10 µs to parse the reply, and its result.
+    pub(crate) fn timed_result(&mut self, tool: &str, arguments: &str) -> Result<(f64, Value)> {
+        let begin = Instant::now();
+        let result = self.ask("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))?;
+        Ok((micros(begin.elapsed()) / 1e3, result))
     }
 
     /// Calls `echo` many times, with the tools in turn and up to `flight` open calls.

@@ -19,25 +19,16 @@ pub(crate) struct Bench {
     /// True for a fifth of the rounds.
     pub(crate) quick: bool,
     /// True if the native server replaces the gateway.
-    noise: bool,
+    pub(crate) noise: bool,
     /// True to measure a build from an empty directory, which takes minutes.
     pub(crate) from_nothing: bool,
-    floor: PathBuf,
+    /// The native server.
+    pub(crate) floor: PathBuf,
     pub(crate) gatehouse: PathBuf,
     gate: PathBuf,
     /// Working directory, cleared at the start of every run.
     pub(crate) folder: PathBuf,
     pub(crate) root: PathBuf,
-}
-
-pub(crate) struct KnowledgeSetup {
-    pub(crate) gateway: Gateway,
-    pub(crate) wiki: PathBuf,
-}
-
-pub(crate) struct DocumentsSetup {
-    pub(crate) gateway: Gateway,
-    pub(crate) corpus: PathBuf,
 }
 
 /// A gateway's files: gates with different bytes and tool names, a preset and a state directory.
@@ -78,108 +69,85 @@ impl Bench {
         Self { gatehouse, ..self }
     }
 
-    /// Returns the native server.
-    pub(crate) fn floor(&self) -> &Path {
-        &self.floor
-    }
-
-    pub(crate) fn noise(&self) -> bool {
-        self.noise
-    }
-
     pub(crate) fn gateway(&self, gates: usize) -> Result<Gateway> {
-        let folder = self.folder.join(format!("{gates}-gates"));
+        let name = format!("{gates}-gates");
         if self.noise {
+            let folder = self.folder.join(name);
             fs::create_dir_all(&folder)?;
             return Ok(Gateway { folder, echo: vec!["echo".into()], big: "big".into(), tools: 2 });
         }
-        let gate_folder = folder.join("gates");
-        fs::create_dir_all(&gate_folder)
-            .with_context(|| format!("cannot create {}", gate_folder.display()))?;
         let bytes = fs::read(&self.gate).with_context(|| format!("cannot read {}", self.gate.display()))?;
-        let quoted = serde_json::to_string(&gate_folder)?;
-        let mut presets =
-            format!("[host]\ngates = [{quoted}]\ndefault_preset = \"bench\"\n\n[presets.bench]\n");
+        let shown = |number| format!("gates.g{number:02} = {{ prefix = \"a{number:02}_\" }}\n");
+        let shown: String = (1..=gates).map(shown).collect();
+        let files = self.files(name, &[], &format!("[presets.bench]\n{shown}"))?;
         for number in 1..=gates {
-            fs::write(gate_folder.join(format!("g{number:02}.wasm")), distinct(&bytes, number))?;
-            presets.push_str(&format!("gates.g{number:02} = {{ prefix = \"a{number:02}_\" }}\n"));
+            fs::write(files.folder.join(format!("gates/g{number:02}.wasm")), distinct(&bytes, number))?;
         }
-        fs::write(folder.join("presets.toml"), presets)?;
         let echo = (1..=gates).map(|number| format!("a{number:02}_echo")).collect();
-        Ok(Gateway { folder, echo, big: "a01_big".into(), tools: 2 * gates })
+        Ok(Gateway { echo, big: "a01_big".into(), tools: 2 * gates, ..files })
     }
 
-    pub(crate) fn knowledge(&self, pages: usize) -> Result<KnowledgeSetup> {
-        let folder = self.folder.join(format!("{pages}-pages"));
-        let (gates, wiki) = (folder.join("gates"), folder.join("wiki"));
+    /// Makes the files of a gateway with copies of built gates. The settings follow those of the host.
+    pub(crate) fn files(&self, name: impl AsRef<Path>, gates: &[&str], settings: &str) -> Result<Gateway> {
+        let folder = self.folder.join(name);
+        let own = folder.join("gates");
+        fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
+        for name in gates {
+            let file = self.root.join(format!("gates/{name}.wasm"));
+            fs::copy(&file, own.join(format!("{name}.wasm")))
+                .with_context(|| format!("cannot copy {}", file.display()))?;
+        }
+        let own = serde_json::to_string(&own)?;
+        let presets = format!("[host]\ngates = [{own}]\ndefault_preset = \"bench\"\n\n{settings}");
+        fs::write(folder.join("presets.toml"), presets)?;
+        Ok(Gateway { folder, echo: Vec::new(), big: String::new(), tools: 0 })
+    }
+
+    /// Makes the files of a gateway with the knowledge graph, and returns it with the directory of its wiki.
+    pub(crate) fn knowledge(&self, pages: usize) -> Result<(Gateway, PathBuf)> {
+        let name = format!("{pages}-pages");
+        let wiki = self.folder.join(&name).join("wiki");
         fs::create_dir_all(&wiki).with_context(|| format!("cannot create {}", wiki.display()))?;
-        self.copy_gates(&["kg", "idea", "code"], &gates)?;
-        let (gates, roots) = (serde_json::to_string(&gates)?, serde_json::to_string(&wiki)?);
-        let presets = format!(
-            "[host]\ngates = [{gates}]\ndefault_preset = \"bench\"\n\n[knowledge]\nwiki_roots = [{roots}]\n\n\
-             [gates.kg]\ngrants = [\"knowledge\"]\n\n[gates.idea]\ngrants = [\"knowledge:read\"]\n\n\
+        let settings = format!(
+            "[knowledge]\nwiki_roots = [{}]\n\n[gates.kg]\ngrants = [\"knowledge\"]\n\n\
+             [gates.idea]\ngrants = [\"knowledge:read\"]\n\n\
              [gates.code]\ngrants = [\"knowledge:read\"]\n\n\
-             [presets.bench]\nstructured = true\ngates.kg = {{}}\ngates.idea = {{}}\ngates.code = {{}}\n"
+             [presets.bench]\nstructured = true\ngates.kg = {{}}\ngates.idea = {{}}\ngates.code = {{}}\n",
+            serde_json::to_string(&wiki)?
         );
-        fs::write(folder.join("presets.toml"), presets)?;
-        Ok(KnowledgeSetup { gateway: Gateway::at(folder), wiki })
+        Ok((self.files(name, &["kg", "idea", "code"], &settings)?, wiki))
     }
 
-    /// Makes the files of a gateway with the gate `document-retrieval`. `documents` only names the directory.
-    pub(crate) fn documents(&self, documents: usize) -> Result<DocumentsSetup> {
-        let folder = self.folder.join(format!("{documents}-documents"));
-        let (gates, corpus) = (folder.join("gates"), folder.join("corpus"));
+    /// Makes the files of a gateway with the gate `document-retrieval`, and returns it with the directory of its
+    /// documents. `documents` only names the directory.
+    pub(crate) fn documents(&self, documents: usize) -> Result<(Gateway, PathBuf)> {
+        let name = format!("{documents}-documents");
+        let corpus = self.folder.join(&name).join("corpus");
         fs::create_dir_all(&corpus).with_context(|| format!("cannot create {}", corpus.display()))?;
-        self.copy_gates(&["document-retrieval"], &gates)?;
-        let presets = format!(
-            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.document-retrieval]\n\
-             grants = [\"documents\"]\n\n[presets.bench]\nstructured = true\ngates.document-retrieval = {{}}\n",
-            serde_json::to_string(&gates)?
-        );
-        fs::write(folder.join("presets.toml"), presets)?;
-        Ok(DocumentsSetup { gateway: Gateway::at(folder), corpus })
+        let settings = "[gates.document-retrieval]\ngrants = [\"documents\"]\n\n\
+             [presets.bench]\nstructured = true\ngates.document-retrieval = {}\n";
+        Ok((self.files(name, &["document-retrieval"], settings)?, corpus))
     }
 
     /// Makes the files of a gateway before the native server, with a rule for approvals that matches no call.
     pub(crate) fn before_floor(&self) -> Result<Gateway> {
-        let folder = self.folder.join("before-floor");
-        let gates = folder.join("gates");
-        self.copy_gates(&["proxy"], &gates)?;
-        let presets = format!(
-            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[servers.floor]\ncommand = {}\n\n\
+        let settings = format!(
+            "[servers.floor]\ncommand = {}\n\n\
              [gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [\"floor\"]\n\
              approve = {{ tools = [\"floor__write_*\"] }}\n",
-            serde_json::to_string(&gates)?,
             serde_json::to_string(&self.floor)?
         );
-        fs::write(folder.join("presets.toml"), presets)?;
-        Ok(Gateway::at(folder))
+        self.files("before-floor", &["proxy"], &settings)
     }
 
     pub(crate) fn with_script(&self) -> Result<Gateway> {
-        let gateway = self.gateway(1)?;
-        let folder = self.folder.join("script");
-        let gates = folder.join("gates");
-        self.copy_gates(&["script"], &gates)?;
-        fs::copy(gateway.folder.join("gates/g01.wasm"), gates.join("g01.wasm"))?;
-        let presets = format!(
-            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.script]\ngrants = [\"catalog\"]\n\n\
-             [presets.bench]\ngates.g01 = {{ prefix = \"a01_\" }}\ngates.script = {{}}\n",
-            serde_json::to_string(&gates)?
-        );
-        fs::write(folder.join("presets.toml"), presets)?;
-        Ok(Gateway::at(folder))
-    }
-
-    /// Copies built gates into a new directory.
-    pub(crate) fn copy_gates(&self, names: &[&str], folder: &Path) -> Result<()> {
-        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        for name in names {
-            let file = self.root.join(format!("gates/{name}.wasm"));
-            fs::copy(&file, folder.join(format!("{name}.wasm")))
-                .with_context(|| format!("cannot copy {}", file.display()))?;
-        }
-        Ok(())
+        let plain = self.gateway(1)?;
+        let settings = "[gates.script]\ngrants = [\"catalog\"]\n\n\
+             [presets.bench]\ngates.g01 = { prefix = \"a01_\" }\ngates.script = {}\n";
+        let gateway = self.files("script", &["script"], settings)?;
+        let gate = "gates/g01.wasm";
+        fs::copy(plain.folder.join(gate), gateway.folder.join(gate))?;
+        Ok(gateway)
     }
 
     pub(crate) fn run_gatehouse(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
@@ -235,7 +203,7 @@ impl Bench {
         }
         presets.push_str("\n[[access]]\nwho = [\"group:team\"]\ntools = [\"a01_*\"]\n");
         fs::write(folder.join("presets.toml"), presets)?;
-        Ok(Gateway { echo: alone.echo, ..Gateway::at(folder) })
+        Ok(Gateway { folder, ..alone })
     }
 
     /// Creates an API key, and returns it.
@@ -262,10 +230,6 @@ impl Bench {
 }
 
 impl Gateway {
-    pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder, echo: Vec::new(), big: String::new(), tools: 0 }
-    }
-
     /// Replaces the first gate with a version in which `new` replaces `old`. Both texts have the same length.
     pub(crate) fn replace(&self, bench: &Bench, old: &str, new: &str) -> Result<()> {
         let mut bytes =

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::BenchSide;
+use super::{BenchSide, turns};
 
 const LINUX: &str = "the benchmark needs Linux";
 
@@ -32,6 +32,13 @@ pub(crate) struct PairedSamples {
 }
 
 impl PairedSamples {
+    /// Takes a sample of each side in turn.
+    pub(crate) fn measure(rounds: usize, mut sample: impl FnMut(BenchSide) -> Result<f64>) -> Result<Self> {
+        let mut pair = Self::default();
+        turns(rounds).try_for_each(|turn| sample(turn).map(|sample| pair.side(turn).push(sample)))?;
+        Ok(pair)
+    }
+
     pub(crate) fn side(&mut self, turn: BenchSide) -> &mut Vec<f64> {
         match turn {
             BenchSide::Gateway => &mut self.ours,
@@ -47,6 +54,23 @@ impl PairedSamples {
         let ratios: Vec<f64> = self.ours.iter().zip(&self.floor).map(|(ours, floor)| ours / floor).collect();
         median(&ratios)
     }
+}
+
+/// Returns the times of some calls in µs, and the CPU time of the server for each in µs.
+pub(crate) fn call_times(
+    process: u32,
+    calls: usize,
+    mut call: impl FnMut() -> Result<Duration>,
+) -> Result<(Vec<f64>, f64)> {
+    let before = cpu_seconds(process)?;
+    let times = (0..calls).map(|_| call().map(micros)).collect::<Result<Vec<_>>>()?;
+    Ok((times, (cpu_seconds(process)? - before) * 1e6 / calls as f64))
+}
+
+/// Returns the median time of some calls in µs.
+pub(crate) fn median_of_calls(calls: usize, mut call: impl FnMut() -> Result<Duration>) -> Result<f64> {
+    let times = (0..calls).map(|_| call().map(micros)).collect::<Result<Vec<_>>>()?;
+    Ok(median(&times))
 }
 
 /// Returns the CPU seconds that the living threads of a process have used.

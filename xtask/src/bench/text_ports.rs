@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 
 use super::quality;
-use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
+use super::report::{BenchReport, Bound, ReportRow};
 use super::setup::Bench;
 use crate::workspace::Workspace;
 
@@ -19,17 +19,13 @@ pub(crate) fn tools(_: &Bench, report: &mut BenchReport) -> Result<()> {
     for (size, (reach, aim)) in sizes.iter().zip(TOOLS_BOUNDS) {
         let ways = size["p50_ms"].as_object().context("bench-quality measured no time")?;
         for (way, time) in ways {
+            let what = format!("search of {} tools, {way}, p50", size["tools"]);
+            let (ms, n) = (time.as_f64().unwrap_or_default(), size["n"].as_u64().unwrap_or_default());
+            let bounds = (Bound::AtMost(reach), Bound::AtMost(aim));
             report.add(ReportRow {
-                id: "P9",
-                what: format!("search of {} tools, {way}, p50", size["tools"]),
-                unit: "ms",
-                ours: time.as_f64().unwrap_or_default(),
                 floor: size["fts5_p50_ms"].as_f64().unwrap_or_default(),
                 ratio: if way == "all" { size["ratio"].as_f64().unwrap_or_default() } else { 0.0 },
-                n: size["n"].as_u64().unwrap_or_default() as usize,
-                judged: BoundSubject::Value,
-                reach: Bound::AtMost(reach),
-                aim: Bound::AtMost(aim),
+                ..ReportRow::value("P9", what, (ms, "ms"), n as usize, bounds)
             });
         }
     }
