@@ -6,8 +6,10 @@ mod adversary;
 mod killed;
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead as _, BufReader},
+    os::unix::ffi::OsStrExt as _,
     process::{Child, Command, Stdio},
 };
 
@@ -39,6 +41,22 @@ fn full() -> Place {
     client.close();
     place.write("state/components/ab.wasm", "one installed part");
     place
+}
+
+#[test]
+fn a_backup_may_have_a_name_that_is_not_utf_8() {
+    let place = full();
+    let name = OsStr::from_bytes(b"b\xe9.tar");
+    for json in [&[][..], &["--json"]] {
+        let made =
+            place.command(&["backup", "--force"]).args(json).arg(name).output().expect("run gatehouse");
+        let said = String::from_utf8_lossy(&made.stdout);
+        assert!(
+            made.status.success() && said.contains(".tar"),
+            "{said}{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+    }
 }
 
 fn is_full(place: &Place) {

@@ -30,9 +30,9 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
     let ArchiveSummary { manifest, bytes } = made?;
     let (files, elsewhere) = (manifest.files.len(), external_data(&config));
     let report = json!({
-        "file": file,
+        "file": file.display().to_string(),
         "bytes": bytes,
-        "state": state,
+        "state": state.display().to_string(),
         "files": files,
         "databases": manifest.databases,
         "left_out": manifest.left_out,

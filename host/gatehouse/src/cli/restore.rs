@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
     let ArchiveManifest { files, databases, gatehouse, created_at, .. } = manifest?;
     let files = files.len();
     let report = json!({
-        "state": state,
+        "state": state.display().to_string(),
         "files": files,
         "databases": databases,
         "gatehouse": gatehouse,

@@ -149,7 +149,7 @@ fn remove(arguments: &Arguments) -> CommandResult {
     if !trust::remove(&file)? {
         bail!("{} was not trusted", file.display());
     }
-    arguments.output.print(&json!({"file": file, "state": "removed"}), || {
+    arguments.output.print(&json!({"file": file.display().to_string(), "state": "removed"}), || {
         out::line(format!("{} is no longer trusted", file.display()));
     });
     Ok(())

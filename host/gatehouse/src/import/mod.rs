@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub(crate) use client::ImportClient;
@@ -43,9 +43,15 @@ pub(crate) struct ImportedServer {
     pub(crate) name: String,
     /// Keys of `[servers.NAME]`, in output order.
     pub(crate) definition: Map<String, Value>,
+    #[serde(serialize_with = "serialize_path")]
     pub(crate) file: PathBuf,
     /// Changes made by the conversion, one sentence each.
     pub(crate) notes: Vec<String>,
+}
+
+/// Serializes a path as it is printed; one that is not UTF-8 would be an error otherwise.
+fn serialize_path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 pub(crate) struct ImportContext<'a> {

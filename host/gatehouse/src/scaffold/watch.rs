@@ -10,13 +10,14 @@ use std::{
     time::Duration,
 };
 
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
 use sha2::{Digest, Sha256};
+use tokio::{sync::mpsc, time};
 
 use super::PlainError;
-use crate::watch::DirectoryWatcher;
 
-/// Interval of scans without events, for directories that cannot be watched.
-const SCAN_INTERVAL: Duration = Duration::from_secs(30);
+/// Wait for the last of several writes that an editor makes for one save.
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
 /// Directories and files that builds write or do not read.
 const NO_SOURCES: [&str; 7] =
@@ -35,12 +36,15 @@ type SourceDigest = [u8; 32];
 
 pub(crate) struct ProjectWatcher {
     project: SourceFilter,
-    watcher: DirectoryWatcher,
+    watcher: RecommendedWatcher,
+    watched: BTreeSet<PathBuf>,
+    events: mpsc::UnboundedReceiver<()>,
     /// Digests of the sources at the last scan.
     known: BTreeMap<PathBuf, SourceDigest>,
 }
 
 /// Rules for source files of a project.
+#[derive(Clone)]
 struct SourceFilter {
     folder: PathBuf,
     /// Directories that hosts write to.
@@ -50,20 +54,38 @@ struct SourceFilter {
 impl ProjectWatcher {
     /// Starts to watch a directory. `excluded` are excluded.
     pub(crate) fn start(folder: &Path, excluded: Vec<PathBuf>) -> Result<Self, PlainError> {
+        let (sender, events) = mpsc::unbounded_channel();
+        // Event paths have links resolved.
         let excluded = excluded.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
         let project = SourceFilter { folder: folder.to_owned(), excluded };
-        let watcher = DirectoryWatcher::new();
+        let filter = project.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            let paths = event.ok().filter(is_change).map(|event| event.paths).unwrap_or_default();
+            // A created or removed directory may contain sources.
+            if paths
+                .iter()
+                .any(|path| filter.is_source(path) || (filter.may_contain_sources(path) && !path.is_file()))
+            {
+                // The receiver is gone if the command has ended.
+                let _ended = sender.send(());
+            }
+        });
         let watcher = watcher.map_err(|error| format!("the file system cannot be watched: {error}"))?;
-        let mut watch = Self { project, watcher, known: BTreeMap::new() };
-        watch.known = watch.scan();
+        let mut watch = Self { project, watcher, watched: BTreeSet::new(), events, known: BTreeMap::new() };
+        watch.known = watch.scan()?;
         Ok(watch)
     }
 
     /// Waits until sources change and saving has finished. Returns their paths in the project.
-    pub(crate) async fn next_change(&mut self) -> Vec<String> {
+    pub(crate) async fn next_change(&mut self) -> Result<Vec<String>, PlainError> {
+        let ended = || PlainError::from("the file watcher stopped");
         loop {
-            let _ = tokio::time::timeout(SCAN_INTERVAL, self.watcher.next_change()).await;
-            let now = self.scan();
+            self.events.recv().await.ok_or_else(ended)?;
+            while let Ok(more) = time::timeout(QUIET_PERIOD, self.events.recv()).await {
+                more.ok_or_else(ended)?;
+            }
+            self.watched.retain(|folder| folder.exists());
+            let now = self.scan()?;
             let before = std::mem::replace(&mut self.known, now);
             let paths: BTreeSet<&PathBuf> = before.keys().chain(self.known.keys()).collect();
             let changed = paths.into_iter().filter(|path| before.get(*path) != self.known.get(*path));
@@ -72,41 +94,48 @@ impl ProjectWatcher {
             };
             let names: Vec<String> = changed.map(name).collect();
             if !names.is_empty() {
-                return names;
+                return Ok(names);
             }
         }
     }
 
     /// Reads all sources. Watches each directory separately, because a recursive watch would include dependencies and
     /// build output.
-    fn scan(&mut self) -> BTreeMap<PathBuf, SourceDigest> {
-        let mut folders = BTreeSet::new();
-        // Again for directories that were created before their parents were watched.
-        while let now = self.project.source_folders()
-            && now != folders
-        {
-            self.watcher.watch_only(&now);
-            folders = now;
+    fn scan(&mut self) -> Result<BTreeMap<PathBuf, SourceDigest>, PlainError> {
+        let mut sources = BTreeMap::new();
+        let mut folders = vec![self.project.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            if self.watched.insert(folder.clone()) {
+                let added = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
+                added.map_err(|error| format!("{}: cannot be watched: {error}", folder.display()))?;
+            }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if self.project.may_contain_sources(&path) {
+                        folders.push(path);
+                    }
+                } else if self.project.is_source(&path)
+                    && let Ok(bytes) = fs::read(&path)
+                {
+                    sources.insert(path, Sha256::digest(&bytes).into());
+                }
+            }
         }
-        let paths = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-        let sources = paths.map(|entry| entry.path()).filter(|path| self.project.is_source(path));
-        let digest = |path: PathBuf| fs::read(&path).ok().map(|bytes| (path, Sha256::digest(&bytes).into()));
-        sources.filter_map(digest).collect()
+        Ok(sources)
+    }
+}
+
+/// Returns whether an event may change a file's content or the set of files.
+fn is_change(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Create(_) | EventKind::Remove(_) => true,
+        EventKind::Modify(kind) => !matches!(kind, ModifyKind::Metadata(_)),
+        EventKind::Any | EventKind::Other | EventKind::Access(_) => false,
     }
 }
 
 impl SourceFilter {
-    fn source_folders(&self) -> BTreeSet<PathBuf> {
-        let (mut found, mut open) = (BTreeSet::new(), vec![self.folder.clone()]);
-        while let Some(folder) = open.pop() {
-            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-            let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-            open.extend(below.map(|entry| entry.path()).filter(|path| self.may_contain_sources(path)));
-            found.insert(folder);
-        }
-        found
-    }
-
     /// Returns whether a path, or a path below it, can be a source.
     fn may_contain_sources(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
@@ -176,13 +205,13 @@ mod tests {
         let mut watch = ProjectWatcher::start(&root, vec![]).expect("watched");
         fs::create_dir(root.join("src")).expect("made");
         save("src/lib.rs", "1");
-        assert_eq!(watch.next_change().await, ["src/lib.rs"]);
+        assert_eq!(watch.next_change().await.expect("seen"), ["src/lib.rs"]);
         for path in ["out.wasm", "README.md", "gate.py"] {
             save(path, "1");
         }
         save("src/lib.rs", "2");
-        assert_eq!(watch.next_change().await, ["src/lib.rs"]);
+        assert_eq!(watch.next_change().await.expect("seen"), ["src/lib.rs"]);
         fs::remove_dir_all(root.join("src")).expect("removed");
-        assert_eq!(watch.next_change().await, ["src/lib.rs"]);
+        assert_eq!(watch.next_change().await.expect("seen"), ["src/lib.rs"]);
     }
 }

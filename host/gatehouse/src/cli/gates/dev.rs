@@ -75,7 +75,7 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Command
             let mut changed = pin!(watch.next_change());
             loop {
                 tokio::select! {
-                    saved = &mut changed => break saved,
+                    saved = &mut changed => break saved?,
                     news = hosts.next_reports() => news.into_iter().for_each(out::line),
                 }
             }

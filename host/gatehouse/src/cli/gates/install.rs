@@ -109,7 +109,7 @@ impl<'a> Installer<'a> {
             "component": component,
             "sha256": info.digest,
             "replaced_sha256": old_digest,
-            "file": file,
+            "file": file.display().to_string(),
             "bytes": wasm.len(),
             "asks": info.ask.capabilities,
             "imports": info.ask.others,
@@ -228,7 +228,8 @@ pub(super) async fn remove(arguments: &RemoveGateArgs, global: &GlobalArgs, env:
         let failed = |error| format!("{} cannot be deleted: {error}", file.display());
         fs::remove_file(file).map_err(failed).map_err(CommandError::failed)?;
     }
-    let report = json!({"name": name, "taken_out": taken, "deleted": file});
+    let report =
+        json!({"name": name, "taken_out": taken, "deleted": file.map(|file| file.display().to_string())});
     OutputFormat { json: arguments.json }.print(&report, || out::line(format!("removed gate '{name}'")));
     Ok(())
 }

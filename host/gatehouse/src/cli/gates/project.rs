@@ -76,7 +76,7 @@ async fn build_project(arguments: &BuildGateArgs) -> CommandResult {
     let (digest, presets) = (&info.digest, component.presets(&project.name, &file));
     let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
     asks.sort();
-    let report = json!({"name": project.name, "file": file, "bytes": bytes.len(), "sha256": digest,
+    let report = json!({"name": project.name, "file": file.display().to_string(), "bytes": bytes.len(), "sha256": digest,
                         "asks": asks, "imports": info.ask.others, "presets": presets});
     arguments.output.print(&report, || {
         let seconds = start.elapsed().as_secs_f64();
@@ -116,7 +116,8 @@ pub(super) async fn check(arguments: &CheckGateArgs, env: &Env) -> CommandResult
         Err(why) => vec![CheckLine::failed(check::IS_A_GATE, why)],
     };
     let failed = CheckLine::count_failed(&lines);
-    let report = json!({"file": arguments.file, "passed": failed == 0, "checks": lines});
+    let report =
+        json!({"file": arguments.file.display().to_string(), "passed": failed == 0, "checks": lines});
     arguments.output.print(&report, || lines.iter().for_each(print_check));
     if failed > 0 {
         bail!("{}: {failed} of {} checks failed", arguments.file.display(), lines.len());

@@ -100,10 +100,12 @@ fn files(arguments: &Arguments) -> CommandResult<Vec<(ImportClient, PathBuf)>> {
 
 fn to_json(imported: &ImportOutcome, written: Option<&str>) -> Value {
     let ImportOutcome { servers, left_out, variables, elsewhere } = imported;
-    let left_out = left_out.iter().map(|(file, name, why)| json!({"file": file, "name": name, "why": why}));
+    let path = |path: &PathBuf| path.display().to_string();
+    let left_out =
+        left_out.iter().map(|(file, name, why)| json!({"file": path(file), "name": name, "why": why}));
     let elsewhere = elsewhere
         .iter()
-        .map(|(file, directory, servers)| json!({"file": file, "directory": directory, "servers": servers}));
+        .map(|(file, directory, servers)| json!({"file": path(file), "directory": path(directory), "servers": servers}));
     let variables = variables.iter().map(|(name, stands)| json!({"name": name, "value_is": stands}));
     json!({
         "servers": servers,

@@ -100,7 +100,7 @@ impl StatusPart {
         let address = config.state.join("ledger.db");
         Self::new(composition.stores.metrics(&MetricsFilter::default()).await, "down", |metrics| {
             let (tools, calls) = (metrics.len(), metrics.iter().map(|one| one.calls).sum::<u64>());
-            let report = json!({"enabled": enabled, "address": address, "retention_days": days, "tools": tools,
+            let report = json!({"enabled": enabled, "address": address.display().to_string(), "retention_days": days, "tools": tools,
                                 "calls": calls});
             let text = match enabled {
                 true => format!(
