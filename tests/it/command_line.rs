@@ -3,6 +3,7 @@
 
 mod allowed_tools;
 mod built_in;
+mod conventions;
 mod explain;
 mod health;
 mod init;
@@ -10,7 +11,6 @@ mod inspection;
 mod keys;
 mod mcp_config;
 mod patterns;
-mod usage;
 
 use crate::support::{Place, place::Ran};
 

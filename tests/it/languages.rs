@@ -3,8 +3,8 @@
 
 mod asking;
 mod c;
-mod check;
 mod dev;
+mod gates_check;
 mod interrupt;
 mod js;
 mod mistakes;

@@ -1,4 +1,4 @@
-//! Reads and writes the knowledge graph. It has five tools, one per module:
+//! Reads and writes the knowledge graph. It has five tools:
 //!
 //! | tool | module | purpose |
 //! |---|---|---|
@@ -6,15 +6,15 @@
 //! | `get_wiki_page` | `search` | reads a full page |
 //! | `kg_index` | `index` | synchronizes with a wiki folder, or writes one page |
 //! | `kg_edit` | `edit` | changes one page |
-//! | `get_page_structure` | `structure` | describes the required content of a page |
+//! | `get_page_structure` | `page_structure` | describes the required content of a page |
 //!
 //! The gate formats the engine's results. The host opens files and parses wiki text; an engine failure is a fault,
 //! never an empty result.
 
 mod edit;
 mod index;
+mod page_structure;
 mod search;
-mod structure;
 #[cfg(test)]
 mod tests;
 mod writing;
@@ -44,7 +44,7 @@ pub fn gate() -> Gate<Params> {
         .tool(search::read())
         .tool(index::tool())
         .tool(edit::tool())
-        .tool(structure::tool())
+        .tool(page_structure::tool())
 }
 
 gatehouse_sdk::export!(gate);

@@ -79,7 +79,7 @@ fn run_search(call: &Call<Params>, args: SearchArgs) -> Result<Reply, Fault> {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct PageArgs {
+struct ReadPageArgs {
     /// Title, or id such as Principle/LoRA_Configuration.
     #[schemars(length(min = 1, max = 1000))]
     page_title: String,
@@ -88,7 +88,7 @@ struct PageArgs {
 }
 
 pub(crate) fn read() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, PageArgs>(READ)
+    gatehouse_sdk::tool::<Params, ReadPageArgs>(READ)
         .title("Read a wiki page")
         .description(|_| {
             "Read one full wiki page, found by search_knowledge or a link; a long one in pieces of 8,000 tokens. \
@@ -97,7 +97,7 @@ pub(crate) fn read() -> Tool<Params> {
         })
         .idempotent()
         .output::<PageData>()
-        .run(|_: &Call<Params>, args: PageArgs| -> Result<Reply, Fault> {
+        .run(|_: &Call<Params>, args: ReadPageArgs| -> Result<Reply, Fault> {
             let offset = args.offset.unwrap_or(Offset::new(0));
             let (text, page) = gatehouse_wiki::read_page(READ, &args.page_title, offset)?;
             Reply::markdown(text).structured(&page)

@@ -4,7 +4,7 @@
 //! The only crate that uses rmcp and hyper. It does not know the sandbox, stores or models: a request becomes a
 //! [`gatehouse_core::Call`] for the pipeline, and the outcome becomes a result.
 
-mod client_features;
+mod connected_clients;
 pub mod downstream;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -17,7 +17,7 @@ pub mod serve;
 pub mod skill_folders;
 mod skills;
 
-pub use client_features::ClientFeatures;
+pub use connected_clients::ConnectedClients;
 
 /// Bytes from which a message is parsed and hashed outside the async runtime. Smaller ones take less than a millisecond.
 const MIN_LARGE_MESSAGE: usize = 64 << 10;

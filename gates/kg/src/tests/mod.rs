@@ -4,8 +4,8 @@ mod describe;
 mod edit;
 mod index;
 mod page;
+mod page_structure;
 mod search;
-mod structure;
 
 use gatehouse_sdk::{Fault, Reply, conformance};
 use serde_json::Value;

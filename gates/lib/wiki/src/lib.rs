@@ -9,7 +9,7 @@ mod body;
 mod data;
 #[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
 pub mod fixture;
-mod focused;
+mod focused_gate;
 mod kind;
 mod page;
 mod preview;
@@ -19,7 +19,7 @@ mod search;
 
 pub use blocks::cut;
 pub use data::{HitData, RelatedData, SearchResults};
-pub use focused::{FocusedGateSpec, FocusedParams, focused_gate};
+pub use focused_gate::{FocusedGateSpec, FocusedParams, focused_gate};
 pub use kind::Kind;
 pub use page::{PageData, read_page};
 pub use preview::ContentBudget;

@@ -129,20 +129,20 @@ fn sampling_names_the_asker_and_strips_hidden_characters() {
 }
 
 /// A client that answers after a minute, or never.
-struct Person {
+struct SlowClient {
     forms: bool,
     answers: bool,
     logged: Mutex<Vec<(MessageLevel, String)>>,
 }
 
-impl Person {
+impl SlowClient {
     fn new(forms: bool, answers: bool) -> Arc<Self> {
         Arc::new(Self { forms, answers, logged: Mutex::default() })
     }
 }
 
 #[async_trait]
-impl CallingClient for Person {
+impl CallingClient for SlowClient {
     fn profile(&self) -> ClientProfile {
         let messages = Some(MessageLevel::Warning);
         ClientProfile {
@@ -167,7 +167,7 @@ impl CallingClient for Person {
     }
 }
 
-async fn call_from(person: &Arc<Person>) -> CallContext {
+async fn call_from(person: &Arc<SlowClient>) -> CallContext {
     let source = Fixture::new(gate(), vec![tool("buy", None)]);
     let mut call = context(Vec::new(), &source, "buy").await;
     call.client = Arc::clone(person) as _;
@@ -176,7 +176,7 @@ async fn call_from(person: &Arc<Person>) -> CallContext {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_an_answer_pauses_the_deadline() {
-    let call = call_from(&Person::new(true, true)).await;
+    let call = call_from(&SlowClient::new(true, true)).await;
     let question = form(count()).expect("a question");
     for _ in 0..2 {
         let answers = call.ask_client(std::slice::from_ref(&question)).await.expect("answers");
@@ -188,13 +188,13 @@ async fn waiting_for_an_answer_pauses_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn questions_time_out_and_need_the_capability() {
     let question = form(count()).expect("a question");
-    let call = call_from(&Person::new(true, false)).await;
+    let call = call_from(&SlowClient::new(true, false)).await;
     let fault = call.ask_client(std::slice::from_ref(&question)).await.expect_err("nobody answers");
     assert_eq!(fault.message, "'buy' asked a question, and no answer arrived within 10 min");
     let again = call.ask_client(std::slice::from_ref(&question)).await;
     assert_eq!(again.expect_err("no time left").kind, FaultKind::TimedOut);
 
-    let call = call_from(&Person::new(false, true)).await;
+    let call = call_from(&SlowClient::new(false, true)).await;
     let fault = call.ask_client(&[question]).await.expect_err("it cannot");
     assert_eq!(fault.message, "the client 'desk' cannot show a form to the user");
     assert!(fault.hint.is_some_and(|hint| hint.contains("elicitation.form")));
@@ -202,7 +202,7 @@ async fn questions_time_out_and_need_the_capability() {
 
 #[tokio::test]
 async fn log_messages_respect_the_level_of_the_client() {
-    let person = Person::new(true, true);
+    let person = SlowClient::new(true, true);
     let call = call_from(&person).await;
     call.notify_client(MessageLevel::Info, gate().name(), json!("less"));
     call.notify_client(MessageLevel::Error, gate().name(), json!("more"));

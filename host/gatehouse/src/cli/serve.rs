@@ -71,7 +71,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let drain = composition.config.http.drain;
     let mut background = BackgroundTasks::default();
     let pipeline = composition.stages(&compose::AnonymousCallers::HostClients);
-    let features = composition.stores.servers.live.client_features();
+    let features = composition.stores.servers.live.connected_clients();
     let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone(), features);
     let presets = Arc::new(presets.map_err(CommandError::usage)?);
     let served = match arguments.http {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::inbound::InboundLimits;
-use crate::{ClientFeatures, client_features::DeclaredFeatures, login::LoginId};
+use crate::{ConnectedClients, connected_clients::DeclaredFeatures, login::LoginId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
@@ -110,7 +110,7 @@ pub(super) struct ConnectionContext {
     /// `None` if changes of the lists do not matter on this connection.
     pub(super) changed: Option<ListChanged>,
     pub(super) limits: InboundLimits,
-    pub(super) clients: Arc<ClientFeatures>,
+    pub(super) clients: Arc<ConnectedClients>,
     pub(super) declared: DeclaredFeatures,
     /// True if the server used the handshake the last time.
     pub(super) is_legacy: bool,

@@ -28,7 +28,7 @@ use super::{
     inbound::{GuardedTransport, InboundReader, ProgressWatchers},
     session::UpstreamSubscriptions,
 };
-use crate::{ClientFeatures, client_features::DeclaredFeatures};
+use crate::{ConnectedClients, connected_clients::DeclaredFeatures};
 
 /// Handler of a server's requests, which the client of a call answers.
 #[derive(Clone)]
@@ -169,7 +169,7 @@ fn follow_lists(peer: Peer<RoleClient>, changed: ListChanged) {
 /// Notifies the server of changed roots of clients, as long as it is connected.
 // rmcp deprecates roots, but servers of all versions ask for them.
 #[allow(deprecated)]
-fn forward_roots_changes(peer: Peer<RoleClient>, clients: &ClientFeatures) {
+fn forward_roots_changes(peer: Peer<RoleClient>, clients: &ConnectedClients) {
     let mut changes = clients.roots_changes();
     tokio::spawn(async move {
         while !peer.is_transport_closed() {

@@ -40,7 +40,7 @@ use tokio::{sync::watch, time::Instant};
 
 pub use process::{InheritedEnv, SUPERVISE, WithheldVariable, supervise};
 
-use crate::{ClientFeatures, login::Logins};
+use crate::{ConnectedClients, login::Logins};
 use connect::RealConnector;
 use server::{AfterListing, DownstreamServer, ServerContext};
 
@@ -80,7 +80,7 @@ impl DownstreamServers {
             index,
             clock,
             changes: watch::Sender::new(0),
-            client_features: Arc::default(),
+            connected_clients: Arc::default(),
             shown_generation: Mutex::default(),
             runtime: tokio::runtime::Handle::try_current().ok(),
         };
@@ -121,8 +121,8 @@ impl DownstreamServers {
     }
 
     /// Returns the record of what clients declare, which decides what servers are offered.
-    pub fn client_features(&self) -> Arc<ClientFeatures> {
-        Arc::clone(&self.shared.client_features)
+    pub fn connected_clients(&self) -> Arc<ConnectedClients> {
+        Arc::clone(&self.shared.connected_clients)
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {

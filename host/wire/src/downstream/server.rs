@@ -43,8 +43,8 @@ use super::{
     uri_mapper::UriMapper,
 };
 use crate::{
-    ClientFeatures,
-    client_features::DeclaredFeatures,
+    ConnectedClients,
+    connected_clients::DeclaredFeatures,
     login::{LoginId, Logins},
 };
 pub(super) use background_listing::AfterListing;
@@ -63,7 +63,7 @@ pub(super) struct ServerContext {
     pub(super) connection_timeout: Option<Duration>,
     pub(super) retries: u32,
     pub(super) changes: watch::Sender<u64>,
-    pub(super) client_features: Arc<ClientFeatures>,
+    pub(super) connected_clients: Arc<ConnectedClients>,
     /// Index generation whose tools clients were shown. `None` if they are shown none.
     pub(super) shown_generation: Mutex<Option<i64>>,
     /// Runtime of the connections. A call may run on other threads, which must not keep a connection.

@@ -24,7 +24,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 
-use crate::client_features::{self, has_apps};
+use crate::connected_clients::{self, has_apps};
 use crate::serve::{
     ServedPreset, ServedPresets, client_table,
     lists::{ListKind, clients::ClientState, subscriptions},
@@ -152,12 +152,12 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.presets.client_features.add(&request.capabilities);
+        self.presets.connected_clients.add(&request.capabilities);
         let handler = self.for_request(&context);
         let mut result = handler.negotiate_initialize(&request)?;
         // Tasks need 2026-07-28, which has no `initialize`.
         keep_extensions(&mut result.capabilities, |name| {
-            name == SKILLS_EXTENSION_ID && client_features::has_skills(&request.capabilities)
+            name == SKILLS_EXTENSION_ID && connected_clients::has_skills(&request.capabilities)
         });
         let client = Some(request.client_info.name.as_str());
         result.instructions = handler.served.instructions(&handler.caller, client);
@@ -167,12 +167,12 @@ impl ServerHandler for Handler {
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let client = context.client_capabilities().unwrap_or_default();
-        self.presets.client_features.add(&client);
+        self.presets.connected_clients.add(&client);
         let versions = self.supported_protocol_versions().into_owned();
         let handler = self.for_request(&context);
         let mut result = DiscoverResult::from_server_info(versions, handler.get_info());
         keep_extensions(&mut result.capabilities, |name| {
-            name != SKILLS_EXTENSION_ID || client_features::has_skills(&client)
+            name != SKILLS_EXTENSION_ID || connected_clients::has_skills(&client)
         });
         let info = context.client_info();
         let name = info.as_ref().map(|info| info.name.as_str());
@@ -184,14 +184,14 @@ impl ServerHandler for Handler {
         if let Some(session) = context.extensions.get::<Weak<HttpSession>>().and_then(Weak::upgrade) {
             session.attach(self.clone(), context.peer.clone());
         }
-        self.presets.client_features.join(&self.caller.principal, &self.client, &context.peer);
+        self.presets.connected_clients.join(&self.caller.principal, &self.client, &context.peer);
         self.served.clients.join(Arc::clone(&self.client), &self.caller, context.peer);
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
         // Servers keep roots for the calls of others too.
         if self.caller.principal == Principal::Local {
-            self.presets.client_features.roots_changed();
+            self.presets.connected_clients.roots_changed();
         }
     }
 
@@ -279,7 +279,7 @@ impl ServerHandler for Handler {
         one_page(page)?;
         let caller = self.caller_of(&context.extensions);
         let capabilities = context.client_capabilities().unwrap_or_default();
-        self.presets.client_features.add(&capabilities);
+        self.presets.connected_clients.add(&capabilities);
         let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let data = StructuredMode::for_request(&catalog, &context);
         let client = context.client_info();

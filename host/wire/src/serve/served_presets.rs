@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ClientFeatures,
+    ConnectedClients,
     serve::{
         caller_views::{CallerView, InstructionsWriter, PresetState},
         client_table,
@@ -168,7 +168,7 @@ pub struct ServedPresets {
     /// Cancelled once the presets are composed.
     pub(super) composed: CancellationToken,
     clients_changed: ClientsChanged,
-    pub(super) client_features: Arc<ClientFeatures>,
+    pub(super) connected_clients: Arc<ConnectedClients>,
 }
 
 impl ServedPresets {
@@ -195,23 +195,23 @@ impl ServedPresets {
             presets: ArcSwap::from_pointee(presets),
             rules: ArcSwap::new(rules),
             clients_changed,
-            client_features: Arc::default(),
+            connected_clients: Arc::default(),
         }
     }
 
     /// Creates presets that are still being composed. Clients can connect, receive `instructions`, and are recorded in
-    /// `client_features`; their other requests wait for [`ServedPresets::begin`].
+    /// `connected_clients`; their other requests wait for [`ServedPresets::begin`].
     pub fn starting(
         pipeline: Pipeline,
         preset: &str,
         instructions: Option<String>,
-        client_features: Arc<ClientFeatures>,
+        connected_clients: Arc<ConnectedClients>,
     ) -> Result<Self, CatalogError> {
         let instructions =
             instructions.map(|text| -> InstructionsWriter { Arc::new(move |_, _| Some(text.clone())) });
         let view = PresetView { catalog: empty(preset)?, instructions };
         let (composed, ready) = (CancellationToken::new(), Self::new(pipeline, view, BTreeMap::new()));
-        Ok(Self { composed, client_features, ..ready })
+        Ok(Self { composed, connected_clients, ..ready })
     }
 
     /// Sets the first presets after [`ServedPresets::starting`], and the access rules of their callers.

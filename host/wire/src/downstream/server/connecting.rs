@@ -20,7 +20,7 @@ use gatehouse_net::Backoff;
 use tokio::{task::AbortHandle, time::Instant};
 
 use super::{DownstreamServer, ListFailure, shutdown_fault};
-use crate::client_features::DeclaredFeatures;
+use crate::connected_clients::DeclaredFeatures;
 use crate::downstream::{
     breaker::CircuitRejection,
     connection::{ConnectFailure, ConnectionContext, ListChanged, ServerConnection},
@@ -180,14 +180,14 @@ impl DownstreamServer {
             // The caller itself counts.
             None => inner.in_flight <= 1,
         };
-        let is_outdated = !inner.used && self.shared.client_features.declared().exceed(inner.declared);
+        let is_outdated = !inner.used && self.shared.connected_clients.declared().exceed(inner.declared);
         if is_meant && is_outdated { inner.connection.take() } else { None }
     }
 
     /// Returns what to declare to the server. One that has listed interfaces or skills is always offered them: its
     /// listing must not change with the client that connects it.
     async fn features_to_declare(&self) -> DeclaredFeatures {
-        let mut features = self.shared.client_features.declared();
+        let mut features = self.shared.connected_clients.declared();
         if !(features.apps && features.skills)
             && let Ok(Some(known)) = self.known().await
         {
@@ -273,7 +273,7 @@ impl DownstreamServer {
             login: self.login.clone(),
             changed,
             limits: self.limits.clone(),
-            clients: Arc::clone(&self.shared.client_features),
+            clients: Arc::clone(&self.shared.connected_clients),
             declared: self.features_to_declare().await,
             is_legacy: lock(&self.inner).is_legacy,
         }

@@ -75,7 +75,7 @@ impl DownstreamServer {
     pub(super) fn watch_connection(&self, connection: &Arc<dyn ServerConnection>) {
         let (weak, connection) = (Weak::clone(&self.this), Arc::clone(connection));
         let idle = self.definition.idle_timeout;
-        let mut declarations = self.shared.client_features.declarations();
+        let mut declarations = self.shared.connected_clients.declarations();
         tokio::spawn(async move {
             let mut outdated = None;
             loop {

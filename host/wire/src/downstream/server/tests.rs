@@ -79,7 +79,7 @@ fn server_with(login: ServerLogin, logins: Arc<Logins>) -> (Arc<DownstreamServer
         connection_timeout: None,
         retries: 3,
         changes: watch::Sender::new(0),
-        client_features: Arc::default(),
+        connected_clients: Arc::default(),
         shown_generation: Mutex::default(),
         runtime: None,
     };

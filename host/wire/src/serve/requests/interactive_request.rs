@@ -31,7 +31,7 @@ use super::{
     reply::{self, StructuredMode, fault_to_error},
     tasks::terms::{TaskTerms, requires_task, tasks_required},
 };
-use crate::client_features::has_apps;
+use crate::connected_clients::has_apps;
 use crate::serve::{
     elicitation::{ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile},
     handler::Handler,

@@ -25,7 +25,7 @@ use super::{
     reply::fault_to_error,
     resources_and_prompts::{ListPage, prompt_result, resource_result, unknown_resource},
 };
-use crate::client_features::has_apps;
+use crate::connected_clients::has_apps;
 use crate::serve::{
     handler::Handler,
     lists::{ListKind, may_complete},

@@ -55,11 +55,11 @@ struct Args {
 impl PageGuide {
     fn for_kind(kind: Kind) -> Self {
         let text = match kind.0 {
-            PageType::Principle => include_str!("structure/principle.txt"),
-            PageType::Implementation => include_str!("structure/implementation.txt"),
-            PageType::Environment => include_str!("structure/environment.txt"),
-            PageType::Heuristic => include_str!("structure/heuristic.txt"),
-            PageType::Workflow => include_str!("structure/workflow.txt"),
+            PageType::Principle => include_str!("page_structure/principle.txt"),
+            PageType::Implementation => include_str!("page_structure/implementation.txt"),
+            PageType::Environment => include_str!("page_structure/environment.txt"),
+            PageType::Heuristic => include_str!("page_structure/heuristic.txt"),
+            PageType::Workflow => include_str!("page_structure/workflow.txt"),
         };
         let mut parts = text.trim_end().split("\n----\n");
         let mut next = || parts.next().unwrap_or_default();

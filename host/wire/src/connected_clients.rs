@@ -35,7 +35,7 @@ const MAX_ROOTS_WAIT: Duration = Duration::from_secs(5);
 /// The clients of a host. Servers outside of calls see a client only if it is the only one and belongs to the local user:
 /// no user may answer for another.
 #[derive(Default)]
-pub struct ClientFeatures {
+pub struct ConnectedClients {
     declared: watch::Sender<DeclaredFeatures>,
     sessions: Mutex<Vec<ClientSession>>,
     roots_changes: watch::Sender<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct DeclaredFeatures {
     pub(crate) skills: bool,
 }
 
-impl ClientFeatures {
+impl ConnectedClients {
     /// Adds the features of a client to those that are declared to servers from now on.
     pub(crate) fn add(&self, client: &ClientCapabilities) {
         self.declared.send_if_modified(|all| {
