@@ -127,7 +127,7 @@ pub(crate) fn list() -> Tool<Params> {
 fn run_list(_: &Call<Params>, args: WorkspaceListArgs) -> Result<Reply, Fault> {
     let filter = Filter { tags: args.tags.unwrap_or_default(), words: args.query.unwrap_or_default() };
     let mut found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
-    let by_meaning = found.is_empty() && filter.tags.is_empty() && !filter.words.is_empty();
+    let by_meaning = found.is_empty() && filter.tags.is_empty() && !filter.words.trim().is_empty();
     if by_meaning {
         // A model that describes a result instead of naming its words means a search.
         let hits = artifacts::search(&filter.words, SEARCH_LIMIT)?.into_iter();

@@ -22,7 +22,8 @@ pub(crate) fn read() -> SystemLimits {
     *LIMITS.get_or_init(|| {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
-        SystemLimits { memory: memory(Path::new(GROUPS), &groups), address_space }
+        let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| machine_memory(&text));
+        SystemLimits { memory: memory(Path::new(GROUPS), &groups), address_space, machine }
     })
 }
 
@@ -62,6 +63,12 @@ fn memory(root: &Path, groups: &str) -> Option<u64> {
         files.filter_map(|file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()).collect()
     });
     limits.filter(|limit| *limit < UNLIMITED).min()
+}
+
+/// Returns the bytes of the machine's memory. `text` is the content of `/proc/meminfo`, in KiB.
+fn machine_memory(text: &str) -> Option<u64> {
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
 #[cfg(test)]
@@ -105,8 +112,17 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_the_machine_is_read_from_meminfo() {
+        let text = "MemFree:          100 kB\nMemTotal:       24689520 kB\n";
+        assert_eq!(machine_memory(text), Some(24_689_520 << 10));
+        for text in ["", "MemTotal:\n", "MemTotal: much kB\n", "MemTotal: 18446744073709551615 kB\n"] {
+            assert_eq!(machine_memory(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn too_little_memory_is_refused_with_the_limit_to_raise() {
-        let limited = |memory| check(SystemLimits { memory, address_space: None });
+        let limited = |memory| check(SystemLimits { memory, ..SystemLimits::default() });
         assert!(limited(None).is_ok() && limited(Some(MIN_MEMORY)).is_ok());
         let refused = limited(Some(100 << 20)).err().map(|failure| failure.message);
         let refused = refused.expect("refused");

@@ -34,7 +34,8 @@ const OWN_MEMORY: u64 = 64 << 20;
 /// Bytes that a light instance uses.
 const INSTANCE_MEMORY: u64 = 4 << 20;
 
-/// Address space for an instance whose memory is allocated on demand: the memory, its stack, and the guard pages around both.
+/// Address space for an instance whose memory is allocated on demand: the memory, its stack, and the guard pages around
+/// both.
 const UNPOOLED_ADDRESS_SPACE: u64 = 16 << 20;
 
 /// Instances for each idle one.
@@ -49,6 +50,8 @@ pub struct SystemLimits {
     pub memory: Option<u64>,
     /// Bytes, as set by `ulimit -v`. `None` if unlimited.
     pub address_space: Option<u64>,
+    /// Bytes of the machine. Bounds the memory of all calls together, but not their number. `None` if unknown.
+    pub machine: Option<u64>,
 }
 
 #[derive(Clone)]
@@ -56,7 +59,7 @@ pub(crate) struct SharedMemory {
     pub(crate) guests: ByteBudget,
     /// Host memory held for guests.
     pub(crate) host: ByteBudget,
-    /// Bytes of both. `None` if unlimited.
+    /// Bytes of both. `None` if nothing is known that limits them.
     pub(crate) bytes: Option<u64>,
 }
 
@@ -94,15 +97,18 @@ impl InstanceCapacity {
         let nested = (instances / 16).max(1);
         let mut places = [nested as usize; MAX_DEPTH + 1];
         places[0] = (instances - MAX_DEPTH as u64 * nested) as usize;
-        let budget = |share: u64| ByteBudget::new(room.map_or(usize::MAX, |room| (room / share) as usize));
-        let shared = SharedMemory {
+        let machine = limits.machine.map(|bytes| bytes.saturating_sub(OWN_MEMORY));
+        let shared = room.into_iter().chain(machine).min();
+        let budget =
+            |share: u64| ByteBudget::new(shared.map_or(usize::MAX, |bytes| (bytes / share) as usize));
+        let memory = SharedMemory {
             guests: budget(2),
             host: budget(4),
-            bytes: room.map(|room| (room / 2 + room / 4) >> 20 << 20),
+            bytes: shared.map(|bytes| (bytes / 2 + bytes / 4) >> 20 << 20),
         };
         let warm = room.map_or(MAX_WARM, |room| (room / 8 / KEEP_RESIDENT as u64).min(MAX_WARM));
         let idle = (instances / IDLE_SHARE) as usize;
-        Self { places, idle, pooled, warm: warm as u32, memory: shared, limits }
+        Self { places, idle, pooled, warm: warm as u32, memory, limits }
     }
 
     pub(crate) fn pool(&self) -> u32 {
@@ -112,8 +118,9 @@ impl InstanceCapacity {
 
 /// Slots by call depth: callers keep theirs while nested calls wait.
 ///
-/// They are shared fairly among principals, then among gates, and for nested calls among pairs of caller and gate. By gate alone, its most
-/// frequent caller would delay others; by caller alone, one slow gate would block its caller's other calls.
+/// They are shared fairly among principals, then among gates, and for nested calls among pairs of caller and gate. By
+/// gate alone, its most frequent caller would delay others; by caller alone, one slow gate would block its caller's
+/// other calls.
 pub(crate) struct InstanceSlots([FairSemaphore; MAX_DEPTH + 1]);
 
 impl InstanceSlots {
@@ -193,7 +200,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn sized(memory: Option<u64>, address_space: Option<u64>) -> ([usize; 5], usize, bool, u32) {
-        let capacity = InstanceCapacity::new(SystemLimits { memory, address_space });
+        let capacity = InstanceCapacity::new(SystemLimits { memory, address_space, machine: None });
         (capacity.places, capacity.idle, capacity.pooled, capacity.warm)
     }
 
@@ -209,11 +216,16 @@ mod tests {
         assert_eq!(sized(Some(200 << 20), None), ([26, 2, 2, 2, 2], 8, true, 34));
         assert_eq!(sized(Some(128 << 20), None), ([12, 1, 1, 1, 1], 4, true, 16));
         assert_eq!(sized(Some(1), None), ([4, 1, 1, 1, 1], 2, true, 0));
-        let SharedMemory { guests, host, bytes } =
-            InstanceCapacity::new(SystemLimits { memory: Some(200 << 20), address_space: None }).memory;
-        assert_eq!(bytes, Some(102 << 20));
-        assert!(guests.reserve().take(68 << 20) && !guests.reserve().take((68 << 20) + 1));
-        assert!(host.reserve().take(34 << 20) && !host.reserve().take((34 << 20) + 1));
+        let small = Some(200 << 20);
+        let limits = SystemLimits { memory: small, address_space: None, machine: Some(8 * GIB) };
+        for limits in [limits, SystemLimits { machine: small, ..SystemLimits::default() }] {
+            let SharedMemory { guests, host, bytes } = InstanceCapacity::new(limits).memory;
+            assert_eq!(bytes, Some(102 << 20));
+            assert!(guests.reserve().take(68 << 20) && !guests.reserve().take((68 << 20) + 1));
+            assert!(host.reserve().take(34 << 20) && !host.reserve().take((34 << 20) + 1));
+        }
+        let machine = SystemLimits { machine: small, ..SystemLimits::default() };
+        assert_eq!(InstanceCapacity::new(machine).pool(), 320, "only limits of the process make it smaller");
     }
 
     #[test]

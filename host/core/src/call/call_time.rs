@@ -10,8 +10,8 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::lock;
 
-/// Maximum pause of a client's call for questions, over all of them. A user who has not answered in ten minutes has left, and the
-/// call occupies a gate instance.
+/// Maximum pause of a client's call for questions, over all of them. A user who has not answered in ten minutes has
+/// left, and the call occupies a gate instance.
 pub const MAX_PAUSE: Duration = Duration::from_secs(600);
 
 /// Maximum pause of a client's call for tasks of servers, over all of them.

@@ -1,7 +1,7 @@
 //! Rules about which calls a user must approve, and stored approvals.
 //!
-//! Rules are matched once per tool, when a catalog is built; the stage [`ApproveStage`](crate::pipeline::ApproveStage) asks the
-//! user. An approval is bound to the tool's definition, and for destructive tools to the arguments.
+//! Rules are matched once per tool, when a catalog is built; the stage [`ApproveStage`](crate::pipeline::ApproveStage)
+//! asks the user. An approval is bound to the tool's definition, and for destructive tools to the arguments.
 
 use std::{
     collections::HashMap,

@@ -55,8 +55,8 @@ pub trait Clock: Send + Sync {
     fn now_ms(&self) -> u64;
 }
 
-/// Workflow marks: files in a project directory. Paths outside the allowed directories are `denied`; a path that is not a directory is
-/// `invalid-arguments`.
+/// Workflow marks: files in a project directory. Paths outside the allowed directories are `denied`; a path that is not
+/// a directory is `invalid-arguments`.
 #[async_trait]
 pub trait WorkflowMarks: Send + Sync {
     /// Returns the canonical project directory if it is in one of the `allowed` directories.

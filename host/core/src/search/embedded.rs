@@ -13,7 +13,8 @@ const MAX_NAME_CHARS: usize = 300;
 /// Version of [`embedded_text`]. A change causes all vectors to be recomputed.
 pub const EMBEDDED_TEXT_VERSION: u32 = 1;
 
-/// Builds the text to embed for a document, about 4,000 characters at most. Increment [`EMBEDDED_TEXT_VERSION`] if you change this.
+/// Builds the text to embed for a document, about 4,000 characters at most. Increment [`EMBEDDED_TEXT_VERSION`] if you
+/// change this.
 pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -> String {
     let name = beginning(name, MAX_NAME_CHARS).replace('_', " ");
     let split_name = split_identifier(&name);

@@ -1,5 +1,5 @@
-//! Absolute quality of a match, and the lines of a long text that match best. Scores are relative to the best hit, so even an unrelated question has a top hit with a
-//! high score.
+//! Absolute quality of a match, and the lines of a long text that match best. Scores are relative to the best hit, so
+//! even an unrelated question has a top hit with a high score.
 //!
 //! The quality combines two measures that are comparable across searches and engines: the share of the question's words
 //! that a page contains, and its cosine.

@@ -142,7 +142,8 @@ impl ImportClient {
     }
 }
 
-/// Converts JSON with comments and trailing commas, as editors write it, to plain JSON. Line numbers stay the same, so that positions in errors are right.
+/// Converts JSON with comments and trailing commas, as editors write it, to plain JSON. Line numbers stay the same, so
+/// that positions in errors are right.
 fn plain_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();

@@ -43,7 +43,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
 #[error("the host memory budget of this gate is exhausted")]
 pub(crate) struct BudgetExceeded;
 
-/// Reserved host memory of a guest's objects, by index in the resource table. Objects that are not listed use next to nothing.
+/// Reserved host memory of a guest's objects, by index in the resource table. Objects that are not listed use next to
+/// nothing.
 pub(crate) struct ResourceLedger {
     budget: ByteBudget,
     held: HashMap<u32, ByteReservation>,

@@ -213,7 +213,8 @@ pub(crate) struct PrefixQuery {
     pub(crate) words: Vec<String>,
 }
 
-/// Returns the prefix queries of a question, for documents that contain none of its whole words, in lowercase letters and digits.
+/// Returns the prefix queries of a question, for documents that contain none of its whole words, in lowercase letters
+/// and digits.
 fn prefix_queries(query: &SearchQuery) -> Vec<PrefixQuery> {
     query.words.iter().chain(&query.joined).filter_map(|word| prefix_query(word)).collect()
 }

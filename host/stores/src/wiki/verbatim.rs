@@ -1,5 +1,6 @@
-//! Finds YAML front matter, which is not page content, and quoted parts of a page that have no meaning as markup: fenced code, elements such as `<syntaxhighlight>`, and
-//! comments. An unclosed part is not quoted, so that a stray fence cannot hide links.
+//! Finds YAML front matter, which is not page content, and quoted parts of a page that have no meaning as markup:
+//! fenced code, elements such as `<syntaxhighlight>`, and comments. An unclosed part is not quoted, so that a stray
+//! fence cannot hide links.
 //!
 //! Runs in linear time.
 

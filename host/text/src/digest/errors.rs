@@ -104,8 +104,9 @@ const MAY_BEGIN: [bool; 256] = {
 impl PlaceAnalysis<'_, '_> {
     pub(super) fn errors(&self) -> Option<Anomaly> {
         let says = |id: NodeIndex| says_error(self.place.key(), self.document.raw(id));
-        let mut found = self.stats.scalars.clone();
-        found.retain(|(_, id)| self.document.kind(*id) == NodeKind::String && says(*id).is_some());
+        let is_error = |id: NodeIndex| self.document.kind(id) == NodeKind::String && says(id).is_some();
+        let scalars = self.stats.scalars.iter().copied();
+        let mut found: Vec<_> = scalars.filter(|(_, id)| is_error(*id)).collect();
         // A text that starts with an error word is an error; a text with one further on only mentions it.
         found.sort_by_key(|(_, id)| says(*id));
         let times: usize = found.iter().map(|(n, _)| n).sum();

@@ -1,7 +1,8 @@
 //! Detects the kind of a text, which determines its digest.
 //!
 //! JSON, JSON Lines and tables are read as nodes ([`super::rows`]). Each other kind has its own file with a
-//! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start and the end of a text, except that JSON is parsed whole.
+//! [`TextKind`] and an entry in [`KINDS`]. Detection reads only the start and the end of a text, except that JSON is
+//! parsed whole.
 
 use super::{
     code, diff, document::ParsedDocument, fit::DigestSection, html, json, listing, log, markdown, scan,

@@ -353,8 +353,8 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    /// Answers requests that rmcp cannot parse: calls, for example with arguments as a JSON string. Other methods are unknown,
-    /// or their parameters invalid.
+    /// Answers requests that rmcp cannot parse: calls, for example with arguments as a JSON string. Other methods are
+    /// unknown, or their parameters invalid.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

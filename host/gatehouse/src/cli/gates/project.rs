@@ -76,7 +76,8 @@ async fn build_project(arguments: &BuildGateArgs) -> CommandResult {
     let (digest, presets) = (&info.digest, component.presets(&project.name, &file));
     let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
     asks.sort();
-    let report = json!({"name": project.name, "file": file.display().to_string(), "bytes": bytes.len(), "sha256": digest,
+    let shown = file.display().to_string();
+    let report = json!({"name": project.name, "file": shown, "bytes": bytes.len(), "sha256": digest,
                         "asks": asks, "imports": info.ask.others, "presets": presets});
     arguments.output.print(&report, || {
         let seconds = start.elapsed().as_secs_f64();

@@ -97,16 +97,13 @@ impl StatusPart {
     pub(super) async fn ledger(composition: &Composition) -> Self {
         let config = &composition.config;
         let (enabled, days) = (config.ledger.enabled, config.ledger.retention_days);
-        let address = config.state.join("ledger.db");
+        let address = config.state.join("ledger.db").display().to_string();
         Self::new(composition.stores.metrics(&MetricsFilter::default()).await, "down", |metrics| {
             let (tools, calls) = (metrics.len(), metrics.iter().map(|one| one.calls).sum::<u64>());
-            let report = json!({"enabled": enabled, "address": address.display().to_string(), "retention_days": days, "tools": tools,
+            let report = json!({"enabled": enabled, "address": address, "retention_days": days, "tools": tools,
                                 "calls": calls});
             let text = match enabled {
-                true => format!(
-                    "{calls} calls of {tools} tools in {}, each stored for {days} days",
-                    address.display()
-                ),
+                true => format!("{calls} calls of {tools} tools in {address}, each stored for {days} days"),
                 false => "off: enabled = false under [ledger] in presets.toml".into(),
             };
             (report, text)

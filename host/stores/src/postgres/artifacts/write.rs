@@ -17,7 +17,8 @@ use crate::artifacts::{
     row::{ArtifactRow, StoredArtifact},
 };
 
-/// Estimated bytes of an artifact's row without its summary and subject: columns, indexes and a vector of a few hundred numbers.
+/// Estimated bytes of an artifact's row without its summary and subject: columns, indexes and a vector of a few hundred
+/// numbers.
 const ROW_BYTES: i64 = 4_096;
 
 /// Stored copies of a summary or subject: original, lowercase, terms and index.

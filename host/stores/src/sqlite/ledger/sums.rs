@@ -1,4 +1,5 @@
-//! Totals of calls that wait to be written, and their latency histograms. Their size depends on the number of tools and callers, not of calls.
+//! Totals of calls that wait to be written, and their latency histograms. Their size depends on the number of tools and
+//! callers, not of calls.
 
 use std::{
     collections::{BTreeMap, HashMap},

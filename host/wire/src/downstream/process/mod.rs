@@ -1,5 +1,5 @@
-//! Server processes: their environment, pipes, standard error and exit. Each runs under a supervisor, another process of this
-//! program, see [`supervise`].
+//! Server processes: their environment, pipes, standard error and exit. Each runs under a supervisor, another process
+//! of this program, see [`supervise`].
 
 mod error_output;
 mod supervise;

@@ -1,5 +1,5 @@
-//! Paths of the server. Some are endpoints with JSON for tools of the `proxy` gate. Each request is a normal call of the preset's tool, so the
-//! same checks apply. Endpoints return 404 if the preset lacks the tool.
+//! Paths of the server. Some are endpoints with JSON for tools of the `proxy` gate. Each request is a normal call of
+//! the preset's tool, so the same checks apply. Endpoints return 404 if the preset lacks the tool.
 
 use std::sync::Arc;
 
