@@ -13,7 +13,7 @@ use super::TextValue;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
-    /// Program; with a slash, the path is relative to this file.
+    /// Program, without its arguments, which are in `args`. With a slash, the path is relative to this file.
     pub(crate) command: Option<TextValue<String>>,
     /// Its arguments. All users of this machine can see them, so put secrets in env.
     pub(crate) args: Vec<TextValue<String>>,
