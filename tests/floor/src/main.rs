@@ -1,5 +1,5 @@
 //! The floor of the benchmarks: the two tools of the fixture gate `echo`, implemented natively with rmcp, over stdio or,
-//! with `--http`, over Streamable HTTP.
+//! with `--http [VERSION]`, over Streamable HTTP. With a version, it supports only that one.
 //!
 //! It has no gates, pipeline or configuration and uses tokio's defaults, so its cost is that of the protocol on the
 //! same transport. Only `cargo xtask bench` uses it.
@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use rmcp::ErrorData as McpError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -28,6 +28,8 @@ const BIG_MAX: u64 = 16 << 20;
 #[derive(Clone)]
 struct Floor {
     tools: Arc<Vec<Tool>>,
+    /// The only supported version, or all.
+    version: Option<ProtocolVersion>,
 }
 
 impl Floor {
@@ -45,7 +47,7 @@ impl Floor {
                 (format!("tool{number}"), format!("Counts the things of kind {number} in a folder."));
             tool(name, about, json!({"folder": {"type": "string"}}), "folder")
         });
-        Self { tools: Arc::new([big, echo].into_iter().chain(listed).collect()) }
+        Self { tools: Arc::new([big, echo].into_iter().chain(listed).collect()), version: None }
     }
 }
 
@@ -53,6 +55,13 @@ impl ServerHandler for Floor {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("bench-floor", env!("CARGO_PKG_VERSION")))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        match &self.version {
+            Some(version) => Cow::Owned(vec![version.clone()]),
+            None => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+        }
     }
 
     async fn list_tools(
@@ -99,10 +108,10 @@ fn tool(
 }
 
 /// Serves Streamable HTTP on a free loopback port, and prints the URL.
-async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
+async fn serve_http(version: Option<ProtocolVersion>) -> Result<(), Box<dyn std::error::Error>> {
     let config = StreamableHttpServerConfig::default();
     let sessions = Arc::new(LocalSessionManager::default());
-    let floor = Floor::new(0);
+    let floor = Floor { version, ..Floor::new(0) };
     let service = StreamableHttpService::new(move || Ok(floor.clone()), sessions, config);
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
     writeln!(std::io::stderr(), "http://{}/mcp", listener.local_addr()?)?;
@@ -124,7 +133,10 @@ async fn serve_http() -> Result<(), Box<dyn std::error::Error>> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let more = match arguments.next().as_deref() {
-        Some("--http") => return serve_http().await,
+        Some("--http") => {
+            let version = arguments.next().map(|version| serde_json::from_value(json!(version)));
+            return serve_http(version.transpose()?).await;
+        }
         Some("--tools") => arguments.next().ok_or("--tools needs a number")?.parse()?,
         _ => 0,
     };

@@ -1,10 +1,11 @@
-//! P8 and P18: time that a call adds to a simpler one.
+//! P8, P8h and P18: time that a call adds to a simpler one.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use super::BenchSide;
+use super::http_server::{HttpClient, HttpEra, rate};
 use super::report::{BenchReport, Bound, BoundSubject, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
@@ -25,6 +26,45 @@ pub(crate) fn server_tool(bench: &Bench, report: &mut BenchReport) -> Result<()>
     let bounds = (Bound::AtMost(200.0), Bound::AtMost(60.0));
     report.add(measure(&direct)?.row("P8", "a server's tool shown directly, added p50", bounds));
     report.add(measure(&through)?.row("P8", "a server's tool through call_tool, added p50", bounds));
+    Ok(())
+}
+
+/// Calls in flight of the throughput rows of P8h, and calls of each in a round.
+const IN_FLIGHT: usize = 64;
+const CALLS_OF_EACH: usize = 20;
+
+/// P8h: the same for a server over HTTP, one call at a time and 64 in flight, with servers of both eras.
+pub(crate) fn http_server_tool(bench: &Bench, report: &mut BenchReport) -> Result<()> {
+    for (era, version) in [(HttpEra::Session, "2025-11-25"), (HttpEra::Stateless, "2026-07-28")] {
+        let floor = bench.serve_floor_of(Some(version))?;
+        let gateway = bench.before_http_floor(&floor, version)?;
+        let mut ours = bench.start(&gateway)?;
+        let connect = |_| floor.connect(era, None);
+        let mut direct: Vec<HttpClient> = (0..IN_FLIGHT).map(connect).collect::<Result<_>>()?;
+        // The first call connects the server.
+        ours.echo("floor__echo")?;
+        let added =
+            added_time(bench.rounds(60), 250, || ours.echo("floor__echo"), || direct[0].echo("echo"))?;
+        let what = format!("a tool of an HTTP server of {version}, added p50");
+        report.add(added.row("P8h", &what, (Bound::AtMost(400.0), Bound::AtMost(100.0))));
+
+        let calls = (IN_FLIGHT * CALLS_OF_EACH) as u64;
+        let tools = ["floor__echo".to_owned()];
+        let rounds = bench.rounds(20);
+        let rates = PairedSamples::measure(rounds, |turn| match turn {
+            BenchSide::Gateway => {
+                let tally = ours.echoes(&tools, calls, IN_FLIGHT)?;
+                if let Some(failures) = tally.failures(turn, &format!("{calls} calls")) {
+                    report.problem(failures);
+                }
+                Ok(tally.rate())
+            }
+            BenchSide::Floor => rate(&mut direct, "echo", CALLS_OF_EACH),
+        })?;
+        let what = format!("a tool of an HTTP server of {version}, {IN_FLIGHT} in flight");
+        let bounds = (Bound::AtLeast(0.3), Bound::AtLeast(0.8));
+        report.add(ReportRow::ratio("P8h", what, "/s", &rates, rounds * calls as usize, bounds));
+    }
     Ok(())
 }
 

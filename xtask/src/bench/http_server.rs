@@ -75,6 +75,10 @@ impl HttpBenchServer {
         self.child.id()
     }
 
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}{}", self.address, self.path)
+    }
+
     /// Connects a client, with the value of its `Authorization` header.
     pub(crate) fn connect(&self, era: HttpEra, credential: Option<&str>) -> Result<HttpClient> {
         HttpClient::connect(&self.address, &self.path, era, credential)

@@ -63,6 +63,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
     Measurement { id: "P7", about: "calls over HTTP", run: p7_http::run },
     Measurement { id: "P8", about: "a call of a server's tool", run: added_time::server_tool },
+    Measurement { id: "P8h", about: "a call of an HTTP server's tool", run: added_time::http_server_tool },
     Measurement { id: "P9", about: "a search of servers' tools", run: text_ports::tools },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
     Measurement { id: "P11", about: "the digest of a large result", run: text_ports::digests },
@@ -76,7 +77,7 @@ const MEASUREMENTS: &[Measurement] = &[
 ];
 
 /// Measurements of the gateway alone, which `--noise` skips.
-const GATEWAY_ALONE: [&str; 8] = ["P5", "P8", "P10", "P13", "P16", "P17", "P18", "P19"];
+const GATEWAY_ALONE: [&str; 9] = ["P5", "P8", "P8h", "P10", "P13", "P16", "P17", "P18", "P19"];
 
 #[derive(Clone, Copy)]
 enum BenchSide {

@@ -140,6 +140,15 @@ impl Bench {
         self.files("before-floor", &["proxy"], &settings)
     }
 
+    /// Makes the files of a gateway before the native server over HTTP.
+    pub(crate) fn before_http_floor(&self, floor: &HttpBenchServer, version: &str) -> Result<Gateway> {
+        let settings = format!(
+            "[servers.floor]\nurl = {:?}\n\n[presets.bench]\nservers = [\"floor\"]\n",
+            floor.url()
+        );
+        self.files(format!("before-http-floor-{version}"), &[], &settings)
+    }
+
     pub(crate) fn with_script(&self) -> Result<Gateway> {
         let plain = self.gateway(1)?;
         let settings = "[gates.script]\ngrants = [\"catalog\"]\n\n\
@@ -184,8 +193,13 @@ impl Bench {
     }
 
     pub(crate) fn serve_floor(&self) -> Result<HttpBenchServer> {
+        self.serve_floor_of(None)
+    }
+
+    /// Starts the native server over HTTP. With a `version`, it supports only that one.
+    pub(crate) fn serve_floor_of(&self, version: Option<&str>) -> Result<HttpBenchServer> {
         let mut command = self.clean(&self.floor);
-        command.arg("--http");
+        command.arg("--http").args(version);
         HttpBenchServer::start(command, &self.folder.join("floor.log"))
     }
 
