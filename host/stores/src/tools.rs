@@ -156,6 +156,14 @@ impl ToolIndex for ToolCatalogStore {
         forgotten
     }
 
+    async fn connection_start(&self, server: &str) -> Result<Option<String>, Fault> {
+        self.store.connection_start(server).await
+    }
+
+    async fn set_connection_start(&self, server: &str, start: Option<String>) -> Result<(), Fault> {
+        self.store.set_connection_start(server, start).await
+    }
+
     async fn search(
         &self,
         question: &ToolSearchRequest,

@@ -114,7 +114,19 @@ pub trait ToolIndex: Send + Sync {
 
     async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault>;
 
+    /// Removes a server with all that is stored about it.
     async fn forget(&self, server: &str) -> Result<(), Fault>;
+
+    /// Returns how a server was last connected, as [`ToolIndex::set_connection_start`] stored it. An index that is not
+    /// persistent stores nothing.
+    async fn connection_start(&self, _server: &str) -> Result<Option<String>, Fault> {
+        Ok(None)
+    }
+
+    /// Stores how a server was connected, or that this is unknown.
+    async fn set_connection_start(&self, _server: &str, _start: Option<String>) -> Result<(), Fault> {
+        Ok(())
+    }
 
     /// Searches the tools that `may_find` accepts. Others do not affect the results.
     async fn search(

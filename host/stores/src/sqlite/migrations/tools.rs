@@ -79,4 +79,11 @@ pub(in crate::sqlite) const TOOLS: MigrationSteps = &[
     ALTER TABLE tool DROP COLUMN approved;
     UPDATE listing_state SET generation = generation + 1;
     ",
+    // 4: how servers were last connected, as the host describes it.
+    "
+    CREATE TABLE connection (
+        server TEXT PRIMARY KEY,
+        start  TEXT NOT NULL
+    ) STRICT;
+    ",
 ];

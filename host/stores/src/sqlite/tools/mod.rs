@@ -55,6 +55,20 @@ impl SqliteTools {
         self.read(move |db, _| read::known_listing(db, &server)).await
     }
 
+    pub(crate) async fn connection_start(&self, server: &str) -> Result<Option<String>, Fault> {
+        let server = server.to_owned();
+        self.read(move |db, _| read::connection_start(db, &server)).await
+    }
+
+    pub(crate) async fn set_connection_start(
+        &self,
+        server: &str,
+        start: Option<String>,
+    ) -> Result<(), Fault> {
+        let server = server.to_owned();
+        self.write(move |db| write::set_connection_start(db, &server, start.as_deref())).await
+    }
+
     pub(crate) async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
         self.read(|db, _| read::pending_changes(db)).await
     }

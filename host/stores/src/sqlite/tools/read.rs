@@ -29,6 +29,10 @@ pub(super) fn count(db: &Connection) -> Result<usize> {
     Ok(db.value::<i64>("SELECT count(*) FROM tool", [])? as usize)
 }
 
+pub(super) fn connection_start(db: &Connection, server: &str) -> Result<Option<String>> {
+    db.first("SELECT start FROM connection WHERE server = ?1", [server], |row| row.get(0))
+}
+
 pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<KnownListing>> {
     let sql = "SELECT about, last_change, quarantine FROM server WHERE name = ?1";
     let found: Option<(String, Option<i64>, bool)> = db.first(sql, [server], |row| row.try_into())?;

@@ -96,7 +96,19 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
 pub(super) fn forget(db: &Connection, server: &str) -> Result<()> {
     db.run("DELETE FROM item WHERE number IN (SELECT number FROM tool WHERE server = ?1)", [server])?;
     db.run("DELETE FROM server WHERE name = ?1", [server])?;
+    set_connection_start(db, server, None)?;
     changed(db)
+}
+
+/// Stores how a server was connected. No listing depends on it, so the generation stays.
+pub(super) fn set_connection_start(db: &Connection, server: &str, start: Option<&str>) -> Result<()> {
+    match start {
+        Some(start) => {
+            db.run("INSERT OR REPLACE INTO connection (server, start) VALUES (?1, ?2)", [server, start])?
+        }
+        None => db.run("DELETE FROM connection WHERE server = ?1", [server])?,
+    };
+    Ok(())
 }
 
 pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) -> Result<bool> {
