@@ -189,6 +189,7 @@ impl ServerHandler for Handler {
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.client.roots.changed();
         // Servers keep roots for the calls of others too.
         if self.caller.principal == Principal::Local {
             self.presets.connected_clients.roots_changed();

@@ -3,6 +3,8 @@
 //! With a session, they go to the stream of the client's request. Since 2026-07-28, they are the result of that
 //! request; the client repeats it with the answers while the call is [paused](crate::serve::requests::paused_calls).
 
+mod roots_copy;
+
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -33,6 +35,8 @@ use crate::{
         requests::{notifications::NotificationSender, tasks::terms::TaskSwitch},
     },
 };
+
+pub(crate) use roots_copy::RootsCopy;
 
 /// Maximum calls that wait for answers. Each holds one of the 64 instances that a gate has by default.
 const MAX_OPEN_QUESTIONS: usize = 48;
@@ -121,13 +125,19 @@ impl CallingClient for ClientContext {
     }
 
     async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
-        let _open = self.begin_question()?;
         match &self.channel {
             QuestionChannel::Session(session) => {
-                self.notifications.flush().await;
-                Ok(parse_roots(&session.send(ROOTS_METHOD, None).await?))
+                let ask = async {
+                    let _open = self.begin_question()?;
+                    self.notifications.flush().await;
+                    Ok(parse_roots(&session.send(ROOTS_METHOD, None).await?))
+                };
+                self.client.roots.get(ask).await
             }
-            QuestionChannel::Retry(retry) => retry.roots().await,
+            QuestionChannel::Retry(retry) => {
+                let _open = self.begin_question()?;
+                retry.roots().await
+            }
         }
     }
 

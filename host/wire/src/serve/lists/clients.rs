@@ -18,7 +18,7 @@ use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
 use super::{ListKind, subscriptions::ResourceSubscriptions};
-use crate::serve::served_presets::ClientsChanged;
+use crate::serve::{elicitation::RootsCopy, served_presets::ClientsChanged};
 
 /// Maximum time to deliver a notification. A slow client misses it.
 const MAX_NOTIFY_TIME: Duration = Duration::from_secs(5);
@@ -37,6 +37,7 @@ pub(crate) struct ClientState {
     pub(crate) approvals: ApprovalStore,
     /// Minimum level of log messages in this session. `None` if never set.
     pub(crate) messages: Mutex<Option<MessageLevel>>,
+    pub(crate) roots: RootsCopy,
 }
 
 type ListGenerations = [AtomicU64; 3];
