@@ -13,10 +13,7 @@ use gatehouse_core::{
 };
 use rmcp::{
     RoleServer,
-    model::{
-        ClientCapabilities, CustomNotification, JsonObject, RootsCapabilities, SKILLS_EXTENSION_ID,
-        ServerNotification,
-    },
+    model::{ClientCapabilities, CustomNotification, SKILLS_EXTENSION_ID, ServerNotification},
     service::Peer,
 };
 use serde_json::{Value, json};
@@ -156,18 +153,16 @@ impl DeclaredFeatures {
         (self.apps && !other.apps) || (self.roots && !other.roots) || (self.skills && !other.skills)
     }
 
-    #[allow(deprecated)]
-    pub(crate) fn declare(self, capabilities: &mut ClientCapabilities) {
-        let apps = JsonObject::from_iter([("mimeTypes".to_owned(), json!([APPS_MIME_TYPE]))]);
-        let extensions =
-            [(self.apps, APPS_EXTENSION, apps), (self.skills, SKILLS_EXTENSION_ID, JsonObject::new())];
-        for (_, name, settings) in extensions.into_iter().filter(|(is_declared, ..)| *is_declared) {
-            capabilities.extensions.get_or_insert_default().insert(name.to_owned(), settings);
+    /// Adds the features to the capabilities that a server is told.
+    pub(crate) fn declare(self, capabilities: &mut Value) {
+        if self.apps {
+            capabilities["extensions"][APPS_EXTENSION] = json!({"mimeTypes": [APPS_MIME_TYPE]});
+        }
+        if self.skills {
+            capabilities["extensions"][SKILLS_EXTENSION_ID] = json!({});
         }
         if self.roots {
-            let mut roots = RootsCapabilities::default();
-            roots.list_changed = Some(true);
-            capabilities.roots = Some(roots);
+            capabilities["roots"] = json!({"listChanged": true});
         }
     }
 }

@@ -53,6 +53,11 @@ impl Redactor {
         Self { needles: needles.iter().map(|needle| Finder::new(needle).into_owned()).collect() }
     }
 
+    /// Returns true if there is nothing to redact.
+    pub fn is_empty(&self) -> bool {
+        self.needles.is_empty()
+    }
+
     pub fn with_secret(&self, secret: &Secret) -> Self {
         let mut needles = self.needles.clone();
         needles.extend(Self::new([secret]).needles);

@@ -1,9 +1,6 @@
-//! Connecting to servers: transports, and the lifecycle of the protocol. Discovery (since MCP 2026-07-28) is tried first,
-//! then the handshake (up to 2025-11-25).
+//! Connecting to servers: transports, and the lifecycle that each server has.
 
-mod pipes;
-
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -12,32 +9,36 @@ use gatehouse_core::{
     ports::servers::{ServerDefinition, ServerTransport},
 };
 use gatehouse_net::{HttpClients, Url};
-use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
-use rmcp::{
-    model::ProtocolVersion,
-    service::{ClientInitializeError, ClientLifecycleMode},
-    transport::{
-        WorkerTransport,
-        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
-    },
-};
+use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};
 use tokio::{
     sync::Semaphore,
-    time::{Instant, timeout_at},
+    time::{sleep, timeout},
 };
 
-use crate::login::{AuthenticatedClient, Logins, cause_in_words, fault_of};
+use crate::login::Logins;
 
 use super::{
     DownstreamSettings,
-    connection::{ConnectFailure, ConnectionContext, Connector, ServerConnection, fault_as_clause},
-    host_client::HostClient,
-    inbound::{InboundReader, MAX_MESSAGE},
-    post::RequestHeaders,
+    connection::{
+        CallFailure, ConnectFailure, ConnectionContext, ConnectionStart, Connector, ServerConnection,
+    },
+    http::{HttpChannel, ServerRequester},
+    peer::{Channel, ConnectionSecrets, Lifecycle, NegotiationFailure, Peer},
+    pipes::{self, PipeWriter},
+    process::ServerProcess,
     session::ServerSession,
-    sse::{ServerRequester, SseTransport},
+    sse::{self, SseChannel},
 };
-use pipes::{MAX_STARTS, run_in_slot};
+
+/// Limit on processes that start at the same time. Package runners download and unpack at startup, and many of them
+/// together would miss their time limits.
+const MAX_STARTS: usize = 4;
+
+/// Maximum time to hold a slot.
+const MAX_HOLD: Duration = Duration::from_secs(10);
+
+/// Maximum wait for the exit of a process after its output closes.
+const MAX_EXIT_WAIT: Duration = Duration::from_millis(500);
 
 pub(super) struct RealConnector {
     settings: DownstreamSettings,
@@ -46,80 +47,202 @@ pub(super) struct RealConnector {
     logins: Arc<Logins>,
 }
 
+/// A server over HTTP: its URL and configured headers.
+struct HttpServer<'a> {
+    name: &'a Arc<str>,
+    url: Url,
+    headers: &'a [(String, Secret)],
+}
+
 impl RealConnector {
     pub(super) fn new(settings: DownstreamSettings, logins: Arc<Logins>) -> Self {
         let start_slots = Semaphore::new(MAX_STARTS);
         Self { settings, start_slots, http: HttpClients::default(), logins }
     }
 
-    /// Connects over HTTP, with the transport of MCP 2024-11-05 if the definition says so.
-    async fn over_http(
+    fn requester(
         &self,
-        server: &ServerDefinition,
-        (url, headers): (&str, &[(String, Secret)]),
+        server: &HttpServer<'_>,
         context: &ConnectionContext,
-        lifecycle: Lifecycle,
-    ) -> Result<ServerSession, ConnectFailure> {
-        let parsed = Url::parse(url)
-            .map_err(|error| ConnectFailure::permanent(format!("its URL is invalid: {error}")))?;
-        let client = self.http.for_url(&parsed);
+    ) -> Result<ServerRequester, ConnectFailure> {
+        let client = self.http.for_url(&server.url);
         let client = client.map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?.clone();
-        let custom = custom_headers(headers)?;
+        let headers = custom_headers(server.headers)?;
         // Configured headers may authenticate instead.
-        let logins = (!custom.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins));
-        let inbound = InboundReader::new(&context.limits);
-        let host = HostClient::new(&server.name, inbound.clone(), context);
-        let is_sse = matches!(server.transport, ServerTransport::Sse { .. });
-        let begun = if is_sse {
-            let logins = logins.map(|logins| (logins, context.login.clone()));
-            let requester = ServerRequester::new(client, parsed, custom.into_iter().collect(), logins);
-            let stream = SseTransport::open(requester, inbound, MAX_MESSAGE).await;
-            let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
-            host.serve(stream, lifecycle.mode()).await
-        } else {
-            let client = AuthenticatedClient::new(client, logins, context.login.clone(), inbound);
-            let config = StreamableHttpClientTransportConfig::with_uri(url)
-                .custom_headers(custom)
-                // A new connection also restores subscriptions and the log level.
-                .reinit_on_expired_session(false)
-                .max_sse_event_size(MAX_MESSAGE);
-            let worker = StreamableHttpClientWorker::new(client, config);
-            host.serve(WorkerTransport::spawn(worker), lifecycle.mode()).await
-        };
-        let running = begun.map_err(|error| without_secrets(lifecycle.classify_failure(&error), headers))?;
-        Ok(ServerSession::new(running, None, None))
+        let logins =
+            (!headers.contains_key(AUTHORIZATION)).then(|| (Arc::clone(&self.logins), context.login.clone()));
+        let secrets = ConnectionSecrets::new(Arc::clone(&context.limits.redactor));
+        Ok(ServerRequester::new(client, server.url.clone(), headers, logins, secrets))
     }
 
-    /// Connects with discovery or the handshake. Some servers end or refuse the connection because of a request that they
-    /// do not know, so the handshake is tried again on a new one.
-    async fn with_either_lifecycle(
+    /// Connects over Streamable HTTP. If the server knows only the transport of MCP 2024-11-05, connects over that.
+    async fn over_http(
+        &self,
+        server: &HttpServer<'_>,
+        context: &ConnectionContext,
+    ) -> Result<ServerSession, ConnectFailure> {
+        if context.start.is_sse {
+            return self.over_sse(server, context).await;
+        }
+        let channel = Channel::Http(HttpChannel::new(self.requester(server, context)?));
+        let peer = Peer::new(server.name, channel, context.clone());
+        let failure = match peer.negotiate(context.start.lifecycle).await {
+            Ok(info) => return Ok(ServerSession::new(peer, info, None)),
+            Err(failure) => failure,
+        };
+        peer.close().await;
+        let is_older = |failure: &CallFailure| {
+            matches!(failure, CallFailure::Status { status: 400 | 404 | 405 | 406, .. })
+        };
+        if failure
+            .0
+            .iter()
+            .any(|(lifecycle, failure)| *lifecycle == Lifecycle::Handshake && is_older(failure))
+            && let Ok(session) = self.over_sse(server, context).await
+        {
+            return Ok(session);
+        }
+        let mut failure = ConnectFailure::from_negotiation(failure);
+        if server.url.path().ends_with("/sse") {
+            failure.message += "; if it has the transport of MCP 2024-11-05, set `transport = \"sse\"`";
+        }
+        Err(failure)
+    }
+
+    async fn over_sse(
+        &self,
+        server: &HttpServer<'_>,
+        context: &ConnectionContext,
+    ) -> Result<ServerSession, ConnectFailure> {
+        let requester = self.requester(server, context)?;
+        let secrets = requester.secrets().clone();
+        let failed = |failure: CallFailure| {
+            let is_refused = matches!(failure, CallFailure::Status { status: 400..500, .. });
+            let failure = ConnectFailure::from(failure);
+            let message = secrets.redact_text(failure.message);
+            ConnectFailure { permanent: failure.permanent || is_refused, message, ..failure }
+        };
+        let (channel, events) = SseChannel::open(requester).await.map_err(failed)?;
+        let peer = Peer::new(server.name, Channel::Sse(channel), context.clone());
+        sse::spawn_reader(&peer, events);
+        match peer.negotiate(Lifecycle::Handshake).await {
+            Ok(info) => Ok(ServerSession::new(peer, info, None)),
+            Err(failure) => {
+                peer.close().await;
+                Err(ConnectFailure::from_negotiation(failure))
+            }
+        }
+    }
+
+    /// Connects to a process. Some servers exit or stay silent because of a request that they do not know, so one of
+    /// them gets a second process that is asked only for the handshake.
+    async fn over_pipes(
         &self,
         server: &ServerDefinition,
         context: &ConnectionContext,
         limit: Duration,
     ) -> Result<ServerSession, ConnectFailure> {
-        let limit = AttemptDeadline::start(limit);
-        let begin = async |lifecycle: Lifecycle| match &server.transport {
-            ServerTransport::Stdio { .. } => self.over_pipes(server, context, lifecycle, limit).await,
-            ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers } => {
-                limit.run(self.over_http(server, (url, headers), context, lifecycle)).await
-            }
-        };
-        // Servers with the older transport know only the handshake.
-        if context.is_legacy || matches!(server.transport, ServerTransport::Sse { .. }) {
-            return begin(Lifecycle::Handshake).await;
-        }
-        match begin(Lifecycle::Discovery).await {
+        let first = context.start.lifecycle;
+        match self.start_process(server, context, first, limit).await {
             Err(refused) if refused.wrong_lifecycle => {
-                begin(Lifecycle::Handshake).await.map_err(|failure| failure.after(&refused))
+                let second = self.start_process(server, context, Lifecycle::Handshake, limit).await;
+                second.map_err(|failure| failure.after(&refused))
             }
-            connected => connected,
+            started => started,
         }
+    }
+
+    async fn start_process(
+        &self,
+        server: &ServerDefinition,
+        context: &ConnectionContext,
+        first: Lifecycle,
+        limit: Duration,
+    ) -> Result<ServerSession, ConnectFailure> {
+        let redactor = Arc::clone(&context.limits.redactor);
+        let (process, output, input) = ServerProcess::start(&self.settings, &server.transport, redactor)?;
+        let process = Arc::new(process);
+        let peer = Peer::new(&server.name, Channel::Pipes(PipeWriter::new(input)), context.clone());
+        pipes::spawn_reader(&peer, output, Some(Arc::clone(&process)));
+        let may_restart = first == Lifecycle::Discovery;
+        let failure = tokio::select! {
+            biased;
+            negotiated = peer.negotiate(first) => match negotiated {
+                Ok(info) => return Ok(ServerSession::new(peer, info, Some(process))),
+                Err(failure) => self.failed_process(&peer, &process, failure, may_restart).await,
+            },
+            () = wait_while_starting(&peer, limit), if may_restart => {
+                ConnectFailure { wrong_lifecycle: true, ..ConnectFailure::timed_out(limit) }
+            }
+            () = sleep(limit) => ConnectFailure::timed_out(limit),
+        };
+        let failure = self.explain_failure(failure, server, &process);
+        tokio::spawn(async move {
+            peer.close().await;
+            process.end().await;
+        });
+        Err(failure)
+    }
+
+    async fn failed_process(
+        &self,
+        peer: &Peer,
+        process: &ServerProcess,
+        failure: NegotiationFailure,
+        may_restart: bool,
+    ) -> ConnectFailure {
+        if !peer.is_closed() {
+            return ConnectFailure::from_negotiation(failure);
+        }
+        match timeout(MAX_EXIT_WAIT, process.ended()).await {
+            Ok(how) => ConnectFailure {
+                wrong_lifecycle: may_restart,
+                ..ConnectFailure::transient(format!("it exited during startup ({how})"))
+            },
+            Err(_) => {
+                ConnectFailure { wrong_lifecycle: may_restart, ..ConnectFailure::from_negotiation(failure) }
+            }
+        }
+    }
+
+    /// Adds standard error and the withheld environment variables.
+    fn explain_failure(
+        &self,
+        failed: ConnectFailure,
+        server: &ServerDefinition,
+        process: &ServerProcess,
+    ) -> ConnectFailure {
+        let stderr = process.error_summary().map(|stderr| format!("; stderr: {stderr}"));
+        let stderr = stderr.filter(|stderr| !failed.message.contains(stderr)).unwrap_or_default();
+        let withheld = match &server.transport {
+            ServerTransport::Stdio { env, .. } => self.settings.inherited.withheld_from(&server.name, env),
+            ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,
+        };
+        let withheld = withheld.map(|withheld| format!("; {withheld}")).unwrap_or_default();
+        ConnectFailure { message: format!("{}{stderr}{withheld}", failed.message), ..failed }
     }
 }
 
-fn custom_headers(headers: &[(String, Secret)]) -> Result<RequestHeaders, ConnectFailure> {
-    let mut custom = RequestHeaders::new();
+/// Waits as long as a program may still be starting: half of the limit after its first byte, and 5/6 without one.
+async fn wait_while_starting(peer: &Peer, limit: Duration) {
+    if timeout(limit * 5 / 6, peer.heard()).await.is_ok() {
+        sleep(limit / 2).await;
+    }
+}
+
+/// Runs `start` in a slot. After [`MAX_HOLD`], `start` continues without the slot.
+async fn run_in_slot<T>(slots: &Semaphore, start: impl Future<Output = T>) -> T {
+    let slot = slots.acquire().await;
+    let mut start = pin!(start);
+    if let Ok(started) = timeout(MAX_HOLD, &mut start).await {
+        return started;
+    }
+    drop(slot);
+    start.await
+}
+
+fn custom_headers(headers: &[(String, Secret)]) -> Result<HeaderMap, ConnectFailure> {
+    let mut custom = HeaderMap::new();
     for (name, value) in headers {
         let name = HeaderName::try_from(name.as_str())
             .map_err(|_| ConnectFailure::permanent(format!("invalid header name '{}'", quoted(name, 64))))?;
@@ -129,79 +252,6 @@ fn custom_headers(headers: &[(String, Secret)]) -> Result<RequestHeaders, Connec
         custom.insert(name, value);
     }
     Ok(custom)
-}
-
-fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> ConnectFailure {
-    let redactor = Redactor::new(headers.iter().map(|(_, value)| value));
-    ConnectFailure { message: redactor.redact_text(failure.message), ..failure }
-}
-
-/// Time limit of an attempt, for both lifecycles together.
-#[derive(Clone, Copy)]
-struct AttemptDeadline {
-    length: Duration,
-    until: Instant,
-}
-
-impl AttemptDeadline {
-    fn start(length: Duration) -> Self {
-        Self { length, until: Instant::now() + length }
-    }
-
-    async fn run<T>(
-        self,
-        attempt: impl Future<Output = Result<T, ConnectFailure>>,
-    ) -> Result<T, ConnectFailure> {
-        let late = |_| Err(ConnectFailure::timed_out(self.length));
-        timeout_at(self.until, attempt).await.unwrap_or_else(late)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Lifecycle {
-    /// `server/discover`, since MCP 2026-07-28. If the server answers with an error or not within 10 s, `initialize` on
-    /// the same connection.
-    Discovery,
-    /// `initialize`: MCP 2024-11-05 to 2025-11-25.
-    Handshake,
-}
-
-impl Lifecycle {
-    fn mode(self) -> ClientLifecycleMode {
-        match self {
-            Self::Discovery => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-                legacy_version: None,
-            },
-            Self::Handshake => ClientLifecycleMode::Initialize,
-        }
-    }
-
-    fn classify_failure(self, error: &ClientInitializeError) -> ConnectFailure {
-        if let Some(fault) = fault_of(error) {
-            let failure = ConnectFailure::transient(fault_as_clause(fault));
-            return ConnectFailure { permanent: !fault.retryable, ..failure };
-        }
-        let both_refused = matches!(error, ClientInitializeError::LegacyFallbackFailed { .. });
-        let permanent = error.is_authorization_required();
-        let wrong_lifecycle = self == Self::Discovery && !both_refused && !permanent;
-        let cause = match error {
-            // The fallback tells more: few servers know discovery.
-            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => cause_in_words(&**fallback),
-            error => cause_in_words(error),
-        };
-        ConnectFailure { message: quoted(&cause, 500), permanent, wrong_lifecycle }
-    }
-}
-
-/// True if the server answered with a refusal.
-fn is_answer(error: &ClientInitializeError) -> bool {
-    matches!(
-        error,
-        ClientInitializeError::JsonRpcError(_)
-            | ClientInitializeError::NoCompatibleProtocolVersion { .. }
-            | ClientInitializeError::LegacyFallbackFailed { .. }
-    )
 }
 
 #[async_trait]
@@ -219,11 +269,59 @@ impl Connector for RealConnector {
             );
             return Err(ConnectFailure::permanent(why));
         }
-        let attempt = self.with_either_lifecycle(server, &context, limit);
-        let connected = match &server.transport {
-            ServerTransport::Stdio { .. } => run_in_slot(&self.start_slots, attempt).await,
-            ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,
+        let (url, headers, is_sse) = match &server.transport {
+            ServerTransport::Stdio { .. } => {
+                let start = self.over_pipes(server, &context, limit);
+                let session = run_in_slot(&self.start_slots, start).await?;
+                return Ok(Arc::new(session));
+            }
+            ServerTransport::Http { url, headers } => (url, headers, context.start.is_sse),
+            ServerTransport::Sse { url, headers } => (url, headers, true),
         };
-        connected.map(|session| Arc::new(session) as Arc<dyn ServerConnection>)
+        let url = Url::parse(url)
+            .map_err(|error| ConnectFailure::permanent(format!("its URL is invalid: {error}")))?;
+        let server = HttpServer { name: &server.name, url, headers };
+        let context = ConnectionContext { start: ConnectionStart { is_sse, ..context.start }, ..context };
+        let connected = timeout(limit, self.over_http(&server, &context)).await;
+        let session = connected.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit)));
+        session.map(|session| Arc::new(session) as _).map_err(|failure| {
+            let redactor = Redactor::new(headers.iter().map(|(_, value)| value));
+            ConnectFailure { message: redactor.redact_text(failure.message), ..failure }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::{join, join_all};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_few_programs_start_at_the_same_time() {
+        let (slots, starting) = (Semaphore::new(MAX_STARTS), AtomicUsize::new(0));
+        let begin = Instant::now();
+        let starts = (0..10).map(|_| {
+            run_in_slot(&slots, async {
+                assert!(starting.fetch_add(1, Ordering::SeqCst) < MAX_STARTS);
+                sleep(Duration::from_secs(1)).await;
+                starting.fetch_sub(1, Ordering::SeqCst);
+            })
+        });
+        join_all(starts).await;
+        assert_eq!(begin.elapsed(), Duration::from_secs(3), "four, four and two");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn programs_that_hang_do_not_keep_their_slots() {
+        let slots = Semaphore::new(MAX_STARTS);
+        let begin = Instant::now();
+        let hanging = join_all((0..MAX_STARTS).map(|_| run_in_slot(&slots, sleep(Duration::from_secs(60)))));
+        let next = run_in_slot(&slots, async { begin.elapsed() });
+        let (_, waited) = join(hanging, next).await;
+        assert_eq!((waited, begin.elapsed()), (MAX_HOLD, Duration::from_secs(60)));
     }
 }

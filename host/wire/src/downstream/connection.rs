@@ -11,17 +11,23 @@ use gatehouse_core::{
     prompt::PromptMessage,
     resource::ResourcePage,
     source::Listing,
+    tool::ToolSpec,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::inbound::InboundLimits;
+use super::peer::{InboundLimits, Lifecycle, NegotiationFailure};
 use crate::{ConnectedClients, connected_clients::DeclaredFeatures, login::LoginId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
     /// The connection failed, or the server violated the protocol.
     Transport(String),
+    /// The server could not be reached, so it did not get the request.
+    NotSent(String),
+    /// The server answered with an HTTP status instead of a message, which begins with the status in words.
+    Status { status: u16, message: String },
     /// The server answered with a JSON-RPC error.
     Refused { code: i32, message: String },
     /// The server asked for input, which the client did not give.
@@ -68,17 +74,51 @@ pub(super) struct ConnectFailure {
     pub(super) message: String,
     /// True if another attempt would fail the same way.
     pub(super) permanent: bool,
-    /// True if the server refused the lifecycle of the protocol, so another one may succeed.
+    /// True if the lifecycle of the protocol may be the cause, so another one may succeed.
     pub(super) wrong_lifecycle: bool,
+    /// True if nothing listens at the server's address.
+    pub(super) refused: bool,
+}
+
+impl From<CallFailure> for ConnectFailure {
+    fn from(failure: CallFailure) -> Self {
+        match failure {
+            CallFailure::Transport(reason) | CallFailure::Unreadable(reason) => Self::transient(reason),
+            CallFailure::NotSent(reason) => Self { refused: true, ..Self::transient(reason) },
+            CallFailure::Status { status, message } => {
+                Self { permanent: status == 401, ..Self::transient(format!("it answered {message}")) }
+            }
+            CallFailure::Refused { code, message } => {
+                Self::transient(format!("it answered: {message} ({code})"))
+            }
+            CallFailure::Login(fault) | CallFailure::Unanswered(fault) => {
+                Self { permanent: !fault.retryable, ..Self::transient(fault_as_clause(&fault)) }
+            }
+            CallFailure::SessionEnded { .. } => Self::transient("it ended the session"),
+        }
+    }
 }
 
 impl ConnectFailure {
     pub(super) fn transient(message: impl Into<String>) -> Self {
-        Self { message: message.into(), permanent: false, wrong_lifecycle: false }
+        Self { message: message.into(), permanent: false, wrong_lifecycle: false, refused: false }
     }
 
     pub(super) fn timed_out(limit: Duration) -> Self {
-        Self::transient(format!("it did not answer within {} s", limit.as_secs_f64()))
+        let seconds = limit.as_secs_f64();
+        Self::transient(format!("it did not answer within {seconds} s (`connection_timeout`)"))
+    }
+
+    /// Returns the failure of the handshake, which tells more: few servers know discovery.
+    pub(super) fn from_negotiation(NegotiationFailure(failures): NegotiationFailure) -> Self {
+        let (handshake, discovery): (Vec<_>, Vec<_>) =
+            failures.into_iter().partition(|(lifecycle, _)| *lifecycle == Lifecycle::Handshake);
+        let mut failures = handshake.into_iter().chain(discovery).map(|(_, failure)| Self::from(failure));
+        let first = failures.next().unwrap_or_else(|| Self::transient("it did not answer"));
+        match failures.next() {
+            Some(other) => first.after(&other),
+            None => first,
+        }
     }
 
     /// Adds what happened to an earlier attempt with another lifecycle, if that was something else.
@@ -112,8 +152,23 @@ pub(super) struct ConnectionContext {
     pub(super) limits: InboundLimits,
     pub(super) clients: Arc<ConnectedClients>,
     pub(super) declared: DeclaredFeatures,
-    /// True if the server used the handshake the last time.
-    pub(super) is_legacy: bool,
+    /// How to begin, which may be what worked the last time.
+    pub(super) start: ConnectionStart,
+}
+
+/// How a connection to a server begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ConnectionStart {
+    /// The lifecycle to try first.
+    pub(super) lifecycle: Lifecycle,
+    /// True for the HTTP transport of MCP 2024-11-05.
+    pub(super) is_sse: bool,
+}
+
+impl Default for ConnectionStart {
+    fn default() -> Self {
+        Self { lifecycle: Lifecycle::Discovery, is_sse: false }
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +181,7 @@ impl ConnectionContext {
             limits,
             clients: Arc::default(),
             declared,
-            is_legacy: false,
+            start: ConnectionStart::default(),
         }
     }
 }
@@ -140,7 +195,7 @@ pub(super) trait ServerConnection: Send + Sync {
     /// Sends one call, once, with its `_meta`. Questions of the server go to the client of `context`.
     async fn call(
         &self,
-        tool: &str,
+        tool: &ToolSpec,
         arguments: Map<String, Value>,
         context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure>;
@@ -154,8 +209,11 @@ pub(super) trait ServerConnection: Send + Sync {
 
     fn is_followed(&self) -> bool;
 
-    /// True if the connection began with the handshake of versions before 2026-07-28.
-    fn is_legacy(&self) -> bool;
+    /// Returns how the connection began.
+    fn start(&self) -> ConnectionStart;
+
+    /// True if the server has refused the session, so that the next request needs a new one.
+    fn has_lost_session(&self) -> bool;
 
     /// Reads a resource. The server may ask questions, as during a call.
     async fn read_resource(

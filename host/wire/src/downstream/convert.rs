@@ -12,21 +12,20 @@ use gatehouse_core::{
     source::Listing,
     tool::ToolSpec,
 };
-use rmcp::model::{self, CallToolResult, ContentBlock, ResourceContents, ServerPeerInfo, Tool};
+use rmcp::model::{self, CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::{Map, Value, json};
 
+use super::peer::{SERVER_INFO, ServerInfo};
 use crate::serve::{BASE64, icons_to_mcp};
 
 const MAX_INSTRUCTIONS: usize = 8_000;
 
-pub(super) fn listing(info: Option<&ServerPeerInfo>, tools: Vec<Tool>) -> Listing {
-    let about = info.and_then(|info| info.server_info.as_ref());
-    let instructions = info.and_then(|info| info.instructions.as_deref()).unwrap_or_default();
+pub(super) fn listing(info: &ServerInfo, tools: Vec<Tool>) -> Listing {
     let no_params = json!({"type": "object", "additionalProperties": false, "properties": {}});
     Listing {
-        name: about.map(|about| about.name.clone()).unwrap_or_default(),
-        version: about.map(|about| about.version.clone()).unwrap_or_default(),
-        summary: instructions.trim().chars().take(MAX_INSTRUCTIONS).collect(),
+        name: info.name.clone(),
+        version: info.version.clone(),
+        summary: info.instructions.trim().chars().take(MAX_INSTRUCTIONS).collect(),
         params_schema: Arc::new(no_params.as_object().cloned().unwrap_or_default()),
         tools: tools.into_iter().map(|each| Arc::new(tool(each))).collect(),
         ..Listing::default()
@@ -150,7 +149,7 @@ pub(crate) fn resource(contents: ResourceContents) -> Option<EmbeddedResource> {
 
 /// Removes the name of the server from the `_meta` of a result: for the client, the host is the server.
 fn without_server_info(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
-    let is_named = meta.shift_remove("io.modelcontextprotocol/serverInfo").is_some();
+    let is_named = meta.shift_remove(SERVER_INFO).is_some();
     (!is_named || !meta.is_empty()).then_some(meta)
 }
 

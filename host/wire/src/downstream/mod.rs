@@ -1,19 +1,19 @@
 //! MCP servers behind this host, each a [`Source`] of tools. A server starts on first use, with the protocol version
 //! that it supports, and ends with the host.
 
-mod active_calls;
 mod breaker;
 mod connect;
 mod connection;
 pub(crate) mod convert;
-mod host_client;
-pub(crate) mod inbound;
-mod pipe_transport;
-pub(crate) mod post;
+mod http;
+mod peer;
+mod pipes;
 mod process;
 mod server;
 mod session;
-pub(crate) mod sse;
+mod sse;
+#[cfg(test)]
+pub(crate) mod testing;
 mod uri_mapper;
 
 use std::{

@@ -10,6 +10,7 @@ mod omitted_items;
 mod policies;
 mod skill_files;
 mod source;
+mod stored_start;
 
 use std::{
     sync::{
@@ -39,7 +40,7 @@ use tokio::{
 use super::{
     breaker::ServerBreaker,
     connection::{Connector, ServerConnection},
-    inbound::InboundLimits,
+    peer::InboundLimits,
     uri_mapper::UriMapper,
 };
 use crate::{
@@ -116,8 +117,8 @@ struct Inner {
     declared: DeclaredFeatures,
     /// True if a client has used the connection, so that the server may keep state for it.
     used: bool,
-    /// True if the last connection used the handshake of versions before 2026-07-28.
-    is_legacy: bool,
+    /// When the session was last renewed because the server had ended it.
+    renewed: Option<Instant>,
     last_error: Option<String>,
     last_used: Instant,
     in_flight: u32,
@@ -161,7 +162,7 @@ impl DownstreamServer {
                 connected_at: None,
                 declared: DeclaredFeatures::default(),
                 used: false,
-                is_legacy: false,
+                renewed: None,
                 last_error: None,
                 last_used: Instant::now(),
                 in_flight: 0,
@@ -249,7 +250,8 @@ impl DownstreamServer {
     fn close_connection(&self, connection: &Arc<dyn ServerConnection>, why: String) {
         if self.detach_connection(connection, ServerState::Failed, Some(why)) {
             let connection = Arc::clone(connection);
-            tokio::spawn(async move { connection.close().await });
+            // Over HTTP, other requests may still be answered.
+            tokio::spawn(async move { connection.close_after_requests().await });
         }
     }
 }

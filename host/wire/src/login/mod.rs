@@ -25,7 +25,6 @@ mod sign_ins;
 #[cfg(test)]
 mod tests;
 mod token;
-mod transport;
 
 pub(crate) use address::is_loopback;
 pub use address::{LoginDialog, LoginEndpoints};
@@ -36,7 +35,6 @@ pub use login_id::LoginId;
 use login_id::is_safe_in_shell;
 pub(crate) use sign_ins::{CALLBACK_PATH, SIGN_IN_PATH};
 pub use sign_ins::{LoginTargets, SignIns};
-pub(crate) use transport::{AuthenticatedClient, cause_in_words, fault_of, is_session_ended};
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -3,7 +3,6 @@
 
 use std::{
     cell::Cell,
-    path::Path,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -28,18 +27,17 @@ use crate::downstream::{
 
 const RETRY: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(16) };
 
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time of an attempt to connect over HTTP.
+const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Default timeout for programs that may have to download the server first.
-const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+/// Maximum time of an attempt to start a program, which may have to download the server first.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(120);
 
-const DOWNLOADERS: [&str; 10] =
-    ["npx", "npm", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx", "docker", "podman"];
-
-fn default_timeout(transport: &ServerTransport) -> Duration {
-    let ServerTransport::Stdio { command, .. } = transport else { return CONNECTION_TIMEOUT };
-    let program = Path::new(command).file_stem().unwrap_or_default();
-    if DOWNLOADERS.iter().any(|name| program == *name) { DOWNLOAD_TIMEOUT } else { CONNECTION_TIMEOUT }
+const fn default_timeout(transport: &ServerTransport) -> Duration {
+    match transport {
+        ServerTransport::Stdio { .. } => PROGRAM_TIMEOUT,
+        ServerTransport::Http { .. } | ServerTransport::Sse { .. } => HTTP_TIMEOUT,
+    }
 }
 
 /// Task that connects. It outlives the callers that wait for it.
@@ -97,7 +95,6 @@ impl<'a> ConnectAttempt<'a> {
         inner.connected_at = Some(self.server.shared.clock.now_ms());
         inner.last_used = Instant::now();
         inner.used = false;
-        inner.is_legacy = connection.is_legacy();
         inner.last_error = None;
         inner.first_report = report;
         Some(std::mem::take(&mut inner.stale))
@@ -112,7 +109,7 @@ impl<'a> ConnectAttempt<'a> {
     pub(super) fn failed(&self, failure: &ConnectFailure) -> bool {
         self.decided.set(true);
         let mut inner = lock(&self.server.inner);
-        inner.breaker.connection_failed(Instant::now());
+        inner.breaker.connection_failed(Instant::now(), failure.refused);
         if self.shared {
             inner.state = ServerState::Failed;
         }
@@ -237,15 +234,10 @@ impl DownstreamServer {
             }
         });
         let limit = self.connection_timeout();
-        let mut context = self.connection_context(Some(changed)).await;
-        {
-            let mut inner = lock(&self.inner);
-            inner.declared = context.declared;
-            context.is_legacy = std::mem::take(&mut inner.is_legacy);
-        }
-        let connecting = self.shared.connector.connect(&self.definition, context, limit);
+        let context = self.connection_context(Some(changed)).await;
+        lock(&self.inner).declared = context.declared;
         let connected = async {
-            let connection = connecting.await?;
+            let connection = self.connect_and_remember(context, limit).await?;
             if self.uses_known_listing().await {
                 return Ok((connection, RefreshReport::default()));
             }
@@ -275,7 +267,7 @@ impl DownstreamServer {
             limits: self.limits.clone(),
             clients: Arc::clone(&self.shared.connected_clients),
             declared: self.features_to_declare().await,
-            is_legacy: lock(&self.inner).is_legacy,
+            start: self.known_start().await,
         }
     }
 

@@ -15,8 +15,8 @@ use crate::{
     downstream::connection::{CallFailure, ConnectFailure, ConnectionEnd, ServerConnection},
 };
 
-/// Maximum number of new connections for one request, if the server ends each session.
-const MAX_SESSION_RENEWALS: u32 = 3;
+/// Minimum time between two requests that are repeated because the server has ended the session.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(30);
 
 impl DownstreamServer {
     /// Marks the server as in use, so that it does not count as idle, until the guard is dropped.
@@ -29,8 +29,8 @@ impl DownstreamServer {
         })
     }
 
-    /// Sends the first request of a call, again on a new connection if the server has ended the session. Also returns the
-    /// connection.
+    /// Sends the first request of a call, again on a new connection if the server has ended the session or cannot be
+    /// reached. Also returns the connection.
     pub(super) async fn request_in_session<T, F>(
         &self,
         call: &CallContext,
@@ -39,20 +39,37 @@ impl DownstreamServer {
     where
         F: Future<Output = Result<T, CallFailure>>,
     {
-        let mut renewals = 0;
+        let mut is_repeated = false;
         loop {
             let began = Instant::now();
             let connected = self.connection_for_request().await;
             record_connecting(call, began);
             let connection = connected?;
             let answer = send(Arc::clone(&connection)).await;
-            let was_not_run = matches!(answer, Err(CallFailure::SessionEnded { has_begun: false }));
-            if !was_not_run || renewals == MAX_SESSION_RENEWALS {
+            let was_not_run = matches!(
+                answer,
+                Err(CallFailure::SessionEnded { has_begun: false } | CallFailure::NotSent(_))
+            );
+            if !was_not_run || is_repeated || !self.may_renew(&connection) {
                 return Ok((connection, answer));
             }
-            renewals += 1;
+            is_repeated = true;
             self.retire(&connection);
         }
+    }
+
+    /// Returns true if a request may be repeated in a new session: another caller has begun one already, or the last one
+    /// that was begun for this has lasted.
+    fn may_renew(&self, connection: &Arc<dyn ServerConnection>) -> bool {
+        let mut inner = lock(&self.inner);
+        let is_current = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
+        if is_current {
+            if inner.renewed.is_some_and(|renewed| renewed.elapsed() < RENEWAL_INTERVAL) {
+                return false;
+            }
+            inner.renewed = Some(Instant::now());
+        }
+        true
     }
 
     /// Detaches a connection whose session has ended. Requests that wait for their answers can finish.
@@ -156,11 +173,9 @@ impl DownstreamServer {
         // Only the shared connection follows changed lists.
         let context = self.connection_context(None).await;
         let limit = self.connection_timeout();
-        let connected = self.shared.connector.connect(&self.definition, context, limit).await;
-        match connected {
+        match self.connect_and_remember(context, limit).await {
             Ok(connection) => {
                 attempt.succeeded_isolated();
-                lock(&self.inner).is_legacy = connection.is_legacy();
                 Ok(IsolatedConnection { connection, ended: false, _slot: slot })
             }
             Err(failure) => {

@@ -16,7 +16,7 @@ use super::{
     DownstreamServer, ServerContext,
     omitted_items::{UniqueNames, drop_invalid_tools},
 };
-use crate::downstream::connection::{CallFailure, ServerConnection, fault_as_clause};
+use crate::downstream::connection::{CallFailure, ConnectFailure, ServerConnection};
 
 const MAX_REMEMBERED_BYTES: usize = 1 << 20;
 
@@ -59,10 +59,8 @@ impl DownstreamServer {
             listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
         let mut listing = listed.map_err(|failure| match failure {
             CallFailure::SessionEnded { .. } => ListFailure::SessionEnded,
-            CallFailure::Transport(why) | CallFailure::Unreadable(why) => why.into(),
-            CallFailure::Refused { code, message } => format!("it answered: {message} ({code})").into(),
             CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()).into(),
-            CallFailure::Login(fault) => fault_as_clause(&fault).into(),
+            failure => ConnectFailure::from(failure).message.into(),
         })?;
         let (source, source_id, this) = (self.id.clone(), self.id.clone(), Weak::clone(&self.this));
         let checked = check_threads::run(&Principal::Local, &self.id, move |_| {
@@ -86,6 +84,10 @@ impl DownstreamServer {
         }
         let omitted = (!omitted.is_empty()).then(|| (self.definition.name.to_string(), omitted.clone()));
         let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
+        if before.as_ref().is_some_and(|before| before.listing.version != listing.version) {
+            // It may have the other lifecycle now.
+            self.forget_start().await;
+        }
         let indexed = IndexedListing {
             server: Arc::clone(&self.definition.name),
             tags: self.definition.tags.clone(),
@@ -160,6 +162,7 @@ impl DownstreamServer {
     }
 
     pub(in crate::downstream) async fn refresh(&self, force: bool) -> Result<RefreshReport, Fault> {
+        self.forget_start().await;
         let before = self.connected();
         let connection = self.connection().await?;
         // A new connection has just listed its tools.

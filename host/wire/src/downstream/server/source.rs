@@ -22,7 +22,10 @@ use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
 use super::{AfterListing, DownstreamServer, connection_use::record_connecting};
-use crate::downstream::connection::{CallFailure, ServerConnection};
+use crate::downstream::{
+    connection::{CallFailure, ServerConnection},
+    peer::Lifecycle,
+};
 
 /// Time limit for listing resources of a connected server. After that, the stored list is used.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
@@ -243,7 +246,7 @@ impl DownstreamServer {
             return Err(Fault::invalid("arguments must be an object"));
         };
         let send = |connection: Arc<dyn ServerConnection>| async move {
-            connection.call(&tool.id.name, arguments.clone(), &call.context).await
+            connection.call(&tool.declared, arguments.clone(), &call.context).await
         };
         let (connection, answer, isolated) = if call.context.isolated {
             // The server was listed for this call, which now has its own connection.
@@ -281,7 +284,7 @@ impl DownstreamServer {
     /// Like [`Self::call_failed`], for the request of a resource. Since 2026-07-28, one that does not exist has the code of
     /// invalid parameters.
     fn resource_failed(&self, connection: &Arc<dyn ServerConnection>, failure: CallFailure) -> Fault {
-        let is_missing = !connection.is_legacy()
+        let is_missing = connection.start().lifecycle == Lifecycle::Discovery
             && matches!(failure, CallFailure::Refused { code, .. } if code == INVALID_PARAMS);
         let fault = self.call_failed(connection, failure);
         if is_missing { Fault { kind: FaultKind::NotFound, ..fault } } else { fault }
@@ -292,7 +295,25 @@ impl DownstreamServer {
         const METHOD_NOT_FOUND: i32 = -32601;
         const RESOURCE_NOT_FOUND: i32 = -32002;
         let name = &self.definition.name;
+        if connection.has_lost_session() {
+            self.retire(connection);
+        }
         match failure {
+            CallFailure::NotSent(why) => {
+                let why = self.limits.redactor.redact_text(why);
+                self.close_connection(connection, why.clone());
+                self.unreachable(&why)
+            }
+            CallFailure::Status { status, message } => {
+                let message = self.limits.redactor.redact_text(message);
+                let message = format!("server '{name}' answered {message}");
+                if status < 500 && status != 429 {
+                    lock(&self.inner).breaker.record_success();
+                    return Fault::new(FaultKind::Internal, message);
+                }
+                lock(&self.inner).breaker.call_failed(Instant::now());
+                may_have_run(message)
+            }
             CallFailure::Transport(why) => {
                 let why = self.limits.redactor.redact_text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());

@@ -6,73 +6,69 @@ use async_trait::async_trait;
 use gatehouse_core::{
     CallContext, Reply,
     completion::{CompletionRequest, CompletionTarget, Completions},
-    lock,
     outcome::EmbeddedResource,
     prompt::PromptMessage,
     resource::ResourcePage,
     source::Listing,
+    tool::ToolSpec,
 };
-use rmcp::model::{
-    ArgumentInfo, CallToolRequest, CallToolRequestParams, CompleteRequest, CompleteRequestParams,
-    CompletionContext, CompletionInfo, GetPromptRequest, GetPromptRequestParams, ListResourcesRequest,
-    PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, Reference, ServerResult,
-};
-use serde_json::{Map, Value};
+use rmcp::model::{CallToolResult, CompletionInfo};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::{
-    CallFailure, ConnectionEnd, InputAnswers, ServerSession, listing::ListingBudget, unexpected_response,
+    CallFailure, Request, ServerSession,
+    listing::{ListingBudget, items},
+    parse, result_type, take,
 };
-use crate::downstream::{connection::ServerConnection, convert};
+use crate::downstream::{
+    connection::{ConnectionEnd, ConnectionStart, ServerConnection},
+    convert,
+    http::{argument_headers, tool_headers},
+    peer::{Channel, Lifecycle},
+};
 
 #[async_trait]
 impl ServerConnection for ServerSession {
     async fn list(&self) -> Result<Listing, CallFailure> {
-        let (info, budget) = (self.peer.peer_info(), ListingBudget::default());
-        let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
-        let (tools, omitted) = match has_tools {
+        let budget = ListingBudget::default();
+        let (tools, omitted) = match self.info.has("tools") {
             true => self.tools(&budget).await?,
             false => Default::default(),
         };
-        let mut listing = Listing { omitted, ..convert::listing(info.as_deref(), tools) };
-        if let Some(info) = &info {
-            self.add_resources_and_prompts(&info.capabilities, &budget, &mut listing).await;
-        }
+        let mut listing = Listing { omitted, ..convert::listing(&self.info, tools) };
+        self.add_resources_and_prompts(&budget, &mut listing).await;
         Ok(listing)
     }
 
     async fn call(
         &self,
-        tool: &str,
+        tool: &ToolSpec,
         arguments: Map<String, Value>,
         context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let make = |answers: InputAnswers| {
-            let mut params = params.clone();
-            (params.input_responses, params.request_state) = answers;
-            CallToolRequest::new(params).into()
+        const CALL: &str = "tools/call";
+        let headers = match self.repeats_arguments() {
+            true => tool_headers(&tool.input_schema).map(|headers| argument_headers(&headers, &arguments)),
+            false => Ok(Default::default()),
         };
-        match self.request_with_input(context, make).await? {
-            ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
-            ServerResult::CreateTaskResult(created) => {
-                self.task_result(created.task, context).await.map(convert::reply)
-            }
-            _ => Err(unexpected_response("tools/call")),
+        let request = Request::new(CALL, json!({"name": tool.name, "arguments": arguments}));
+        let request = Request { headers: headers.unwrap_or_default(), ..request };
+        let result = self.request_with_input(context, request).await?;
+        match result_type(&result) {
+            Some("task") => self.task_result(result, context).await.map(convert::reply),
+            _ => read_call_result(result).map(convert::reply),
         }
     }
 
     async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
-        let page =
-            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
-        let request = ListResourcesRequest { params: page, ..Default::default() };
-        match self.request(request.into(), None).await? {
-            ServerResult::ListResourcesResult(page) => Ok(ResourcePage {
-                resources: page.resources.into_iter().map(convert::resource_link).collect(),
-                next: page.next_cursor,
-            }),
-            _ => Err(unexpected_response("resources/list")),
-        }
+        const LIST: &str = "resources/list";
+        let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+        let mut page = self.request(LIST, params).await?.value;
+        let (resources, next) = items(LIST, "resources", &mut page)?;
+        // Resources that cannot be read are left out, as in the listing.
+        let resources = resources.into_iter().filter_map(|resource| serde_json::from_value(resource).ok());
+        Ok(ResourcePage { resources: resources.map(convert::resource_link).collect(), next })
     }
 
     async fn follow_resource(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
@@ -80,11 +76,18 @@ impl ServerConnection for ServerSession {
     }
 
     fn is_followed(&self) -> bool {
-        self.host.subscriptions.has_followers()
+        self.peer.subscriptions.has_followers()
     }
 
-    fn is_legacy(&self) -> bool {
-        !self.since_2026
+    fn start(&self) -> ConnectionStart {
+        ConnectionStart {
+            lifecycle: self.info.lifecycle,
+            is_sse: matches!(self.peer.channel(), Channel::Sse(_)),
+        }
+    }
+
+    fn has_lost_session(&self) -> bool {
+        self.peer.has_lost_session()
     }
 
     async fn read_resource(
@@ -92,18 +95,12 @@ impl ServerConnection for ServerSession {
         uri: &str,
         context: &Arc<CallContext>,
     ) -> Result<Vec<EmbeddedResource>, CallFailure> {
-        let make = |answers: InputAnswers| {
-            let mut params = ReadResourceRequestParams::new(uri);
-            (params.input_responses, params.request_state) = answers;
-            ReadResourceRequest::new(params).into()
-        };
-        match self.request_with_input(context, make).await? {
-            ServerResult::ReadResourceResult(read) => {
-                let parts = read.contents.into_iter().map(convert::resource);
-                parts.collect::<Option<_>>().map_or_else(|| Err(unexpected_response("resources/read")), Ok)
-            }
-            _ => Err(unexpected_response("resources/read")),
-        }
+        const READ: &str = "resources/read";
+        let request = Request::new(READ, json!({"uri": uri}));
+        let mut result = self.request_with_input(context, request).await?;
+        let contents: Vec<_> = parse(READ, take(&mut result, "contents"))?;
+        let parts: Option<_> = contents.into_iter().map(convert::resource).collect();
+        parts.ok_or_else(|| CallFailure::Unreadable(format!("its result of {READ} has invalid base64")))
     }
 
     async fn get_prompt(
@@ -112,52 +109,38 @@ impl ServerConnection for ServerSession {
         arguments: Map<String, Value>,
         context: &Arc<CallContext>,
     ) -> Result<Vec<PromptMessage>, CallFailure> {
-        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-        let make = |answers: InputAnswers| {
-            let mut params = params.clone();
-            (params.input_responses, params.request_state) = answers;
-            GetPromptRequest::new(params).into()
-        };
-        match self.request_with_input(context, make).await? {
-            ServerResult::GetPromptResult(prompt) => {
-                Ok(prompt.messages.into_iter().map(convert::prompt_message).collect())
-            }
-            _ => Err(unexpected_response("prompts/get")),
-        }
+        const GET: &str = "prompts/get";
+        let request = Request::new(GET, json!({"name": name, "arguments": arguments}));
+        let mut result = self.request_with_input(context, request).await?;
+        let messages: Vec<_> = parse(GET, take(&mut result, "messages"))?;
+        Ok(messages.into_iter().map(convert::prompt_message).collect())
     }
 
     async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure> {
+        const COMPLETE: &str = "completion/complete";
         let reference = match typed.target {
-            CompletionTarget::Prompt(name) => Reference::for_prompt(name),
-            CompletionTarget::Template(template) => Reference::for_resource(template),
+            CompletionTarget::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
+            CompletionTarget::Template(template) => json!({"type": "ref/resource", "uri": template}),
         };
-        let argument = ArgumentInfo::new(typed.argument, typed.value);
-        let mut params = CompleteRequestParams::new(reference, argument);
+        let argument = json!({"name": typed.argument, "value": typed.value});
+        let mut params = json!({"ref": reference, "argument": argument});
         if !typed.filled.is_empty() {
-            params.context = Some(CompletionContext::with_arguments(typed.filled.into_iter().collect()));
+            params["context"] = json!({"arguments": typed.filled});
         }
-        match self.request(CompleteRequest::new(params).into(), None).await? {
-            ServerResult::CompleteResult(result) => {
-                let CompletionInfo { values, total, has_more, .. } = result.completion;
-                Ok(Completions { values, total, more: has_more.unwrap_or(false) })
-            }
-            _ => Err(unexpected_response("completion/complete")),
-        }
+        let mut result = self.request(COMPLETE, params).await?.value;
+        let completion = parse(COMPLETE, take(&mut result, "completion"))?;
+        let CompletionInfo { values, total, has_more, .. } = completion;
+        Ok(Completions { values, total, more: has_more.unwrap_or(false) })
     }
 
     async fn ended(&self) -> ConnectionEnd {
-        let mut ended = self.end.clone();
+        let mut ended = self.peer.ended();
         let end = ended.wait_for(Option::is_some).await;
         end.ok().and_then(|end| end.clone()).unwrap_or_else(|| ConnectionEnd::new("it has ended"))
     }
 
     async fn close(&self) {
-        let stop = lock(&self.stop).take();
-        if let Some(stop) = stop {
-            // Closes the input of the process, so that the server exits.
-            stop.cancel();
-            self.ended().await;
-        }
+        self.peer.close().await;
         if let Some(process) = &self.process {
             process.end().await;
         }
@@ -165,8 +148,52 @@ impl ServerConnection for ServerSession {
 
     async fn close_after_requests(&self) {
         self.unsubscribed.cancel();
-        self.requests.close();
-        self.requests.wait().await;
+        self.peer.wait_for_requests().await;
         self.close().await;
+    }
+}
+
+impl ServerSession {
+    /// Returns true if some arguments of a call are repeated as headers.
+    pub(super) fn repeats_arguments(&self) -> bool {
+        self.info.lifecycle == Lifecycle::Discovery && matches!(self.peer.channel(), Channel::Http(_))
+    }
+}
+
+/// Reads the result of a call. Some servers leave out `content`, also if there is nothing else.
+pub(super) fn read_call_result(mut result: Value) -> Result<CallToolResult, CallFailure> {
+    if let Value::Object(members) = &mut result
+        && !["content", "structuredContent", "isError"].iter().any(|key| members.contains_key(*key))
+        && members.keys().all(|key| ["_meta", "resultType"].contains(&key.as_str()))
+    {
+        members.insert("content".into(), json!([]));
+    }
+    parse("tools/call", result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_calls_are_read_with_and_without_content() {
+        for (result, blocks) in [
+            (json!({}), 0),
+            (json!({"_meta": {"a": 1}, "resultType": "complete"}), 0),
+            (json!({"structuredContent": {"a": 1}}), 0),
+            (json!({"isError": true, "content": null}), 0),
+            (json!({"content": [{"type": "text", "text": "x"}], "more": 1}), 1),
+        ] {
+            let read = read_call_result(result.clone()).unwrap_or_else(|error| panic!("{result}: {error:?}"));
+            assert_eq!(read.content.len(), blocks, "{result}");
+        }
+        for result in [json!(null), json!("x"), json!([]), json!({"toolResult": 1}), json!({"content": "x"})]
+        {
+            let failure = read_call_result(result.clone()).expect_err("not a result");
+            assert!(
+                matches!(&failure, CallFailure::Unreadable(why) if why.contains("tools/call")),
+                "{failure:?}"
+            );
+        }
     }
 }

@@ -8,53 +8,47 @@ use std::{
 };
 
 use gatehouse_core::lock;
-// rmcp deprecates these, but servers of earlier versions need them.
-use rmcp::model::{ErrorCode, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams};
-#[allow(deprecated)]
-use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::{CallFailure, ServerSession};
+use super::{CallFailure, Request, ServerSession};
+
+const METHOD_NOT_FOUND: i32 = -32601;
 
 impl ServerSession {
     /// Subscribes to updates of a URI. `None` if the server does not report any.
     pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
-        let info = self.peer.peer_info();
-        let reports_updates = info.and_then(|info| info.capabilities.resources.clone()?.subscribe);
-        if reports_updates != Some(true) {
+        if !self.info.has_option("resources", "subscribe") {
             return Ok(None);
         }
-        let first = match self.host.subscriptions.follow(uri) {
+        let first = match self.peer.subscriptions.follow(uri) {
             FollowOutcome::Joined(receiver) => return Ok(Some(receiver)),
             FollowOutcome::First(first) => first,
         };
         let receiver = first.receiver();
+        let is_modern = self.info.is_since_2026();
         let subscribed =
-            if self.since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
+            if is_modern { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
         match subscribed {
             Ok(is_followed) => Ok(is_followed.then_some(receiver)),
             // The server declares the capability but does not implement it.
-            Err(CallFailure::Refused { code, .. }) if code == ErrorCode::METHOD_NOT_FOUND.0 => Ok(None),
+            Err(CallFailure::Refused { code: METHOD_NOT_FOUND, .. }) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 
-    #[allow(deprecated)]
     async fn subscribe(&self, first: FirstFollower, uri: &str) -> Result<bool, CallFailure> {
-        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
-        self.request(request.into(), None).await?;
-        let (peer, uri, mut end) = (self.peer.clone(), uri.to_owned(), self.end.clone());
+        self.request("resources/subscribe", json!({"uri": uri})).await?;
+        let (peer, params) = (Arc::clone(&self.peer), json!({"uri": uri}));
         let unsubscribed = self.unsubscribed.clone();
-        tokio::spawn(async move {
+        self.peer.run_until_closed(async move {
             let is_unfollowed = tokio::select! {
                 () = first.wait_until_unfollowed() => true,
-                _ = end.wait_for(Option::is_some) => false,
                 () = unsubscribed.cancelled() => false,
             };
             if is_unfollowed {
-                let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
                 // Ignore a failure: later updates have no followers.
-                let _ = peer.send_request(request.into()).await;
+                let _ = peer.request(Request::new("resources/unsubscribe", params)).await;
             }
         });
         Ok(true)
@@ -62,26 +56,16 @@ impl ServerSession {
 
     /// Returns false if the server does not accept the subscription, such as for an unknown resource.
     async fn listen(&self, first: FirstFollower, uri: &str) -> Result<bool, CallFailure> {
-        let filter = SubscriptionFilter::builder().resource_subscriptions([uri]).build();
-        let mut subscription = match self.peer.listen(filter).await {
-            Ok(subscription) => subscription,
-            Err(error) => return Err(self.failure(error).await),
-        };
-        let accepted = subscription.acknowledged().resource_subscriptions.as_deref().unwrap_or_default();
-        if !accepted.iter().any(|accepted| accepted == uri) {
-            let _ = subscription.cancel().await;
+        let mut subscription = self.peer.listen(json!({"resourceSubscriptions": [uri]})).await?;
+        let accepted = subscription.accepted.get("resourceSubscriptions").and_then(Value::as_array);
+        if !accepted.is_some_and(|accepted| accepted.iter().any(|accepted| accepted == uri)) {
             return Ok(false);
         }
-        tokio::spawn(async move {
+        self.peer.run_until_closed(async move {
             tokio::select! {
                 () = first.wait_until_unfollowed() => {}
-                () = async {
-                    while let Ok(Some(_)) = subscription.next().await {
-                        first.notify();
-                    }
-                } => {}
+                () = subscription.ended() => {}
             }
-            let _ = subscription.cancel().await;
         });
         Ok(true)
     }
@@ -138,10 +122,6 @@ impl UpstreamSubscriptions {
 impl FirstFollower {
     pub(in crate::downstream) fn receiver(&self) -> watch::Receiver<u64> {
         self.sender.subscribe()
-    }
-
-    pub(in crate::downstream) fn notify(&self) {
-        self.sender.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     pub(in crate::downstream) async fn wait_until_unfollowed(&self) {

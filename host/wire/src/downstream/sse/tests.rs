@@ -1,188 +1,159 @@
 //! The transport against a socket server that speaks MCP 2024-11-05.
 
-use crate::downstream::connection::ConnectionContext;
 use std::sync::{Arc, Mutex};
 
-use gatehouse_core::{CallContext, Catalog, CompiledPreset, ContentPart, Pipeline, lock};
-use gatehouse_net::{HttpClients, Url};
-use http::{HeaderMap, HeaderValue};
-use rmcp::service::ClientLifecycleMode;
+use gatehouse_core::{CallContext, Catalog, CompiledPreset, ContentPart, Pipeline, lock, tool::ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    io::{AsyncWriteExt as _, BufReader},
+    net::TcpListener,
+    sync::mpsc::{UnboundedSender, unbounded_channel},
 };
 
-use super::{
-    super::{
-        connection::{CallFailure, ServerConnection},
-        host_client::HostClient,
-        inbound::{InboundLimits, InboundReader},
-        session::ServerSession,
-    },
-    ServerRequester, SseTransport,
+use super::{super::testing::Parts, *};
+use crate::downstream::{
+    connection::{ConnectionContext, ServerConnection as _},
+    peer::{Channel, InboundLimits, Lifecycle},
+    session::ServerSession,
+    testing::{SeenRequest, TestServer, event_response, read_request, response},
 };
 
-const LIMIT: usize = 4_096;
+const STREAM: &str = "event: endpoint\ndata: /messages?session=7\n\n";
 
-/// Server that records requests as `METHOD PATH TOKEN` plus the MCP method.
-struct Server {
+/// Returns what a server does whose stream has these events, and ends after it.
+fn served(events: &'static str) -> impl Fn(&SeenRequest) -> Parts {
+    move |request| match &*request.method {
+        "GET" => event_response(&[events]),
+        _ => response("202 Accepted", "text/plain", ""),
+    }
+}
+
+async fn open(events: &'static str) -> Result<String, String> {
+    let server = TestServer::start(served(events)).await;
+    let opened = SseChannel::open(server.requester()).await;
+    opened.map(|(channel, _)| channel.endpoint.path().to_owned()).map_err(|failure| format!("{failure:?}"))
+}
+
+/// Server with one stream, on which it answers.
+struct AnsweringServer {
     url: Url,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
-    /// Starts a server whose stream begins with `opening`. If that is empty, the server answers 404.
-    async fn start(opening: &'static str) -> Self {
+impl AnsweringServer {
+    async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
+        let (sender, messages) = unbounded_channel::<String>();
+        let messages = Arc::new(tokio::sync::Mutex::new(messages));
         tokio::spawn(async move {
-            let (sender, messages) = unbounded_channel();
-            let mut messages = Some(messages);
             while let Ok((socket, _)) = listener.accept().await {
-                tokio::spawn(answer(socket, opening, sender.clone(), messages.take(), Arc::clone(&seen)));
+                let (sender, messages, seen) = (sender.clone(), Arc::clone(&messages), Arc::clone(&seen));
+                tokio::spawn(async move {
+                    let mut socket = BufReader::new(socket);
+                    while let Some(request) = read_request(&mut socket).await {
+                        lock(&seen).push(request.in_words());
+                        if request.method == "GET" {
+                            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+                            let _ = socket.write_all(format!("{head}{STREAM}").as_bytes()).await;
+                            while let Some(message) = messages.lock().await.recv().await {
+                                if message == "end" || socket.write_all(message.as_bytes()).await.is_err() {
+                                    return;
+                                }
+                            }
+                        }
+                        answer(&request.message, &sender);
+                        let _ = socket.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await;
+                    }
+                });
             }
         });
-        Self { url: format!("http://{address}/sse").parse().expect("a url"), requests }
-    }
-
-    async fn open(&self) -> Result<(SseTransport, InboundReader), String> {
-        let inbound = InboundReader::new(&InboundLimits::new(Arc::default()));
-        let client = HttpClients::default().for_url(&self.url).expect("a client").clone();
-        let headers =
-            HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
-        let requester = ServerRequester::new(client, self.url.clone(), headers, None);
-        let opened = SseTransport::open(requester, inbound.clone(), LIMIT).await;
-        opened.map(|stream| (stream, inbound)).map_err(|error| error.to_string())
+        Self { url: format!("http://{address}/sse").parse().expect("a URL"), requests }
     }
 
     async fn connect(&self) -> ServerSession {
-        let (stream, inbound) = self.open().await.expect("a stream");
+        let requester = TestServer::at(self.url.clone()).requester();
+        let (channel, events) = SseChannel::open(requester).await.expect("a stream");
         let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
-        let client = HostClient::new(&"old".into(), inbound, &context);
-        let running = client.serve(stream, ClientLifecycleMode::Initialize).await;
-        ServerSession::new(running.expect("a handshake"), None, None)
-    }
-
-    fn requests(&self) -> Vec<String> {
-        lock(&self.requests).clone()
+        let peer = Peer::new(&"old".into(), Channel::Sse(channel), context);
+        spawn_reader(&peer, events);
+        let info = peer.negotiate(Lifecycle::Handshake).await.expect("a handshake");
+        ServerSession::new(peer, info, None)
     }
 }
 
-async fn answer(
-    socket: TcpStream,
-    opening: &str,
-    sender: UnboundedSender<String>,
-    messages: Option<UnboundedReceiver<String>>,
-    requests: Arc<Mutex<Vec<String>>>,
-) {
-    let mut socket = BufReader::new(socket);
-    let (mut line, mut length, mut token) = (String::new(), 0, String::new());
-    socket.read_line(&mut line).await.expect("a request");
-    let asks = line.rsplit_once(' ').expect("three words").0.to_owned();
-    loop {
-        line.clear();
-        socket.read_line(&mut line).await.expect("a header");
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        match name {
-            "content-length" => length = value.parse().expect("a length"),
-            "authorization" => token = value.to_owned(),
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    socket.read_exact(&mut body).await.expect("a body");
-    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let method = message["method"].as_str().unwrap_or_default();
-    lock(&requests).push(format!("{asks} {token} {method}").trim_end().to_owned());
-    match messages {
-        Some(_) if opening.is_empty() => {
-            let _ = socket.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").await;
-        }
-        Some(mut messages) => {
-            let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n").await;
-            let _ = socket.write_all(opening.as_bytes()).await;
-            while let Some(message) = messages.recv().await.filter(|message| message != "end") {
-                let _ = socket.write_all(message.as_bytes()).await;
-            }
-        }
-        None => {
-            let _ = socket.write_all(b"HTTP/1.1 202 Accepted\r\nconnection: close\r\n\r\n").await;
-            let _ = sender.send(reply(&message).unwrap_or_default());
-        }
-    }
-}
-
-fn reply(message: &Value) -> Option<String> {
-    let result = match (message["method"].as_str()?, message["params"]["name"].as_str()) {
-        ("initialize", _) => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
+fn answer(message: &Value, sender: &UnboundedSender<String>) {
+    let result = match (message["method"].as_str(), message["params"]["name"].as_str()) {
+        (Some("initialize"), _) => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
             "serverInfo": {"name": "old", "version": "1"}}),
-        ("tools/list", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
-        ("tools/call", Some("die")) => return Some("end".into()),
-        ("tools/call", Some("large")) => {
-            json!({"content": [{"type": "text", "text": "x".repeat(LIMIT)}]})
+        (Some("tools/list"), _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        (Some("tools/call"), Some("die")) => {
+            let _ = sender.send("end".into());
+            return;
         }
-        ("tools/call", _) => json!({"content": [{"type": "text", "text": "hello"}]}),
-        _ => return None,
+        (Some("tools/call"), _) => json!({"content": [{"type": "text", "text": "hello"}]}),
+        _ => return,
     };
     let message = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    Some(format!(": still here\r\n\r\nevent: message\r\ndata: {message}\r\n\r\n"))
+    let _ = sender.send(format!(": still here\r\n\r\nevent: message\r\ndata: {message}\r\n\r\n"));
 }
 
-const STREAM: &str = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?session=7\n\n";
-
-fn context_without_client() -> Arc<CallContext> {
+async fn call(session: &ServerSession, tool: &str) -> Result<Vec<ContentPart>, CallFailure> {
     let catalog =
         Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), Vec::new()).expect("a catalog");
-    Arc::new(CallContext::new(&Arc::new(Pipeline::new(Vec::new())), Arc::new(catalog), "none"))
+    let context = CallContext::new(&Arc::new(Pipeline::new(Vec::new())), Arc::new(catalog), "none");
+    session.call(&ToolSpec::new(tool, ""), Map::new(), &Arc::new(context)).await.map(|reply| reply.content)
 }
 
 #[tokio::test]
 async fn a_server_of_the_first_version_lists_and_answers() {
-    let server = Server::start(STREAM).await;
+    let server = AnsweringServer::start().await;
     let session = server.connect().await;
     assert_eq!(&*session.list().await.expect("a list").tools[0].name, "echo");
-    let reply = session.call("echo", Map::new(), &context_without_client()).await.expect("a reply");
-    assert_eq!(reply.content, [ContentPart::Text("hello".into())]);
-    let requests = server.requests();
-    assert_eq!(requests[0], "GET /sse t0ken");
+    assert_eq!(call(&session, "echo").await, Ok(vec![ContentPart::Text("hello".into())]));
+    let requests = lock(&server.requests).clone();
+    assert_eq!(requests[0], "GET /sse");
     let methods = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
-    let sent = methods.map(|method| format!("POST /messages?session=7 t0ken {method}"));
-    assert_eq!(requests[1..], sent, "each message with the headers, at the address that the stream named");
+    assert_eq!(requests[1..], methods.map(|method| format!("POST /messages?session=7 {method}")));
 }
 
 #[tokio::test]
 async fn a_call_whose_stream_ends_fails_and_is_not_sent_again() {
-    for tool in ["die", "large"] {
-        let server = Server::start(STREAM).await;
-        let session = server.connect().await;
-        let failure = session.call(tool, Map::new(), &context_without_client()).await.expect_err("no stream");
-        assert!(matches!(failure, CallFailure::Transport(_)), "{tool}: {failure:?}");
-        session.ended().await;
-        let sent = server.requests().iter().filter(|request| request.ends_with("tools/call")).count();
-        assert_eq!(sent, 1, "{tool}");
-    }
+    let server = AnsweringServer::start().await;
+    let session = server.connect().await;
+    let failure = call(&session, "die").await.expect_err("no stream");
+    assert_eq!(failure, CallFailure::Transport("the server closed its event stream".into()));
+    session.ended().await;
+    let sent = lock(&server.requests).iter().filter(|request| request.ends_with("tools/call")).count();
+    assert_eq!(sent, 1);
 }
 
 #[tokio::test]
-async fn endpoints_at_another_origin_are_rejected() {
-    let away = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://127.0.0.2:9/take\n\n";
-    let server = Server::start(away).await;
-    let why = server.open().await.err().expect("refused");
-    assert!(
-        why.contains("'http://127.0.0.2:9/take', which has another origin than its event stream"),
-        "{why}"
+async fn the_stream_names_an_endpoint_of_its_own_origin() {
+    assert_eq!(open(STREAM).await.as_deref(), Ok("/messages"));
+    assert_eq!(
+        open(concat!(": hello\n\nevent: ping\ndata: 1\n\n", "event: endpoint\ndata: m\n\n")).await.as_deref(),
+        Ok("/m")
     );
-    assert_eq!(server.requests().len(), 1);
+    let away = open("event: endpoint\ndata: http://127.0.0.2:9/take\n\n").await.expect_err("refused");
+    assert!(
+        away.contains("'http://127.0.0.2:9/take', which has another origin than its event stream"),
+        "{away}"
+    );
+    let none = open("event: message\ndata: {}\n\n").await.expect_err("no endpoint");
+    assert!(none.contains("its event stream ended immediately"), "{none}");
 }
 
 #[tokio::test]
 async fn responses_without_a_stream_are_reported() {
-    let none = Server::start("").await.open().await.err();
-    assert_eq!(none.as_deref(), Some("it answered 404 Not Found"));
-    let page = Server::start("content-type: text/html\r\n\r\n<p>").await.open().await.err();
-    assert_eq!(page.as_deref(), Some("it answered with 'text/html' instead of an event stream"));
+    for (answer, expected) in [
+        (response("404 Not Found", "text/plain", ""), "404 Not Found"),
+        (response("200 OK", "text/html", "<p>"), "it answered with 'text/html' instead of an event stream"),
+    ] {
+        let server = TestServer::start(move |_| answer.clone()).await;
+        let failure = SseChannel::open(server.requester()).await.err().expect("no stream");
+        assert!(format!("{failure:?}").contains(expected), "{failure:?}");
+    }
 }

@@ -223,7 +223,7 @@ impl State {
             return Some((200, "content-type: text/event-stream\r\n".into(), events));
         }
         if known || self.has(Misbehavior::RequiresNoLogin) {
-            return json_of(200, json!({"jsonrpc": "2.0", "id": 0, "result": {"echo": seen.authorization}}));
+            return json_of(200, json!({"jsonrpc": "2.0", "id": 1, "result": {"echo": seen.authorization}}));
         }
         let place = if self.has(Misbehavior::NoMetadata) || self.has(Misbehavior::NoResourceMetadata) {
             String::new()

@@ -41,3 +41,16 @@ async fn a_listing_goes_on_in_the_next_session() {
     assert!(call(&server, "work").await.is_ok());
     assert_eq!(counted(&connector)[0], 3, "the connection is that of the listing");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_renewed_at_most_once_in_half_a_minute() {
+    let (server, connector) = server();
+    assert!(call(&server, "work").await.is_ok());
+    for (pause, is_repeated) in [(0, true), (10, false), (31, true)] {
+        pass(pause).await;
+        connector.session.fetch_add(1, Ordering::SeqCst);
+        let outcome = call(&server, "work").await;
+        assert_eq!(outcome.is_ok(), is_repeated, "{outcome:?}");
+        assert!(call(&server, "work").await.is_ok(), "the next call has a session");
+    }
+}

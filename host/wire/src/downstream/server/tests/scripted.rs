@@ -1,7 +1,7 @@
 //! Scripted connector, connections, index and clock.
 
 use super::*;
-use crate::downstream::connection::{ConnectFailure, ConnectionContext, ConnectionEnd};
+use crate::downstream::connection::{ConnectFailure, ConnectionContext, ConnectionEnd, ConnectionStart};
 
 #[async_trait]
 impl Connector for ScriptedConnector {
@@ -37,8 +37,12 @@ impl ScriptedConnection {
 
 #[async_trait]
 impl ServerConnection for ScriptedConnection {
-    fn is_legacy(&self) -> bool {
-        true
+    fn start(&self) -> ConnectionStart {
+        ConnectionStart::default()
+    }
+
+    fn has_lost_session(&self) -> bool {
+        false
     }
 
     async fn list(&self) -> Result<Listing, CallFailure> {
@@ -69,13 +73,13 @@ impl ServerConnection for ScriptedConnection {
 
     async fn call(
         &self,
-        tool: &str,
+        tool: &ToolSpec,
         _: Map<String, Value>,
         _: &Arc<gatehouse_core::CallContext>,
     ) -> Result<Reply, CallFailure> {
         self.check_session()?;
         self.calls.fetch_add(1, Ordering::SeqCst);
-        match tool {
+        match &*tool.name {
             "end_session" => {
                 self.session.1.fetch_add(1, Ordering::SeqCst);
                 Err(CallFailure::SessionEnded { has_begun: true })

@@ -1,11 +1,13 @@
 //! Subscriptions to servers of both lifecycles.
 
-use rmcp::{model::ProtocolVersion, service::ClientLifecycleMode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::*;
-use crate::downstream::session::scripted::scripted_session;
+use crate::downstream::{
+    peer::Lifecycle,
+    testing::scripted::{begin_with, scripted_session},
+};
 
 fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     let result = |result: Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
@@ -15,14 +17,6 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
     let meta = json!({"io.modelcontextprotocol/subscriptionId": request["id"]});
     let updated = "notifications/resources/updated";
     match request["method"].as_str().unwrap_or_default() {
-        "initialize" => vec![result(json!({
-            "protocolVersion": "2025-11-25", "capabilities": capabilities,
-            "serverInfo": {"name": "s", "version": "1"},
-        }))],
-        "server/discover" => vec![result(json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-            "ttlMs": 0, "cacheScope": "private",
-        }))],
         "resources/subscribe" if request["params"]["uri"] == "memo://odd" => vec![json!({
             "jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "What?"},
         })],
@@ -40,12 +34,12 @@ fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
                 notification(updated, json!({"uri": uri, "_meta": meta})),
             ]
         }
-        _ => Vec::new(),
+        _ => begin_with(request, &capabilities).into_iter().collect(),
     }
 }
 
-async fn session(mode: ClientLifecycleMode, subscribes: bool) -> (ServerSession, UnboundedReceiver<Value>) {
-    scripted_session(mode, move |request| answers(request, subscribes)).await
+async fn session(lifecycle: Lifecycle, subscribes: bool) -> (ServerSession, UnboundedReceiver<Value>) {
+    scripted_session(lifecycle, move |request| answers(request, subscribes)).await
 }
 
 async fn wait_for_request(requests: &mut UnboundedReceiver<Value>, method: &str) {
@@ -54,37 +48,36 @@ async fn wait_for_request(requests: &mut UnboundedReceiver<Value>, method: &str)
 
 #[tokio::test]
 async fn updates_arrive_until_the_last_follower_leaves() {
-    let discovery = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-    for (mode, begins, ends) in [
-        (ClientLifecycleMode::Initialize, "resources/subscribe", "resources/unsubscribe"),
-        (discovery, "subscriptions/listen", "notifications/cancelled"),
+    for (lifecycle, begins, ends) in [
+        (Lifecycle::Handshake, "resources/subscribe", "resources/unsubscribe"),
+        (Lifecycle::Discovery, "subscriptions/listen", "notifications/cancelled"),
     ] {
-        let (session, mut methods) = session(mode, true).await;
+        let (session, mut methods) = session(lifecycle, true).await;
         let mut one = session.follow("memo://1").await.expect("an answer").expect("updates");
         wait_for_request(&mut methods, begins).await;
         one.changed().await.expect("a change");
         assert_eq!(*one.borrow_and_update(), 1, "and none of the other");
         let two = session.follow("memo://1").await.expect("an answer").expect("updates");
         drop(one);
-        assert!(session.host.subscriptions.has_followers());
+        assert!(session.peer.subscriptions.has_followers());
         drop(two);
         wait_for_request(&mut methods, ends).await;
-        assert!(!session.host.subscriptions.has_followers());
+        assert!(!session.peer.subscriptions.has_followers());
     }
 }
 
 #[tokio::test]
 async fn a_server_without_subscriptions_is_not_followed() {
-    let (quiet, _methods) = session(ClientLifecycleMode::Initialize, false).await;
+    let (quiet, _methods) = session(Lifecycle::Handshake, false).await;
     assert!(quiet.follow("memo://1").await.expect("an answer").is_none());
-    let (odd, _methods) = session(ClientLifecycleMode::Initialize, true).await;
+    let (odd, _methods) = session(Lifecycle::Handshake, true).await;
     assert!(odd.follow("memo://odd").await.expect("an answer").is_none());
-    assert!(!odd.host.subscriptions.has_followers());
+    assert!(!odd.peer.subscriptions.has_followers());
 }
 
 #[tokio::test]
 async fn followers_notice_the_end_of_the_connection() {
-    let (session, _methods) = session(ClientLifecycleMode::Initialize, true).await;
+    let (session, _methods) = session(Lifecycle::Handshake, true).await;
     let mut one = session.follow("memo://1").await.expect("an answer").expect("updates");
     crate::downstream::connection::ServerConnection::close(&session).await;
     while one.changed().await.is_ok() {}
