@@ -2,6 +2,7 @@
 //! Claude Code's file, they appear in a running client, work, and are the same as without Gatehouse.
 
 mod compared;
+mod started;
 
 use std::{
     collections::BTreeSet,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Listening, child, showing};
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, Ran, host::PATIENCE};
 
 fn both() -> (Place, [Listening; 3]) {
     let old = Listening::start("http", &["version=2025-03-26"]);
@@ -111,4 +111,50 @@ fn servers_of_both_eras_ask_a_new_client() {
         let said = answer["result"]["content"][0]["text"].to_string();
         assert!(said.contains("Ada"), "{server}: {answer}");
     }
+}
+
+#[test]
+fn a_server_of_the_oldest_http_transport_is_found_by_its_address() {
+    let sse = Listening::start("sse", &["version=2024-11-05"]);
+    let block = sse.block("old", "sse").replace("transport = \"sse\"\n", "");
+    let place = showing(&["old"], &block);
+    for _ in 0..2 {
+        let mut client = Client::start(&place, "all");
+        assert_eq!(client.text("old__echo", json!({"text": "here"})), "here");
+    }
+}
+
+/// Answers nothing before `initialize`, and records the method of each message.
+const SILENT: &str = r#"while read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\),.*/\1/')
+    printf '%s' "$line" | sed 's/.*"method":"\([^"]*\)".*/\1/' >> methods; echo >> methods
+    case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"hush","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"hushed"}]}' ;;
+    *) continue ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done"#;
+
+#[test]
+fn a_server_that_ignores_discovery_is_asked_for_it_once() {
+    let block = format!("[servers.s]\ncommand = \"sh\"\nargs = [\"-c\", {}]\n", json!(SILENT));
+    let place = showing(&["s"], &block);
+    let mut first = Vec::new();
+    for _ in 0..2 {
+        let mut client = Client::start(&place, "all");
+        client.wait_for_tools(PATIENCE, |tools| tools.iter().any(|tool| tool == "s__hush"));
+        assert_eq!(client.text("s__hush", json!({})), "hushed");
+        assert_eq!(client.close(), Some(0));
+        let methods = std::fs::read_to_string(place.path("methods")).expect("its messages");
+        first.push(methods.lines().next().unwrap_or_default().to_owned());
+        std::fs::remove_file(place.path("methods")).expect("removed");
+    }
+    assert_eq!(first, ["server/discover", "initialize"]);
+    // `refresh` begins as the first time.
+    let refreshed = Ran(place.command(&["servers", "refresh", "s"]).output().expect("run gatehouse"));
+    assert_eq!(refreshed.code(), 0, "{}", refreshed.stderr());
+    let methods = std::fs::read_to_string(place.path("methods")).expect("its messages");
+    assert!(methods.starts_with("server/discover\ninitialize\n"), "{methods}");
 }

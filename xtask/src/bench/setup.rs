@@ -142,10 +142,8 @@ impl Bench {
 
     /// Makes the files of a gateway before the native server over HTTP.
     pub(crate) fn before_http_floor(&self, floor: &HttpBenchServer, version: &str) -> Result<Gateway> {
-        let settings = format!(
-            "[servers.floor]\nurl = {:?}\n\n[presets.bench]\nservers = [\"floor\"]\n",
-            floor.url()
-        );
+        let settings =
+            format!("[servers.floor]\nurl = {:?}\n\n[presets.bench]\nservers = [\"floor\"]\n", floor.url());
         self.files(format!("before-http-floor-{version}"), &[], &settings)
     }
 

@@ -182,7 +182,8 @@ pub(crate) struct Proxy {
     pub(crate) lazy_connect: Option<bool>,
     /// Servers to connect when the host starts, even if `lazy_connect` is true.
     pub(crate) preconnect_servers: Vec<TextValue<String>>,
-    /// Maximum time of one attempt to connect, "30 s" by default, "100 ms" to "10 min"; a number is seconds.
+    /// Maximum time of one attempt to connect. By default "30 s" for addresses and "2 min" for programs; "100 ms" to
+    /// "10 min". A number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
     pub(crate) connection_timeout: Option<TextValue<toml::Value>>,
     /// Maximum connection retries, 3 by default, at most 10.
