@@ -19,6 +19,7 @@ use super::{
     http::{
         ServerRequester,
         events::{ENDPOINT, EventReader},
+        speaks_of_session,
     },
     peer::{ConnectionSecrets, Peer},
 };
@@ -83,6 +84,11 @@ impl SseChannel {
         .await;
         let words =
             self.secrets().redact_text(quoted(&String::from_utf8_lossy(&words), MAX_QUOTED_CHARACTERS));
+        // These say that nothing was run.
+        if status == StatusCode::NOT_FOUND || (status == StatusCode::BAD_REQUEST && speaks_of_session(&words))
+        {
+            return Err(CallFailure::SessionEnded { has_begun: false });
+        }
         let words = if words.is_empty() { words } else { format!(": {words}") };
         Err(CallFailure::Status { status: status.as_u16(), message: format!("{status}{words}") })
     }

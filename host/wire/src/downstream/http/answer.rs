@@ -252,7 +252,7 @@ fn words_of(body: &[u8], beginning: &[u8]) -> String {
 }
 
 /// Returns `true` for the words with which servers refuse a session that they do not know.
-fn speaks_of_session(text: &str) -> bool {
+pub(in crate::downstream) fn speaks_of_session(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["session", "not initialized"].iter().any(|words| text.contains(words))
 }

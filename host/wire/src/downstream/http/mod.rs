@@ -28,6 +28,7 @@ use super::{
     connection::CallFailure,
     peer::{ConnectionSecrets, Peer, ReceivedResult, RequestMessage},
 };
+pub(super) use answer::speaks_of_session;
 pub(super) use headers::{argument_headers, tool_headers};
 pub(crate) use requester::ServerRequester;
 

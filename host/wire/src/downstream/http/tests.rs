@@ -341,3 +341,26 @@ async fn requests_repeat_their_method_and_name_as_headers_since_2026() {
     assert_eq!(shown(&seen[1]), ["2026-07-28", "tools/call", "=?base64?Z3LDtsOfZQ==?=", "-"]);
     assert_eq!(seen.len(), 2, "{seen:?}");
 }
+
+#[tokio::test]
+async fn notifications_may_be_answered_in_any_way() {
+    for answer in [
+        response("202 Accepted", "text/plain", "Accepted"),
+        response("204 No Content", JSON, ""),
+        response("200 OK", JSON, ""),
+        response("200 OK", JSON, "null"),
+        response("200 OK", JSON, "{}"),
+        response("200 OK", "text/html", "<p>thanks</p>"),
+        event_response(&[": thanks\n\n"]),
+        response("500 Internal Server Error", JSON, r#"{"error":"what?"}"#),
+    ] {
+        let shown = answer.concat();
+        let server = TestServer::start(move |request| match request.message["method"].as_str() {
+            Some("notifications/initialized") => answer.clone(),
+            Some("ping") => json_response(&result(request, json!({}))),
+            _ => in_session(request, "s-1").unwrap_or_default(),
+        })
+        .await;
+        assert_eq!(ping(&started(&server, true).await).await, Ok(json!({})), "{shown}");
+    }
+}

@@ -194,7 +194,7 @@ impl Peer {
         let exchange = async {
             match &self.channel {
                 Channel::Http(http) => return http.exchange(self, &message, headers).await,
-                Channel::Sse(sse) => sse.post(&message).await?,
+                Channel::Sse(sse) => sse.post(&message).await.inspect_err(|_| self.record_lost_session())?,
                 Channel::Pipes(pipes) => {
                     if let Err(error) = pipes.write(&message).await {
                         return Err(self.end_failure_or(format!("cannot write to it: {error}")).await);

@@ -13,7 +13,7 @@ use tokio::{
 use super::{super::testing::Parts, *};
 use crate::downstream::{
     connection::{ConnectionContext, ServerConnection as _},
-    peer::{Channel, InboundLimits, Lifecycle},
+    peer::{Channel, InboundLimits, Lifecycle, Request},
     session::ServerSession,
     testing::{SeenRequest, TestServer, event_response, read_request, response},
 };
@@ -155,5 +155,27 @@ async fn responses_without_a_stream_are_reported() {
         let server = TestServer::start(move |_| answer.clone()).await;
         let failure = SseChannel::open(server.requester()).await.err().expect("no stream");
         assert!(format!("{failure:?}").contains(expected), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_needs_a_new_stream() {
+    for (status, words, is_ended) in [
+        ("404 Not Found", "Could not find it", true),
+        ("400 Bad Request", "No transport found for sessionId", true),
+        ("400 Bad Request", "what?", false),
+        ("500 Internal Server Error", "session", false),
+    ] {
+        let server = TestServer::start(move |request| match &*request.method {
+            "GET" => event_response(&[STREAM, ": stays open\n\n"]),
+            _ => response(status, "text/plain", words),
+        })
+        .await;
+        let (channel, _) = SseChannel::open(server.requester()).await.expect("a stream");
+        let context = ConnectionContext::of_test(None, InboundLimits::new(Arc::default()));
+        let peer = Peer::new(&"old".into(), Channel::Sse(channel), context);
+        let failure = peer.request(Request::new("ping", json!({}))).await.expect_err("refused");
+        assert_eq!(failure == CallFailure::SessionEnded { has_begun: false }, is_ended, "{failure:?}");
+        assert!(peer.has_lost_session(), "{failure:?}");
     }
 }
