@@ -107,6 +107,20 @@ impl Peer {
         if text.len() < MIN_COUNTED_MESSAGE {
             return self.parse(&text, MessageMemory::default());
         }
+        let bytes = text.len();
+        let messages = self.read_counted(text).await;
+        let is_awaited = |message: &ServerMessage| match message {
+            ServerMessage::Answer { id: Some(id), .. } => self.pending.method(*id).is_some(),
+            _ => false,
+        };
+        if !messages.iter().any(is_awaited) {
+            self.count_unrequested(0, bytes);
+        }
+        messages
+    }
+
+    /// Reads a message within the limits on values and memory.
+    async fn read_counted(self: &Arc<Self>, text: Vec<u8>) -> Vec<ServerMessage> {
         let is_large = text.len() >= MIN_LARGE_MESSAGE;
         let count = move || (MessageSize::from_text(&text), text);
         let counted = if is_large { spawn_blocking(count).await.ok() } else { Some(count()) };

@@ -78,6 +78,8 @@ pub(super) struct Peer {
     pending: PendingRequests,
     server_requests: ServerRequests,
     next_id: AtomicU64,
+    /// Members of each request's `_meta` since 2026-07-28.
+    modern_meta: Map<String, Value>,
     info: OnceLock<Arc<ServerInfo>>,
     flood: Mutex<FloodDetector>,
     /// True once the server has refused its session, so that the next request needs another one.
@@ -133,6 +135,7 @@ impl Peer {
         };
         Arc::new(Self {
             server: SourceId::Server(Arc::clone(server)),
+            modern_meta: negotiation::modern_meta(context.declared),
             context,
             secrets,
             subscriptions: UpstreamSubscriptions::default(),
@@ -227,13 +230,7 @@ impl Peer {
             meta.insert("progressToken".into(), token.into());
         }
         if is_modern {
-            for (key, value) in [
-                ("protocolVersion", DISCOVERY_VERSION.into()),
-                ("clientInfo", negotiation::client_info()),
-                ("clientCapabilities", self.capabilities()),
-            ] {
-                meta.insert(format!("io.modelcontextprotocol/{key}"), value);
-            }
+            meta.extend(self.modern_meta.clone());
         }
     }
 
@@ -284,9 +281,8 @@ impl Peer {
                 self.receive_notification(&method, params, origin)
             }
             ServerMessage::Answer { id, answer } => {
-                let bytes = answer.as_ref().map_or(0, |received| received.memory.bytes);
                 if !self.pending.answer(id, answer) {
-                    self.count_unrequested(1, bytes);
+                    self.count_unrequested(1, 0);
                 }
             }
             ServerMessage::Invalid(reason) => {

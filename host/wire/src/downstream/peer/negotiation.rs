@@ -4,11 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::{Channel, DISCOVERY_VERSION, HANDSHAKE_VERSION, Lifecycle, Peer, Request, ServerInfo};
-use crate::downstream::connection::CallFailure;
+use crate::{connected_clients::DeclaredFeatures, downstream::connection::CallFailure};
 
 pub(super) const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";
@@ -26,8 +26,29 @@ pub(super) fn is_part(method: &str) -> bool {
 pub(in crate::downstream) struct NegotiationFailure(pub(in crate::downstream) Vec<(Lifecycle, CallFailure)>);
 
 /// Returns the description of the host.
-pub(super) fn client_info() -> Value {
+fn client_info() -> Value {
     json!({"name": "gatehouse", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Returns the capabilities that the host declares to servers, although a client may lack some.
+fn capabilities(declared: DeclaredFeatures) -> Value {
+    let mut capabilities = json!({
+        "elicitation": {"form": {}, "url": {}},
+        "sampling": {},
+        "extensions": {rmcp::model::TASKS_EXTENSION_ID: {}},
+    });
+    declared.declare(&mut capabilities);
+    capabilities
+}
+
+/// Returns what each request says of the host since 2026-07-28.
+pub(super) fn modern_meta(declared: DeclaredFeatures) -> Map<String, Value> {
+    let members = [
+        ("protocolVersion", DISCOVERY_VERSION.into()),
+        ("clientInfo", client_info()),
+        ("clientCapabilities", capabilities(declared)),
+    ];
+    members.map(|(key, value)| (format!("io.modelcontextprotocol/{key}"), value)).into_iter().collect()
 }
 
 impl Peer {
@@ -88,7 +109,7 @@ impl Peer {
             Lifecycle::Handshake => {
                 let params = json!({
                     "protocolVersion": HANDSHAKE_VERSION,
-                    "capabilities": self.capabilities(),
+                    "capabilities": capabilities(self.context.declared),
                     "clientInfo": client_info(),
                 });
                 Request::new(INITIALIZE, params)
@@ -109,16 +130,5 @@ impl Peer {
             INITIALIZE => None,
             _ => self.info().map(|info| &*info.protocol),
         }
-    }
-
-    /// Returns the capabilities that the host declares to servers, although a client may lack some.
-    pub(super) fn capabilities(&self) -> Value {
-        let mut capabilities = json!({
-            "elicitation": {"form": {}, "url": {}},
-            "sampling": {},
-            "extensions": {rmcp::model::TASKS_EXTENSION_ID: {}},
-        });
-        self.context.declared.declare(&mut capabilities);
-        capabilities
     }
 }
