@@ -7,7 +7,7 @@ use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
     runtime::Handle,
     sync::Mutex,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use super::{
@@ -20,7 +20,7 @@ use crate::MAX_RETAINED_LINE;
 /// Maximum wait for the writes of other calls.
 const MAX_CLOSE_WAIT: Duration = Duration::from_secs(1);
 
-/// Maximum wait for the exit status of a process whose output has closed.
+/// Maximum time between the exit of a process and the end of its output, in either order.
 const MAX_EXIT_WAIT: Duration = Duration::from_millis(500);
 
 /// Input of a server process.
@@ -75,7 +75,12 @@ pub(super) fn spawn_reader(
     tokio::spawn(async move {
         let exit = async {
             match &process {
-                Some(process) => process.ended().await,
+                // Its last messages may not be read yet.
+                Some(process) => {
+                    let how = process.ended().await;
+                    sleep(MAX_EXIT_WAIT).await;
+                    how
+                }
                 None => std::future::pending().await,
             }
         };
