@@ -236,7 +236,8 @@ pub(super) trait ServerConnection: Send + Sync {
 
     async fn close(&self);
 
-    /// Closes a connection whose session has ended: subscriptions at once, the rest when no request waits for its answer.
+    /// Closes a connection that gets no more requests: subscriptions at once and, over HTTP, the rest when no request waits
+    /// for its answer.
     async fn close_after_requests(&self);
 }
 
