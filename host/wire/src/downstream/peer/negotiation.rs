@@ -13,6 +13,9 @@ use crate::{connected_clients::DeclaredFeatures, downstream::connection::CallFai
 pub(super) const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";
 
+/// Code of the error with which a server refuses a version, since 2026-07-28.
+const UNSUPPORTED_VERSION: i32 = -32022;
+
 /// Time after which the handshake is tried too. Some servers do not answer what they do not know.
 const DISCOVERY_WAIT: Duration = Duration::from_secs(10);
 
@@ -104,7 +107,7 @@ impl Peer {
 
     /// Sends the first request of a lifecycle.
     async fn begin(self: &Arc<Self>, lifecycle: Lifecycle) -> Result<ServerInfo, CallFailure> {
-        let request = match lifecycle {
+        let request = || match lifecycle {
             Lifecycle::Discovery => Request::new(DISCOVER, json!({})),
             Lifecycle::Handshake => {
                 let params = json!({
@@ -115,7 +118,14 @@ impl Peer {
                 Request::new(INITIALIZE, params)
             }
         };
-        let answer = self.request(request).await?.value;
+        let mut answer = self.request(request()).await;
+        // A server that names its versions may accept the same one now.
+        if lifecycle == Lifecycle::Discovery
+            && matches!(answer, Err(CallFailure::Refused { code: UNSUPPORTED_VERSION, .. }))
+        {
+            answer = self.request(request()).await;
+        }
+        let answer = answer?.value;
         let info = match lifecycle {
             Lifecycle::Discovery => ServerInfo::from_discovery(answer),
             Lifecycle::Handshake => ServerInfo::from_handshake(answer),

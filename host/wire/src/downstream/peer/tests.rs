@@ -491,6 +491,18 @@ async fn the_first_good_answer_decides_the_lifecycle() {
     .await;
     assert_eq!((lifecycle.expect("a session"), time.as_secs()), (Lifecycle::Discovery, 10));
 
+    // Some servers refuse the version at first.
+    let mut asked = 0;
+    let (lifecycle, _) = negotiated(Lifecycle::Discovery, move |message| {
+        asked += 1;
+        match asked {
+            1 => vec![refusal_of(message, -32022)],
+            _ => begin(message).into_iter().collect(),
+        }
+    })
+    .await;
+    assert_eq!(lifecycle.expect("a session"), Lifecycle::Discovery);
+
     // A server that knew only the handshake was updated.
     let (lifecycle, _) = negotiated(Lifecycle::Handshake, move |message| match is(message, "initialize") {
         true => vec![refusal_of(message, -32601)],

@@ -15,7 +15,7 @@ use crate::{
     downstream::connection::{CallFailure, ConnectFailure, ConnectionEnd, ServerConnection},
 };
 
-/// Minimum time between two requests that are repeated because the server has ended the session.
+/// Minimum time between two renewals of sessions that answer no request. A server may refuse each one.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(30);
 
 impl DownstreamServer {
@@ -50,6 +50,9 @@ impl DownstreamServer {
                 answer,
                 Err(CallFailure::SessionEnded { has_begun: false } | CallFailure::NotSent(_))
             );
+            if !was_not_run {
+                lock(&self.inner).has_answered = true;
+            }
             if !was_not_run || is_repeated || !self.may_renew(&connection) {
                 return Ok((connection, answer));
             }
@@ -58,13 +61,15 @@ impl DownstreamServer {
         }
     }
 
-    /// Returns true if a request may be repeated in a new session: another caller has begun one already, or the last one
-    /// that was begun for this has lasted.
+    /// Returns true if a request may be repeated in a new session: another caller has begun one already, the session has
+    /// answered before, or the last renewal is some time ago.
     fn may_renew(&self, connection: &Arc<dyn ServerConnection>) -> bool {
         let mut inner = lock(&self.inner);
         let is_current = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
         if is_current {
-            if inner.renewed.is_some_and(|renewed| renewed.elapsed() < RENEWAL_INTERVAL) {
+            if !inner.has_answered
+                && inner.renewed.is_some_and(|renewed| renewed.elapsed() < RENEWAL_INTERVAL)
+            {
                 return false;
             }
             inner.renewed = Some(Instant::now());

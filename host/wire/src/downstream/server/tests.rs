@@ -138,7 +138,7 @@ async fn invalid_tools_do_not_affect_the_others() {
     let (server, _) = server();
     let listing = server.listing(&Principal::Local).await.expect("a listing").listing;
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["work", "die", "refuse", "end_session"]);
+    assert_eq!(names, ["work", "die", "refuse", "end_session", "refuse_session"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -43,14 +43,16 @@ async fn a_listing_goes_on_in_the_next_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_renewed_at_most_once_in_half_a_minute() {
+async fn sessions_that_answer_nothing_are_renewed_at_most_once_in_half_a_minute() {
     let (server, connector) = server();
-    assert!(call(&server, "work").await.is_ok());
-    for (pause, is_repeated) in [(0, true), (10, false), (31, true)] {
+    assert!(server.listing(&Principal::Local).await.is_ok());
+    for (pause, requests) in [(0, 2), (10, 1), (31, 2)] {
         pass(pause).await;
-        connector.session.fetch_add(1, Ordering::SeqCst);
-        let outcome = call(&server, "work").await;
-        assert_eq!(outcome.is_ok(), is_repeated, "{outcome:?}");
-        assert!(call(&server, "work").await.is_ok(), "the next call has a session");
+        let before = connector.calls.load(Ordering::SeqCst);
+        let fault = call(&server, "refuse_session").await.expect_err("refused");
+        assert!(fault.message.contains("it ended the session before it ran the request"), "{fault:?}");
+        assert_eq!(connector.calls.load(Ordering::SeqCst) - before, requests);
     }
+    assert!(call(&server, "work").await.is_ok());
+    assert!(call(&server, "refuse_session").await.is_err(), "and it is renewed, because it has answered");
 }

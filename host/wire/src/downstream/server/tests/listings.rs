@@ -31,7 +31,7 @@ async fn a_first_listing_does_not_block_callers_and_is_announced() {
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 1);
     connector.slow.store(false, Ordering::SeqCst);
     changes.changed().await.expect("the listing is announced");
-    assert_eq!(list_now(&server).await.expect("a listing").tools.len(), 4);
+    assert_eq!(list_now(&server).await.expect("a listing").tools.len(), 5);
     assert_eq!(server.status().state, ServerState::Connected);
 }
 

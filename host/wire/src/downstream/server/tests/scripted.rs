@@ -63,6 +63,7 @@ impl ServerConnection for ScriptedConnection {
             tool("die", object()),
             tool("refuse", object()),
             tool("end_session", object()),
+            tool("refuse_session", object()),
         ];
         let (go_on, held) = mpsc::channel();
         tokio::task::spawn_blocking(move || held.recv());
@@ -80,6 +81,7 @@ impl ServerConnection for ScriptedConnection {
         self.check_session()?;
         self.calls.fetch_add(1, Ordering::SeqCst);
         match &*tool.name {
+            "refuse_session" => Err(CallFailure::SessionEnded { has_begun: false }),
             "end_session" => {
                 self.session.1.fetch_add(1, Ordering::SeqCst);
                 Err(CallFailure::SessionEnded { has_begun: true })
