@@ -33,7 +33,7 @@ fn started_alone(host: &Host, servers: &[String]) -> Vec<String> {
             let list = || {
                 let mut client = host.raw(server);
                 client.initialize("2025-11-25");
-                client.request("tools/list", json!({}))["tools"]
+                client.request("tools/list", json!({}))["result"]["tools"]
                     .as_array()
                     .is_some_and(|tools| !tools.is_empty())
             };

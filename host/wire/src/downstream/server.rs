@@ -119,8 +119,8 @@ struct Inner {
     used: bool,
     /// When the session was last renewed because the server had ended it.
     renewed: Option<Instant>,
-    /// True if the connection has answered a request of a client.
-    has_answered: bool,
+    /// Renewals of the session since it last answered a request of a client.
+    renewals: u32,
     last_error: Option<String>,
     last_used: Instant,
     in_flight: u32,
@@ -165,7 +165,7 @@ impl DownstreamServer {
                 declared: DeclaredFeatures::default(),
                 used: false,
                 renewed: None,
-                has_answered: false,
+                renewals: 0,
                 last_error: None,
                 last_used: Instant::now(),
                 in_flight: 0,

@@ -94,7 +94,7 @@ impl<'a> ConnectAttempt<'a> {
         inner.connection = Some(Arc::clone(connection));
         inner.connected_at = Some(self.server.shared.clock.now_ms());
         inner.last_used = Instant::now();
-        (inner.used, inner.has_answered) = (false, false);
+        inner.used = false;
         inner.last_error = None;
         inner.first_report = report;
         Some(std::mem::take(&mut inner.stale))

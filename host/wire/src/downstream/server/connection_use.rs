@@ -15,8 +15,11 @@ use crate::{
     downstream::connection::{CallFailure, ConnectFailure, ConnectionEnd, ServerConnection},
 };
 
-/// Minimum time between two renewals of sessions that answer no request. A server may refuse each one.
-const RENEWAL_INTERVAL: Duration = Duration::from_secs(30);
+/// Maximum new sessions in a row that answer no request, for one request and for all. A server may refuse each one.
+const MAX_RENEWALS: u32 = 3;
+
+/// Time after which further ones are tried.
+const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
 
 impl DownstreamServer {
     /// Marks the server as in use, so that it does not count as idle, until the guard is dropped.
@@ -39,7 +42,7 @@ impl DownstreamServer {
     where
         F: Future<Output = Result<T, CallFailure>>,
     {
-        let mut is_repeated = false;
+        let mut repeats = 0;
         loop {
             let began = Instant::now();
             let connected = self.connection_for_request().await;
@@ -51,27 +54,30 @@ impl DownstreamServer {
                 Err(CallFailure::SessionEnded { has_begun: false } | CallFailure::NotSent(_))
             );
             if !was_not_run {
-                lock(&self.inner).has_answered = true;
-            }
-            if !was_not_run || is_repeated || !self.may_renew(&connection) {
+                lock(&self.inner).renewals = 0;
                 return Ok((connection, answer));
             }
-            is_repeated = true;
+            if repeats == MAX_RENEWALS || !self.may_renew(&connection) {
+                return Ok((connection, answer));
+            }
+            repeats += 1;
             self.retire(&connection);
         }
     }
 
-    /// Returns true if a request may be repeated in a new session: another caller has begun one already, the session has
-    /// answered before, or the last renewal is some time ago.
+    /// Returns true if a request may be repeated in a new session: another caller has begun one already, or few have been
+    /// begun since one has answered.
     fn may_renew(&self, connection: &Arc<dyn ServerConnection>) -> bool {
         let mut inner = lock(&self.inner);
         let is_current = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
         if is_current {
-            if !inner.has_answered
-                && inner.renewed.is_some_and(|renewed| renewed.elapsed() < RENEWAL_INTERVAL)
-            {
+            if inner.renewed.is_some_and(|renewed| renewed.elapsed() >= RENEWAL_PAUSE) {
+                inner.renewals = 0;
+            }
+            if inner.renewals == MAX_RENEWALS {
                 return false;
             }
+            inner.renewals += 1;
             inner.renewed = Some(Instant::now());
         }
         true
