@@ -48,7 +48,7 @@ pub(super) struct RealConnector {
 }
 
 /// A server over HTTP: its URL and configured headers.
-struct HttpServer<'a> {
+struct HttpServerAddress<'a> {
     name: &'a Arc<str>,
     url: Url,
     headers: &'a [(String, Secret)],
@@ -62,7 +62,7 @@ impl RealConnector {
 
     fn requester(
         &self,
-        server: &HttpServer<'_>,
+        server: &HttpServerAddress<'_>,
         context: &ConnectionContext,
     ) -> Result<ServerRequester, ConnectFailure> {
         let client = self.http.for_url(&server.url);
@@ -78,7 +78,7 @@ impl RealConnector {
     /// Connects over Streamable HTTP. If the server knows only the transport of MCP 2024-11-05, connects over that.
     async fn over_http(
         &self,
-        server: &HttpServer<'_>,
+        server: &HttpServerAddress<'_>,
         context: &ConnectionContext,
     ) -> Result<ServerSession, ConnectFailure> {
         if context.start.is_sse {
@@ -111,7 +111,7 @@ impl RealConnector {
 
     async fn over_sse(
         &self,
-        server: &HttpServer<'_>,
+        server: &HttpServerAddress<'_>,
         context: &ConnectionContext,
     ) -> Result<ServerSession, ConnectFailure> {
         let requester = self.requester(server, context)?;
@@ -280,7 +280,7 @@ impl Connector for RealConnector {
         };
         let url = Url::parse(url)
             .map_err(|error| ConnectFailure::permanent(format!("its URL is invalid: {error}")))?;
-        let server = HttpServer { name: &server.name, url, headers };
+        let server = HttpServerAddress { name: &server.name, url, headers };
         let context = ConnectionContext { start: ConnectionStart { is_sse, ..context.start }, ..context };
         let connected = timeout(limit, self.over_http(&server, &context)).await;
         let session = connected.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit)));
@@ -292,36 +292,4 @@ impl Connector for RealConnector {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use futures_util::future::{join, join_all};
-    use tokio::time::Instant;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn only_a_few_programs_start_at_the_same_time() {
-        let (slots, starting) = (Semaphore::new(MAX_STARTS), AtomicUsize::new(0));
-        let begin = Instant::now();
-        let starts = (0..10).map(|_| {
-            run_in_slot(&slots, async {
-                assert!(starting.fetch_add(1, Ordering::SeqCst) < MAX_STARTS);
-                sleep(Duration::from_secs(1)).await;
-                starting.fetch_sub(1, Ordering::SeqCst);
-            })
-        });
-        join_all(starts).await;
-        assert_eq!(begin.elapsed(), Duration::from_secs(3), "four, four and two");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn programs_that_hang_do_not_keep_their_slots() {
-        let slots = Semaphore::new(MAX_STARTS);
-        let begin = Instant::now();
-        let hanging = join_all((0..MAX_STARTS).map(|_| run_in_slot(&slots, sleep(Duration::from_secs(60)))));
-        let next = run_in_slot(&slots, async { begin.elapsed() });
-        let (_, waited) = join(hanging, next).await;
-        assert_eq!((waited, begin.elapsed()), (MAX_HOLD, Duration::from_secs(60)));
-    }
-}
+mod tests;

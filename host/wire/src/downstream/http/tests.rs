@@ -1,4 +1,6 @@
 //! Streamable HTTP against a socket server.
+//!
+//! Longer than 300 lines because each kind of answer is a row here.
 
 use std::{
     sync::{Arc, Mutex},
