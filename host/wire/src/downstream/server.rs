@@ -117,10 +117,6 @@ struct Inner {
     declared: DeclaredFeatures,
     /// True if a client has used the connection, so that the server may keep state for it.
     used: bool,
-    /// When the session was last renewed because the server had ended it.
-    renewed: Option<Instant>,
-    /// Renewals of the session since it last answered a request of a client.
-    renewals: u32,
     last_error: Option<String>,
     last_used: Instant,
     in_flight: u32,
@@ -164,8 +160,6 @@ impl DownstreamServer {
                 connected_at: None,
                 declared: DeclaredFeatures::default(),
                 used: false,
-                renewed: None,
-                renewals: 0,
                 last_error: None,
                 last_used: Instant::now(),
                 in_flight: 0,

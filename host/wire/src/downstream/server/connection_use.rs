@@ -15,11 +15,8 @@ use crate::{
     downstream::connection::{CallFailure, ConnectFailure, ConnectionEnd, ServerConnection},
 };
 
-/// Maximum new sessions in a row that answer no request, for one request and for all. A server may refuse each one.
-const MAX_RENEWALS: u32 = 3;
-
-/// Time after which further ones are tried.
-const RENEWAL_PAUSE: Duration = Duration::from_secs(30);
+/// Maximum repetitions of one request, if the server ends each session before it runs the request.
+const MAX_REPEATS: u32 = 3;
 
 impl DownstreamServer {
     /// Marks the server as in use, so that it does not count as idle, until the guard is dropped.
@@ -53,34 +50,12 @@ impl DownstreamServer {
                 answer,
                 Err(CallFailure::SessionEnded { has_begun: false } | CallFailure::NotSent(_))
             );
-            if !was_not_run {
-                lock(&self.inner).renewals = 0;
-                return Ok((connection, answer));
-            }
-            if repeats == MAX_RENEWALS || !self.may_renew(&connection) {
+            if !was_not_run || repeats == MAX_REPEATS {
                 return Ok((connection, answer));
             }
             repeats += 1;
             self.retire(&connection);
         }
-    }
-
-    /// Returns true if a request may be repeated in a new session: another caller has begun one already, or few have been
-    /// begun since one has answered.
-    fn may_renew(&self, connection: &Arc<dyn ServerConnection>) -> bool {
-        let mut inner = lock(&self.inner);
-        let is_current = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
-        if is_current {
-            if inner.renewed.is_some_and(|renewed| renewed.elapsed() >= RENEWAL_PAUSE) {
-                inner.renewals = 0;
-            }
-            if inner.renewals == MAX_RENEWALS {
-                return false;
-            }
-            inner.renewals += 1;
-            inner.renewed = Some(Instant::now());
-        }
-        true
     }
 
     /// Detaches a connection whose session has ended. Requests that wait for their answers can finish.

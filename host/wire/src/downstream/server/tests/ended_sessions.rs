@@ -43,16 +43,12 @@ async fn a_listing_goes_on_in_the_next_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_that_answer_nothing_are_renewed_three_times_in_half_a_minute() {
+async fn a_request_that_no_session_runs_is_repeated_three_times() {
     let (server, connector) = server();
     assert!(server.listing(&Principal::Local).await.is_ok());
-    for (pause, requests) in [(0, 4), (10, 1), (31, 4)] {
-        pass(pause).await;
-        let before = connector.calls.load(Ordering::SeqCst);
-        let fault = call(&server, "refuse_session").await.expect_err("refused");
-        assert!(fault.message.contains("it ended the session before it ran the request"), "{fault:?}");
-        assert_eq!(connector.calls.load(Ordering::SeqCst) - before, requests);
-    }
+    let before = connector.calls.load(Ordering::SeqCst);
+    let fault = call(&server, "refuse_session").await.expect_err("refused");
+    assert!(fault.message.contains("it ended the session before it ran the request"), "{fault:?}");
+    assert_eq!(connector.calls.load(Ordering::SeqCst) - before, 4);
     assert!(call(&server, "work").await.is_ok());
-    assert!(call(&server, "refuse_session").await.is_err(), "and it is renewed, because it has answered");
 }
