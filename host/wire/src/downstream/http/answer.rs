@@ -20,6 +20,10 @@ use crate::{
 /// Maximum bytes of an answer that a failure quotes.
 const MAX_QUOTED_BYTES: usize = 300;
 
+/// Bytes of an error up to which it is parsed to see its form. A larger one is read as a message, within the limits of
+/// messages.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
 /// Attempts in a row to resume a stream that ended before its answer.
 const MAX_RESUMPTIONS: u32 = 5;
 
@@ -191,10 +195,11 @@ async fn refused(peer: &Arc<Peer>, id: u64, response: Response, has_session: boo
     };
     let body = read_body_while(response, MAX_MESSAGE, goes_on).await.unwrap_or_default();
     // Web frameworks answer `{"error": "text"}`.
-    let is_message =
-        is_json && serde_json::from_slice(&body).is_ok_and(|body: Value| body["error"].is_object());
+    let small = (body.len() <= MAX_ERROR_BYTES).then(|| serde_json::from_slice::<Value>(&body));
+    let is_message = is_json
+        && small.as_ref().is_none_or(|body| body.as_ref().is_ok_and(|body| body["error"].is_object()));
     let mut error = None;
-    for message in if is_message { peer.read(body.clone()).await } else { Vec::new() } {
+    for message in if is_message { peer.read(body).await } else { Vec::new() } {
         match message {
             ServerMessage::Answer { id, answer: Err(failure @ CallFailure::Refused { .. }) } => {
                 error = Some((id, failure));
@@ -204,7 +209,9 @@ async fn refused(peer: &Arc<Peer>, id: u64, response: Response, has_session: boo
     }
     let words = match &error {
         Some((_, CallFailure::Refused { message, .. })) => message.clone(),
-        _ => peer.secrets.redact_text(quoted(&words_of(&body, &beginning), MAX_QUOTED_BYTES)),
+        _ => peer
+            .secrets
+            .redact_text(quoted(&words_of(small.and_then(Result::ok), &beginning), MAX_QUOTED_BYTES)),
     };
     if has_session {
         let names_session = speaks_of_session(&words);
@@ -239,9 +246,9 @@ async fn refused(peer: &Arc<Peer>, id: u64, response: Response, has_session: boo
 }
 
 /// Returns what an error page or a JSON error of a web framework says.
-fn words_of(body: &[u8], beginning: &[u8]) -> String {
+fn words_of(body: Option<Value>, beginning: &[u8]) -> String {
     let plain = || String::from_utf8_lossy(beginning).trim().to_owned();
-    let Ok(Value::Object(members)) = serde_json::from_slice(body) else { return plain() };
+    let Some(Value::Object(members)) = body else { return plain() };
     ["error", "message", "detail", "error_description"].iter().find_map(|key| members.get(*key)).map_or_else(
         plain,
         |words| match refusal(words.clone()) {

@@ -1,4 +1,4 @@
-//! Server-sent events of a response, with a limit per event. What is not a message is counted: comments, blank lines,
+//! Server-sent events of a response, with a limit per event. All that is no message is counted: comments, blank lines,
 //! events with other names, and events that only have an ID.
 
 use std::{collections::VecDeque, time::Duration};

@@ -83,7 +83,6 @@ impl HttpChannel {
             self.wait_for_stream(message.method).await;
         }
         let response = self.post(message, headers, session.clone()).await?;
-        peer.record_heard();
         if message.method == "initialize"
             && let Some(session) = response.headers().get(SESSION)
         {

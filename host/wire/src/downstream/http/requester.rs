@@ -100,28 +100,21 @@ impl ServerRequester {
         let Some((logins, login)) = &self.logins else { return send(None).await };
         let declared = self.declared.as_str();
         let token = logins.bearer(login, declared, target).await.map_err(CallFailure::Login)?;
-        let response = send(token.as_ref()).await?;
-        match response.status() {
-            StatusCode::UNAUTHORIZED => {}
-            StatusCode::FORBIDDEN => {
-                return match self.missing_scope(&response).await {
-                    Some(fault) => Err(CallFailure::Login(fault)),
-                    None => Ok(response),
-                };
+        let mut response = send(token.as_ref()).await?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let renewed = logins.renew_refused_token(login, declared, token.as_ref()).await;
+            let renewed = renewed.map_err(CallFailure::Login)?;
+            response = send(Some(&renewed)).await?;
+            if response.status() == StatusCode::UNAUTHORIZED {
+                return Err(CallFailure::Login(logins.refused_again(login, &renewed).await));
             }
-            _ => return Ok(response),
         }
-        let renewed = logins.renew_refused_token(login, declared, token.as_ref()).await;
-        let renewed = renewed.map_err(CallFailure::Login)?;
-        let response = send(Some(&renewed)).await?;
-        match response.status() {
-            StatusCode::UNAUTHORIZED => Err(CallFailure::Login(logins.refused_again(login, &renewed).await)),
-            StatusCode::FORBIDDEN => match self.missing_scope(&response).await {
-                Some(fault) => Err(CallFailure::Login(fault)),
-                None => Ok(response),
-            },
-            _ => Ok(response),
+        if response.status() == StatusCode::FORBIDDEN
+            && let Some(fault) = self.missing_scope(&response).await
+        {
+            return Err(CallFailure::Login(fault));
         }
+        Ok(response)
     }
 
     /// Returns the fault of a login without the scopes that the server asks for.

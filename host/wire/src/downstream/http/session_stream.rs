@@ -7,7 +7,10 @@ use tokio::time::{Instant, sleep};
 
 use super::{EVENT_STREAM, events::EventReader};
 use crate::{
-    downstream::peer::{Channel, Peer},
+    downstream::{
+        connection::CallFailure,
+        peer::{Channel, Peer},
+    },
     media_type,
 };
 
@@ -51,7 +54,7 @@ pub(super) async fn follow(peer: &Arc<Peer>) {
             {
                 return;
             }
-            Err(crate::downstream::connection::CallFailure::Login(_)) => return,
+            Err(CallFailure::Login(_)) => return,
             // Nothing at all, a page, or a failure that may pass.
             _ => {}
         }

@@ -87,6 +87,20 @@ async fn errors_of_any_id_fail_their_request_with_their_words() {
 }
 
 #[tokio::test]
+async fn large_errors_are_read_within_the_limits_of_messages() {
+    let failure = |body: Value| {
+        answered(false, move |_| response("500 Internal Server Error", JSON, &body.to_string()))
+    };
+    let mut long = error(&json!(1), "the tide is out");
+    long["trace"] = "x".repeat(100_000).into();
+    let expected = CallFailure::Refused { code: -32000, message: "the tide is out".into() };
+    assert_eq!(failure(long.clone()).await, Err(expected));
+    long["trace"] = vec![0; 2_000_000].into();
+    let reason = failure(long).await.expect_err("too many values");
+    assert!(matches!(&reason, CallFailure::Status { status: 500, .. }), "{reason:?}");
+}
+
+#[tokio::test]
 async fn answers_without_a_result_fail_their_request() {
     for (answer, expected) in [
         (response("202 Accepted", "text/plain", ""), "it answered 202 Accepted, without a result"),

@@ -90,7 +90,7 @@ pub(super) struct Peer {
     requests: TaskTracker,
     /// Cancelled to stop reading.
     closing: CancellationToken,
-    /// True once the server has sent anything.
+    /// True once a process has written anything.
     heard: watch::Sender<bool>,
     abuse: OnceLock<ConnectionEnd>,
     end: watch::Sender<Option<ConnectionEnd>>,
@@ -298,13 +298,13 @@ impl Peer {
         &self.channel
     }
 
-    /// Waits until the server has sent something.
+    /// Waits until the process has written something.
     pub(super) async fn heard(&self) {
         // Does not fail, because the sender lives as long as this.
         let _ = self.heard.subscribe().wait_for(|heard| *heard).await;
     }
 
-    /// Records that the server has sent something.
+    /// Records that the process has written something.
     pub(super) fn record_heard(&self) {
         if !*self.heard.borrow() {
             self.heard.send_replace(true);

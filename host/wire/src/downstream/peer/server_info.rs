@@ -136,15 +136,15 @@ mod tests {
 
     #[test]
     fn discovery_needs_the_version() {
-        let found = |versions: Value| {
+        let discovered = |versions: Value| {
             ServerInfo::from_discovery(
                 json!({"supportedVersions": versions, "_meta": {SERVER_INFO: {"name": "n"}},
                 "capabilities": {"extensions": {"a/b": {}}}}),
             )
         };
-        let info = found(json!(["2025-11-25", "2026-07-28"])).expect("an answer");
+        let info = discovered(json!(["2025-11-25", "2026-07-28"])).expect("an answer");
         assert!(info.is_since_2026() && info.has_extension("a/b") && info.name == "n");
-        assert!(found(json!(["2025-11-25"])).is_err() && found(json!({})).is_err());
+        assert!(discovered(json!(["2025-11-25"])).is_err() && discovered(json!({})).is_err());
         // Some servers answer any request, with the result of a tool.
         assert!(ServerInfo::from_discovery(json!({"content": [], "isError": true})).is_err());
     }

@@ -36,6 +36,10 @@ const MAX_WAITING_QUESTIONS: usize = 64;
 /// Answers that the server has not read. Beyond it, requests are dropped.
 const MAX_UNSENT_ANSWERS: usize = 1_024;
 
+const ELICITATION: &str = "elicitation/create";
+const SAMPLING: &str = "sampling/createMessage";
+const QUESTIONS: [&str; 2] = [ELICITATION, SAMPLING];
+
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
@@ -93,7 +97,8 @@ impl Peer {
         };
         let open = place(&self.server_requests.open, MIN_OPEN_REQUESTS.max(2 * self.pending.calls()));
         // Only questions have parameters that matter.
-        let params = if method == "roots/list" { Map::new() } else { params };
+        let is_question = QUESTIONS.contains(&&*method) && open.is_some();
+        let params = if is_question { params } else { Map::new() };
         let this = Arc::clone(self);
         self.runtime.spawn(async move {
             let answer = match open {
@@ -139,8 +144,8 @@ impl Peer {
         let kind = match method {
             "ping" => return Ok(json!({})),
             "roots/list" => return self.roots(origin).await,
-            "elicitation/create" => QuestionKind::Form,
-            "sampling/createMessage" => QuestionKind::Sampling,
+            ELICITATION => QuestionKind::Form,
+            SAMPLING => QuestionKind::Sampling,
             _ => {
                 return Err(AnswerError::new(
                     METHOD_NOT_FOUND,
@@ -221,8 +226,8 @@ pub(in crate::downstream) async fn answer_input_requests(
             _ => Map::new(),
         };
         let kind = match request.get("method").and_then(Value::as_str) {
-            Some("elicitation/create") => QuestionKind::Form,
-            Some("sampling/createMessage") => QuestionKind::Sampling,
+            Some(ELICITATION) => QuestionKind::Form,
+            Some(SAMPLING) => QuestionKind::Sampling,
             Some("roots/list") => {
                 let roots: Vec<_> = context.client_roots().await?.into_iter().map(root_to_mcp).collect();
                 given.insert(key, json!({"roots": roots}));
