@@ -18,10 +18,10 @@ pub use crate::filters::FilterRequest;
 use crate::{
     Call, Fault, Outcome, Reply, SourceId, ToolEntry, ToolSpec,
     completion::{CompletionRequest, Completions},
-    names,
+    json, names,
     outcome::{EmbeddedResource, ResourceLink},
-    prompt::{Prompt, PromptMessage},
-    resource::{ResourcePage, UriTemplate},
+    prompt::{MAX_PROMPTS, Prompt, PromptMessage},
+    resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
     skill::Skill,
 };
 
@@ -57,14 +57,70 @@ pub struct Listing {
     /// What a server lists and clients do not get.
     #[serde(default, skip_serializing_if = "OmittedItems::is_empty")]
     pub omitted: OmittedItems,
+    /// Lists of a server that could not be read to their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<ServerList>,
+}
+
+/// A list of an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerList {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+    Skills,
 }
 
 impl Listing {
+    /// Adds what an earlier listing has and an incomplete list of this one lacks, up to the limits of listings. Tools
+    /// are not added: the index keeps them.
+    pub fn keep_earlier(&mut self, earlier: Self) {
+        let mut left = MAX_LISTING_BYTES;
+        for list in self.incomplete.clone() {
+            match list {
+                ServerList::Tools => {}
+                ServerList::Prompts => {
+                    extend(&mut self.prompts, &earlier.prompts, MAX_PROMPTS, &mut left, |one| &one.name);
+                }
+                ServerList::Resources => {
+                    let (links, known) = (&mut self.known_resources, &earlier.known_resources);
+                    extend(links, known, MAX_KNOWN_RESOURCES, &mut left, |one| &one.uri);
+                }
+                ServerList::Templates => {
+                    let (all, known) = (&mut self.templates, &earlier.templates);
+                    extend(all, known, MAX_TEMPLATES, &mut left, |one| &one.uri_template);
+                }
+                ServerList::Skills => {
+                    extend(&mut self.skills, &earlier.skills, MAX_SKILLS, &mut left, |one| &one.uri);
+                }
+            }
+        }
+    }
+
     /// Returns true if a tool has its interface at this address.
     pub(crate) fn is_app_address(&self, uri: &str) -> bool {
         let address =
             |tool: &ToolSpec| Some(tool.meta.as_ref()?.get("ui")?.get("resourceUri")?.as_str()? == uri);
         self.tools.iter().any(|tool| address(tool) == Some(true))
+    }
+}
+
+/// Appends the items whose key is new: up to `max` items in all, and at most `left` bytes of JSON.
+fn extend<T: Clone + Serialize, K: PartialEq + ?Sized>(
+    items: &mut Vec<T>,
+    others: &[T],
+    max: usize,
+    left: &mut usize,
+    key: impl Fn(&T) -> &K,
+) {
+    for other in others {
+        let is_new = items.len() < max && items.iter().all(|item| key(item) != key(other));
+        if is_new && let Some(rest) = left.checked_sub(json::encoded_len(other)) {
+            *left = rest;
+            items.push(other.clone());
+        }
     }
 }
 
@@ -75,6 +131,15 @@ pub struct OmittedItems {
     /// Each names its items.
     pub reasons: Vec<String>,
 }
+
+/// Maximum bytes of all lists of a server.
+pub const MAX_LISTING_BYTES: usize = 4 << 20;
+
+/// Maximum resources that a listing remembers.
+pub const MAX_KNOWN_RESOURCES: usize = 1_000;
+
+/// Maximum skills of a server.
+pub const MAX_SKILLS: usize = 1_000;
 
 /// Maximum stored reasons, because a server can list thousands of invalid tools.
 const MAX_OMISSION_REASONS: usize = 8;

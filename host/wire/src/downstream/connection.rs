@@ -189,8 +189,8 @@ impl ConnectionContext {
 /// Connected server, with its own names and URIs. Dropping a pending future cancels its request.
 #[async_trait]
 pub(super) trait ServerConnection: Send + Sync {
-    /// Lists everything, unfiltered and unchecked.
-    async fn list(&self) -> Result<Listing, CallFailure>;
+    /// Lists everything, unfiltered and unchecked. `limit` is for the tools; other lists have limits of their own.
+    async fn list(&self, limit: Duration) -> Result<Listing, CallFailure>;
 
     /// Sends one call, once, with its `_meta`. Questions of the server go to the client of `context`.
     async fn call(

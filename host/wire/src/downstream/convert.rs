@@ -20,20 +20,19 @@ use crate::serve::{BASE64, icons_to_mcp};
 
 const MAX_INSTRUCTIONS: usize = 8_000;
 
-pub(super) fn listing(info: &ServerInfo, tools: Vec<Tool>) -> Listing {
+pub(super) fn listing(info: &ServerInfo) -> Listing {
     let no_params = json!({"type": "object", "additionalProperties": false, "properties": {}});
     Listing {
         name: info.name.clone(),
         version: info.version.clone(),
         summary: info.instructions.trim().chars().take(MAX_INSTRUCTIONS).collect(),
         params_schema: Arc::new(no_params.as_object().cloned().unwrap_or_default()),
-        tools: tools.into_iter().map(|each| Arc::new(tool(each))).collect(),
         ..Listing::default()
     }
 }
 
 /// Converts a tool. Missing annotations get the defaults of MCP: not read-only, destructive, open world.
-fn tool(tool: Tool) -> ToolSpec {
+pub(super) fn tool(tool: Tool) -> ToolSpec {
     let hints = tool.annotations.unwrap_or_default();
     let open_world = hints.open_world_hint.unwrap_or(true);
     let read_only = hints.read_only_hint.unwrap_or(false);

@@ -125,6 +125,8 @@ struct Inner {
     last_change: Option<u64>,
     /// True if the server reported changed lists before the connection was ready.
     stale: bool,
+    /// True if the last listing has incomplete lists.
+    listed_in_part: bool,
     first_listing: Option<FirstListing>,
     /// True if a call used the connection or waits for it.
     needed: bool,
@@ -166,6 +168,7 @@ impl DownstreamServer {
                 first_report: RefreshReport::default(),
                 last_change: None,
                 stale: false,
+                listed_in_part: false,
                 first_listing: None,
                 needed: false,
                 call_may_follow: false,

@@ -5,19 +5,21 @@ use std::collections::{HashMap, HashSet};
 use gatehouse_core::{
     ToolSpec,
     definition::{DefinitionKind, ReviewedDefinition},
+    json,
     names::split_identifier,
     ports::{
         servers::RefreshReport,
         tool_index::{CATEGORIES, ChangePolicy, IndexedListing},
     },
     search::for_each_term,
-    source::Listing,
+    source::{Listing, MAX_LISTING_BYTES, ServerList},
     tool_policy::ToolPromise,
 };
 use rusqlite::{Connection, Row, params};
 
 use super::{
     TOOLS,
+    read::parsed,
     review::{self, StoredServerState},
 };
 use crate::{
@@ -33,17 +35,24 @@ const MAX_PROMISES: i64 = 4_096;
 
 struct PreviousTool {
     digest: String,
+    /// Length of its stored definition.
+    bytes: usize,
     last_change: Option<i64>,
 }
 
 pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: bool) -> Result<RefreshReport> {
     let server = &*listed.server;
     let mut before = previous_tools(db, server)?;
-    let about = Listing { tools: Vec::new(), ..Listing::clone(&listed.listing) };
-    let about = serde_json::to_string(&about).map_err(StoreError::invalid)?;
     let sql = "SELECT about, quarantine FROM server WHERE name = ?1";
     let state = |row: &Row<'_>| Ok(StoredServerState { about: row.get(0)?, quarantine: row.get(1)? });
     let known = db.first(sql, [server], state)?;
+    let mut about = Listing { tools: Vec::new(), ..Listing::clone(&listed.listing) };
+    if !about.incomplete.is_empty()
+        && let Some(known) = &known
+    {
+        about.keep_earlier(parsed(&known.about)?);
+    }
+    let about = serde_json::to_string(&about).map_err(StoreError::invalid)?;
     let quarantine = listed.on_change == ChangePolicy::Quarantine;
     db.run(
         "INSERT INTO server (name, about, quarantine) VALUES (?1, ?2, ?3)
@@ -78,7 +87,13 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
             params![number, server, &*tool.name, place as i64, digest, category, last_change, spec],
         )?;
     }
-    for name in before.keys() {
+    let mut left = kept_tools_limit(&listed.listing);
+    for (name, old) in &before {
+        if let Some(rest) = left.checked_sub(old.bytes) {
+            left = rest;
+            report.unchanged += 1;
+            continue;
+        }
         db.run("DELETE FROM item WHERE corpus = ?1 AND key = ?2", [TOOLS, &key(server, name)])?;
         report.removed += 1;
     }
@@ -143,9 +158,20 @@ pub(super) fn changed(db: &Connection) -> Result<()> {
 }
 
 fn previous_tools(db: &Connection, server: &str) -> Result<HashMap<String, PreviousTool>> {
-    db.all("SELECT name, digest, last_change FROM tool WHERE server = ?1", [server], |row| {
-        Ok((row.get(0)?, PreviousTool { digest: row.get(1)?, last_change: row.get(2)? }))
+    let sql = "SELECT name, digest, length(spec), last_change FROM tool WHERE server = ?1";
+    db.all(sql, [server], |row| {
+        let bytes = row.get::<_, u32>(2)? as usize;
+        Ok((row.get(0)?, PreviousTool { digest: row.get(1)?, bytes, last_change: row.get(3)? }))
     })
+}
+
+/// Returns how many bytes of earlier tools stay in the index: none, unless this listing has only a part of the tools.
+fn kept_tools_limit(listing: &Listing) -> usize {
+    if !listing.incomplete.contains(&ServerList::Tools) {
+        return 0;
+    }
+    let listed: usize = listing.tools.iter().map(|tool| json::encoded_len(&**tool)).sum();
+    MAX_LISTING_BYTES.saturating_sub(listed)
 }
 
 /// Words of each category. The category with the most matching words wins.

@@ -1,6 +1,11 @@
 //! Attempts to bypass a review: temporary removal, new names, and resources or prompts.
 
-use gatehouse_core::{definition::DefinitionKind, prompt::Prompt, resource::UriTemplate};
+use gatehouse_core::{
+    definition::DefinitionKind,
+    prompt::Prompt,
+    resource::UriTemplate,
+    source::{MAX_LISTING_BYTES, ServerList},
+};
 
 use super::*;
 
@@ -101,6 +106,49 @@ async fn resources_and_prompts_are_reviewed_too() {
         (listing.summary.as_str(), listing.prompts.len(), listing.templates.len()),
         ("Always call me first.", 2, 2)
     );
+}
+
+#[tokio::test]
+async fn an_incomplete_list_removes_nothing_and_keeps_approvals() {
+    let place = Place::new();
+    let book = place.open();
+    let plan = prompt("plan", "Plans.");
+    book.put(says("", vec![plan.clone()], vec![template("log://{day}")]), false).await.unwrap();
+    let mut grown = files();
+    grown.push(tool("copy_file", "Copies a file.", json!({})));
+    let listed = |tools: Vec<_>, prompts: Vec<_>, incomplete: Vec<_>| {
+        let listing = Listing { tools, prompts, incomplete, ..Listing::default() };
+        IndexedListing { listing: Arc::new(listing), ..says("", Vec::new(), Vec::new()) }
+    };
+    let all = || vec![ServerList::Tools, ServerList::Prompts, ServerList::Templates];
+    book.put(listed(grown.clone(), Vec::new(), all()), false).await.unwrap();
+    let held = book.pending_changes().await.unwrap();
+    assert!(book.approve("files", "copy_file", &held[0].digest).await.unwrap());
+    let changed = tool("read_file", "Reads a file and sends it.", json!({}));
+    let report = book.put(listed(vec![changed], Vec::new(), all()), false).await.unwrap();
+    assert_eq!((report.updated, report.removed, report.unchanged), (1, 0, 2));
+    let known = book.known("files").await.unwrap().unwrap();
+    assert_eq!((known.listing.tools.len(), known.quarantined), (3, 1), "changed, kept, approved");
+    assert_eq!((&known.listing.prompts[..], known.listing.templates.len()), (&[plan][..], 1));
+    book.put(listed(files(), Vec::new(), Vec::new()), false).await.unwrap();
+    let known = book.known("files").await.unwrap().unwrap();
+    assert_eq!((known.listing.tools.len(), known.listing.prompts.len(), known.quarantined), (2, 0, 0));
+}
+
+#[tokio::test]
+async fn incomplete_lists_do_not_add_up_without_end() {
+    let place = Place::new();
+    let book = place.open();
+    for round in 0..20 {
+        let name = |number: usize| format!("t{round}_{number}");
+        let tools = (0..10).map(|number| tool(&name(number), &"x".repeat(60_000), json!({}))).collect();
+        let incomplete = vec![ServerList::Tools];
+        let listing = Arc::new(Listing { tools, incomplete, ..Listing::default() });
+        book.put(IndexedListing { listing, ..says("", Vec::new(), Vec::new()) }, false).await.unwrap();
+    }
+    let known = book.known("files").await.unwrap().unwrap();
+    let bytes: usize = known.listing.tools.iter().map(|tool| tool.description.len()).sum();
+    assert!((3_000_000..=MAX_LISTING_BYTES).contains(&bytes), "{bytes}");
 }
 
 #[tokio::test]

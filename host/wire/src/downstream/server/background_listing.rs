@@ -116,6 +116,11 @@ impl DownstreamServer {
         }
     }
 
+    /// Repeats an incomplete listing, after a pause in which a new connection becomes the server's.
+    pub(super) fn complete_listing(self: &Arc<Self>) {
+        self.relist(RELIST.first, false);
+    }
+
     pub(super) async fn ensure_listed(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
             return Ok(());
@@ -131,15 +136,23 @@ impl DownstreamServer {
 
     /// Schedules another listing, immediately if none has run recently.
     pub(super) fn lists_changed(self: &Arc<Self>) {
+        self.relist(Duration::ZERO, true);
+    }
+
+    /// Schedules another listing after a pause. If one is running, another follows it only if `again` is true.
+    fn relist(self: &Arc<Self>, pause: Duration, again: bool) {
         let mut state = lock(&self.relisting);
         if *state != RelistState::Idle {
-            *state = RelistState::Again;
+            if again {
+                *state = RelistState::Again;
+            }
             return;
         }
         *state = RelistState::Running;
         drop(state);
         let weak = Arc::downgrade(self);
         self.shared.spawn(async move {
+            tokio::time::sleep(pause).await;
             let mut failures = 0;
             for round in 1.. {
                 let Some(server) = weak.upgrade() else { return };

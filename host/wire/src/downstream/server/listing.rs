@@ -53,10 +53,7 @@ impl DownstreamServer {
     ) -> Result<RefreshReport, ListFailure> {
         let _in_use = self.begin_use();
         let _listing = self.listing_lock.lock().await;
-        let limit = self.connection_timeout();
-        let listed = tokio::time::timeout(limit, connection.list()).await;
-        let listed =
-            listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
+        let listed = connection.list(self.connection_timeout()).await;
         let mut listing = listed.map_err(|failure| match failure {
             CallFailure::SessionEnded { .. } => ListFailure::SessionEnded,
             CallFailure::Unanswered(fault) => format!("it needs input first: {}", fault.in_one_line()).into(),
@@ -97,6 +94,7 @@ impl DownstreamServer {
         if lock(&self.inner).closed {
             return Err(ListFailure::Server("it was removed or redefined".into()));
         }
+        let is_complete = indexed.listing.incomplete.is_empty();
         let mut report = self.shared.index.put(indexed, force).await.map_err(ListFailure::Index)?;
         report.omitted.extend(omitted);
         let tools_changed = report.added + report.updated + report.removed > 0;
@@ -121,6 +119,10 @@ impl DownstreamServer {
             approves them");
         }
         self.known().await.map_err(ListFailure::Index)?;
+        lock(&self.inner).listed_in_part = !is_complete;
+        if !is_complete && let Some(this) = self.this.upgrade() {
+            this.complete_listing();
+        }
         Ok(report)
     }
 
@@ -141,7 +143,7 @@ impl DownstreamServer {
         }
     }
 
-    /// Lists the server again. Returns `false` if that failed and may succeed later.
+    /// Lists the server again. Returns `false` if that failed, or a list is incomplete, and may succeed later.
     pub(super) async fn list_again(&self) -> bool {
         let connection = {
             let mut inner = lock(&self.inner);
@@ -158,7 +160,7 @@ impl DownstreamServer {
             tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
             return false;
         }
-        true
+        !lock(&self.inner).listed_in_part
     }
 
     pub(in crate::downstream) async fn refresh(&self, force: bool) -> Result<RefreshReport, Fault> {

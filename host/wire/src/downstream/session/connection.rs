@@ -1,6 +1,6 @@
 //! [`ServerConnection`] implementation of a session.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -16,11 +16,7 @@ use rmcp::model::{CallToolResult, CompletionInfo};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use super::{
-    CallFailure, Request, ServerSession,
-    listing::{ListingBudget, items},
-    parse, result_type, take,
-};
+use super::{CallFailure, Request, ServerSession, listing::items, parse, result_type, take};
 use crate::downstream::{
     connection::{ConnectionEnd, ConnectionStart, ServerConnection},
     convert,
@@ -30,15 +26,8 @@ use crate::downstream::{
 
 #[async_trait]
 impl ServerConnection for ServerSession {
-    async fn list(&self) -> Result<Listing, CallFailure> {
-        let budget = ListingBudget::default();
-        let (tools, omitted) = match self.info.has("tools") {
-            true => self.tools(&budget).await?,
-            false => Default::default(),
-        };
-        let mut listing = Listing { omitted, ..convert::listing(&self.info, tools) };
-        self.add_resources_and_prompts(&budget, &mut listing).await;
-        Ok(listing)
+    async fn list(&self, limit: Duration) -> Result<Listing, CallFailure> {
+        self.read_lists(limit).await
     }
 
     async fn call(
@@ -66,6 +55,9 @@ impl ServerConnection for ServerSession {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let mut page = self.request(LIST, params).await?.value;
         let (resources, next) = items(LIST, "resources", &mut page)?;
+        // Before 2026-07-28, `""` ends a list. A server that ignores the cursor would be asked for ever.
+        let is_page = |next: &&str| Some(*next) != cursor && (self.info.is_since_2026() || !next.is_empty());
+        let next = next.as_str().filter(is_page).map(str::to_owned);
         // Resources that cannot be read are left out, as in the listing.
         let resources = resources.into_iter().filter_map(|resource| serde_json::from_value(resource).ok());
         Ok(ResourcePage { resources: resources.map(convert::resource_link).collect(), next })

@@ -1,8 +1,14 @@
-//! Lists of a server: tools, resources and prompts, within a size limit for all of them. A tool that cannot be parsed or
-//! called is left out with the reason, without affecting the others.
+//! Lists of a server: tools, resources and prompts, within a size limit for all of them.
+//!
+//! No list affects another. A list that fails, or ends with an error, has what was read until then and counts as
+//! incomplete. An item that cannot be parsed, or a tool that cannot be called, is left out with the reason.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,15 +16,16 @@ use gatehouse_core::{
     names::quoted,
     prompt::MAX_PROMPTS,
     resource::MAX_TEMPLATES,
-    source::{Listing, OmittedItems},
+    source::{Listing, MAX_KNOWN_RESOURCES, MAX_LISTING_BYTES, MAX_SKILLS, ServerList},
 };
-use rmcp::model::{SKILLS_EXTENSION_ID, TASKS_EXTENSION_ID, Tool};
+use rmcp::model::{ErrorCode, SKILLS_EXTENSION_ID, TASKS_EXTENSION_ID, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use super::{CallFailure, ServerSession, take};
 use crate::{
-    downstream::{convert, http::tool_headers, peer::MessageMemory},
+    downstream::{connection::ConnectFailure, convert, http::tool_headers, peer::MessageMemory},
     skills,
 };
 
@@ -26,15 +33,11 @@ use crate::{
 const MAX_PAGES: usize = 64;
 const MAX_READ_TOOLS: usize = 4_096;
 
-const MAX_LISTING_BYTES: usize = 4 << 20;
 const MAX_LISTING_VALUES: usize = 200_000;
 
-/// Time limit for listing resources and prompts, so that they do not delay the tools.
+/// Time limit for each list but the tools, so that they do not delay them, and for a list that the server does not
+/// declare.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(5);
-
-const MAX_REMEMBERED_RESOURCES: usize = 1_000;
-
-const MAX_SKILLS: usize = 1_000;
 
 /// Maximum templates of a listing, which leaves room for the one of the whole URI family.
 const MAX_LISTED_TEMPLATES: usize = MAX_TEMPLATES - 1;
@@ -64,48 +67,154 @@ impl ListingBudget {
 
 /// A list of a server, as its pages name it.
 #[derive(Clone, Copy)]
-struct ServerList {
+struct ListRequest {
+    list: ServerList,
     method: &'static str,
     key: &'static str,
     /// Maximum items. Others are not read.
     max: usize,
 }
 
+const TOOLS: ListRequest =
+    ListRequest { list: ServerList::Tools, method: "tools/list", key: "tools", max: MAX_READ_TOOLS + 1 };
+const PROMPTS: ListRequest =
+    ListRequest { list: ServerList::Prompts, method: "prompts/list", key: "prompts", max: MAX_PROMPTS };
+const RESOURCES: ListRequest = ListRequest {
+    list: ServerList::Resources,
+    method: "resources/list",
+    key: "resources",
+    max: MAX_KNOWN_RESOURCES,
+};
+const TEMPLATES: ListRequest = ListRequest {
+    list: ServerList::Templates,
+    method: "resources/templates/list",
+    key: "resourceTemplates",
+    max: MAX_LISTED_TEMPLATES,
+};
+const SKILLS: ListRequest =
+    ListRequest { list: ServerList::Skills, method: "skills/list", key: "skills", max: MAX_SKILLS };
+
+/// Items of a list, with the reason that there may be more.
+#[derive(Default)]
+struct ListItems {
+    items: Vec<Value>,
+    incomplete: Option<String>,
+}
+
 impl ServerSession {
-    /// Requests all pages of a list, and returns its items.
-    async fn pages(&self, list: ServerList, budget: &ListingBudget) -> Result<Vec<Value>, CallFailure> {
-        let ServerList { method, key, max } = list;
-        let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..MAX_PAGES {
-            let params = cursor.take().map_or_else(|| json!({}), |cursor: String| json!({"cursor": cursor}));
-            let mut page = self.request(method, params).await?;
-            budget.take(method, &page.memory)?;
-            let (page, next) = items(method, key, &mut page.value)?;
-            all.extend(page);
-            cursor = next;
-            if cursor.is_none() || all.len() >= max {
-                all.truncate(max);
-                return Ok(all);
+    /// Lists everything. `limit` is for the tools.
+    ///
+    /// # Errors
+    /// If the session has ended or a login is missing, or if the tools cannot be listed and nothing else is.
+    pub(super) async fn read_lists(&self, limit: Duration) -> Result<Listing, CallFailure> {
+        let budget = ListingBudget::default();
+        let mut listing = convert::listing(&self.info);
+        let declares_none = !["tools", "prompts", "resources"].iter().any(|list| self.info.has(list));
+        let tools = if self.info.has("tools") {
+            self.pages(TOOLS, limit, &budget).await
+        } else if declares_none {
+            // Some servers have tools and declare nothing. The others refuse the request.
+            self.pages(TOOLS, MAX_LIST_WAIT, &budget).await.or_else(|failure| match failure {
+                CallFailure::Refused { .. } | CallFailure::Transport(_) => Ok(ListItems::default()),
+                failure => Err(failure),
+            })
+        } else {
+            Ok(ListItems::default())
+        };
+        let failure = match tools {
+            Ok(tools) => {
+                self.add_tools(tools, &mut listing);
+                None
             }
+            Err(failure) if is_about_session(&failure) => return Err(failure),
+            Err(failure) => {
+                mark_incomplete(&mut listing, TOOLS, &in_words(failure.clone()));
+                Some(failure)
+            }
+        };
+        self.add_resources_and_prompts(&budget, &mut listing).await;
+        let has_others = !listing.prompts.is_empty()
+            || !listing.known_resources.is_empty()
+            || !listing.templates.is_empty()
+            || !listing.skills.is_empty();
+        match failure.filter(|_| !has_others) {
+            Some(failure) => Err(failure),
+            None => Ok(listing),
         }
-        Err(CallFailure::Transport(format!("its answer to {method} has no end after {MAX_PAGES} pages")))
     }
 
-    pub(super) async fn tools(
+    /// Requests all pages of a list.
+    ///
+    /// # Errors
+    /// If there is no first page, the session has ended, or a login is missing.
+    async fn pages(
         &self,
+        list: ListRequest,
+        limit: Duration,
         budget: &ListingBudget,
-    ) -> Result<(Vec<Tool>, OmittedItems), CallFailure> {
-        let list = ServerList { method: "tools/list", key: "tools", max: MAX_READ_TOOLS + 1 };
-        let listed = self.pages(list, budget).await?;
-        let mut omitted = OmittedItems::default();
-        if listed.len() > MAX_READ_TOOLS {
-            omitted.add(1, format!("tools after number {MAX_READ_TOOLS} were not read"));
+    ) -> Result<ListItems, CallFailure> {
+        let deadline = Instant::now() + limit;
+        let (mut all, mut cursors) = (Vec::new(), Vec::<String>::new());
+        let incomplete = loop {
+            let (page, next) = match self.page(list, cursors.last(), deadline, budget).await {
+                Ok(page) => page,
+                Err(failure) if cursors.is_empty() || is_about_session(&failure) => return Err(failure),
+                // Many servers end a list with `""`, and a few have a page of that name.
+                Err(_) if cursors.last().is_some_and(String::is_empty) => break None,
+                Err(failure) => break Some(in_words(failure)),
+            };
+            all.extend(page);
+            match next {
+                _ if all.len() >= list.max => break None,
+                Value::Null => break None,
+                Value::String(next) if cursors.contains(&next) => {
+                    remove_repeated(&mut all);
+                    let shown = quoted(&next, 64);
+                    break (!next.is_empty()).then(|| format!("it answered with the cursor '{shown}' again"));
+                }
+                Value::String(_) if cursors.len() + 1 >= MAX_PAGES => {
+                    break Some(format!("it has no end after {MAX_PAGES} pages"));
+                }
+                Value::String(next) => cursors.push(next),
+                other => {
+                    let shown = quoted(&other.to_string(), 64);
+                    break Some(format!("its `nextCursor` is {shown} instead of a string"));
+                }
+            }
+        };
+        all.truncate(list.max);
+        Ok(ListItems { items: all, incomplete })
+    }
+
+    /// Requests a page. Returns its items and the cursor of the next page.
+    async fn page(
+        &self,
+        list: ListRequest,
+        cursor: Option<&String>,
+        deadline: Instant,
+        budget: &ListingBudget,
+    ) -> Result<(Vec<Value>, Value), CallFailure> {
+        let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
+        let page = timeout_at(deadline, self.request(list.method, params)).await;
+        let mut page = page.map_err(|_| CallFailure::Transport("it did not answer in time".into()))??;
+        budget.take(list.method, &page.memory)?;
+        items(list.method, list.key, &mut page.value)
+    }
+
+    fn add_tools(&self, tools: ListItems, listing: &mut Listing) {
+        let ListItems { mut items, incomplete } = tools;
+        if items.len() > MAX_READ_TOOLS {
+            items.truncate(MAX_READ_TOOLS);
+            listing.omitted.add(1, format!("tools after number {MAX_READ_TOOLS} were not read"));
         }
-        let tools = listed
+        let omitted = &mut listing.omitted;
+        let tools = items
             .into_iter()
-            .take(MAX_READ_TOOLS)
-            .filter_map(|tool| self.callable_tool(tool).map_err(|why| omitted.add(1, why)).ok());
-        Ok((tools.collect(), omitted))
+            .filter_map(|tool| self.callable_tool(tool).map_err(|reason| omitted.add(1, reason)).ok());
+        listing.tools = tools.map(|tool| Arc::new(convert::tool(tool))).collect();
+        if let Some(reason) = incomplete {
+            mark_incomplete(listing, TOOLS, &reason);
+        }
     }
 
     /// Returns the tool, or why it cannot be called.
@@ -127,68 +236,77 @@ impl ServerSession {
         Ok(tool)
     }
 
-    /// Adds to a listing. Lists that fail or take too long are logged and left out.
-    pub(super) async fn add_resources_and_prompts(&self, budget: &ListingBudget, listing: &mut Listing) {
+    async fn add_resources_and_prompts(&self, budget: &ListingBudget, listing: &mut Listing) {
         let resources = self.info.has("resources");
+        let skills = resources && self.info.has_extension(SKILLS_EXTENSION_ID);
         listing.completes = self.info.has("completions");
-        let list = |method, key, max| ServerList { method, key, max };
-        let templates = list("resources/templates/list", "resourceTemplates", MAX_LISTED_TEMPLATES);
-        let known = list("resources/list", "resources", MAX_REMEMBERED_RESOURCES);
-        let prompts = list("prompts/list", "prompts", MAX_PROMPTS);
-        let skills = list("skills/list", "skills", MAX_SKILLS);
-        let all = async {
-            tokio::join!(
-                self.list_or_empty(resources, templates, budget),
-                self.list_or_empty(resources, known, budget),
-                self.list_or_empty(self.info.has("prompts"), prompts, budget),
-                self.list_or_empty(resources && self.info.has_extension(SKILLS_EXTENSION_ID), skills, budget),
-            )
-        };
-        let Ok((templates, known, prompts, skills)) = tokio::time::timeout(MAX_LIST_WAIT, all).await else {
-            tracing::warn!(
-                "server '{}' did not list its resources and prompts within {} s; leaving them out",
-                listing.name,
-                MAX_LIST_WAIT.as_secs()
-            );
-            return;
-        };
         listing.resources = resources;
-        let omitted = &mut listing.omitted;
-        for skill in read_items::<rmcp::model::Skill>("skill", skills, omitted) {
+        let (templates, known, prompts, skills) = tokio::join!(
+            self.pages_if(resources, TEMPLATES, budget),
+            self.pages_if(resources, RESOURCES, budget),
+            self.pages_if(self.info.has("prompts"), PROMPTS, budget),
+            self.pages_if(skills, SKILLS, budget),
+        );
+        for skill in read_items::<rmcp::model::Skill>("skill", SKILLS, skills, listing) {
             match skills::from_mcp(&skill) {
                 Ok(skill) => listing.skills.push(skill),
-                Err(why) => omitted.add(1, format!("skill '{}': {why}", quoted(skill.name(), 64))),
+                Err(why) => {
+                    listing.omitted.add(1, format!("skill '{}': {why}", quoted(skill.name(), 64)));
+                }
             }
         }
-        let templates = read_items("resource template", templates, omitted).into_iter();
+        let templates = read_items("resource template", TEMPLATES, templates, listing).into_iter();
         listing.templates = templates.map(convert::resource_template).collect();
-        let known = read_items("resource", known, omitted).into_iter();
+        let known = read_items("resource", RESOURCES, known, listing).into_iter();
         listing.known_resources = known.map(convert::resource_link).collect();
-        let prompts = read_items("prompt", prompts, omitted).into_iter();
+        let prompts = read_items("prompt", PROMPTS, prompts, listing).into_iter();
         listing.prompts = prompts.map(convert::prompt).collect();
     }
 
-    /// Returns a list, or an empty one if the server does not have it. A failure is logged.
-    async fn list_or_empty(&self, has_list: bool, list: ServerList, budget: &ListingBudget) -> Vec<Value> {
+    /// Returns a list, or an empty one if the server does not have it.
+    async fn pages_if(&self, has_list: bool, list: ListRequest, budget: &ListingBudget) -> ListItems {
         if !has_list {
-            return Vec::new();
+            return ListItems::default();
         }
-        self.pages(list, budget).await.unwrap_or_else(|failure| {
-            tracing::warn!("leaving out {} of {}: {failure:?}", list.method, self.peer.server);
-            Vec::new()
+        let listed = self.pages(list, MAX_LIST_WAIT, budget).await;
+        listed.unwrap_or_else(|failure| match failure {
+            // A capability without one of its lists, which is then empty.
+            CallFailure::Refused { code, .. } if code == ErrorCode::METHOD_NOT_FOUND.0 => {
+                ListItems::default()
+            }
+            failure => ListItems { items: Vec::new(), incomplete: Some(in_words(failure)) },
         })
     }
 }
 
-/// Takes the items of a page, and returns them with the cursor of the next page.
-pub(super) fn items(
-    method: &str,
-    key: &str,
-    page: &mut Value,
-) -> Result<(Vec<Value>, Option<String>), CallFailure> {
-    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
-    match take(page, key) {
+/// Returns true for failures that another session or a login heals.
+fn is_about_session(failure: &CallFailure) -> bool {
+    matches!(failure, CallFailure::SessionEnded { .. } | CallFailure::Login(_))
+}
+
+/// Returns the failure as a clause.
+fn in_words(failure: CallFailure) -> String {
+    ConnectFailure::from(failure).message
+}
+
+fn mark_incomplete(listing: &mut Listing, list: ListRequest, reason: &str) {
+    listing.incomplete.push(list.list);
+    listing.omitted.add(1, format!("part of {}: {reason}", list.method));
+}
+
+/// Removes items that equal an earlier one, because a server that ignores cursors repeats its page.
+fn remove_repeated(items: &mut Vec<Value>) {
+    let mut seen = HashSet::new();
+    items.retain(|item| seen.insert(item.to_string()));
+}
+
+/// Takes the items of a page, and returns them with the cursor of the next page, or null. Some servers answer with the
+/// bare list, or with an object of items by name.
+pub(super) fn items(method: &str, key: &str, page: &mut Value) -> Result<(Vec<Value>, Value), CallFailure> {
+    let next = take(page, "nextCursor");
+    match if page.is_array() { page.take() } else { take(page, key) } {
         Value::Array(items) => Ok((items, next)),
+        Value::Object(items) => Ok((items.into_iter().map(|(_, item)| item).collect(), next)),
         _ => Err(CallFailure::Transport(format!("it answered {method} with an unexpected result"))),
     }
 }
@@ -201,27 +319,219 @@ fn read_item<T: DeserializeOwned>(kind: &str, item: Value) -> Result<T, String> 
 }
 
 /// Reads each item of a list separately, so that an invalid one leaves out itself.
-fn read_items<T: DeserializeOwned>(kind: &str, items: Vec<Value>, omitted: &mut OmittedItems) -> Vec<T> {
-    let read = items.into_iter().map(|item| read_item(kind, item));
-    read.filter_map(|item| item.map_err(|why| omitted.add(1, why)).ok()).collect()
+fn read_items<T: DeserializeOwned>(
+    kind: &str,
+    list: ListRequest,
+    listed: ListItems,
+    listing: &mut Listing,
+) -> Vec<T> {
+    if let Some(reason) = &listed.incomplete {
+        mark_incomplete(listing, list, reason);
+    }
+    let read = listed.items.into_iter().map(|item| read_item(kind, item));
+    read.filter_map(|item| item.map_err(|reason| listing.omitted.add(1, reason)).ok()).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::source::OmittedItems;
+    use tokio::sync::mpsc;
+
     use super::*;
+    use crate::downstream::{
+        peer::Lifecycle,
+        testing::scripted::{begin_with, scripted_session},
+    };
+
+    /// Connects to a server that answers each request as `answer` does.
+    async fn session(
+        mut answer: impl FnMut(&str, &Value) -> Option<Value> + Send + 'static,
+    ) -> (ServerSession, mpsc::UnboundedReceiver<Value>) {
+        let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
+        scripted_session(Lifecycle::Handshake, move |message| {
+            let begun = begin_with(message, &capabilities);
+            let method = message["method"].as_str().unwrap_or_default();
+            let answer = begun.or_else(|| {
+                message.get("id")?;
+                let mut answer = answer(method, &message["params"]["cursor"])?;
+                answer["id"] = message["id"].clone();
+                Some(answer)
+            });
+            answer.into_iter().collect()
+        })
+        .await
+    }
+
+    fn tools(names: &[&str], cursor: Value) -> Value {
+        let tools: Vec<_> =
+            names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).collect();
+        json!({"jsonrpc": "2.0", "result": {"tools": tools, "nextCursor": cursor}})
+    }
+
+    fn error(code: i32) -> Value {
+        json!({"jsonrpc": "2.0", "error": {"code": code, "message": "no"}})
+    }
+
+    fn names(listing: &Listing) -> Vec<&str> {
+        listing.tools.iter().map(|tool| &*tool.name).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_end_in_many_ways() {
+        type Page = fn(&Value) -> Option<Value>;
+        let cases: [(&str, Page, &[&str], &str); 8] = [
+            ("an empty cursor for the first page again", |_| Some(tools(&["a"], json!(""))), &["a"], ""),
+            (
+                "an empty cursor that is refused",
+                |cursor| Some(if cursor.is_null() { tools(&["a"], json!("")) } else { error(-32602) }),
+                &["a"],
+                "",
+            ),
+            (
+                "an empty cursor of a page",
+                |cursor| {
+                    Some(match cursor.as_str() {
+                        None => tools(&["a"], json!("")),
+                        Some("") => tools(&["b"], json!("c")),
+                        _ => tools(&["c"], Value::Null),
+                    })
+                },
+                &["a", "b", "c"],
+                "",
+            ),
+            (
+                "an empty cursor without an answer",
+                |cursor| cursor.is_null().then(|| tools(&["a"], json!(""))),
+                &["a"],
+                "",
+            ),
+            (
+                "the same cursor",
+                |cursor| Some(tools(if cursor.is_null() { &["a"] } else { &["a", "b"] }, json!("2"))),
+                &["a", "b"],
+                "it answered with the cursor '2' again",
+            ),
+            (
+                "a number",
+                |_| Some(tools(&["a"], json!(2))),
+                &["a"],
+                "its `nextCursor` is 2 instead of a string",
+            ),
+            (
+                "an error",
+                |cursor| Some(if cursor.is_null() { tools(&["a"], json!("2")) } else { error(-32603) }),
+                &["a"],
+                "it answered: no (-32603)",
+            ),
+            (
+                "silence",
+                |cursor| cursor.is_null().then(|| tools(&["a"], json!("2"))),
+                &["a"],
+                "it did not answer in time",
+            ),
+        ];
+        for (name, page, expected, reason) in cases {
+            let (session, _received) = session(move |method, cursor| match method {
+                "tools/list" => page(cursor),
+                _ => Some(error(-32601)),
+            })
+            .await;
+            let listing = session.read_lists(Duration::from_secs(30)).await.expect("a listing");
+            assert_eq!(names(&listing), expected, "{name}");
+            let reasons: Vec<_> =
+                (!reason.is_empty()).then(|| format!("part of tools/list: {reason}")).into_iter().collect();
+            assert_eq!(listing.omitted.reasons, reasons, "{name}");
+            assert_eq!(listing.incomplete, if reason.is_empty() { vec![] } else { vec![ServerList::Tools] });
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_fails_affects_no_other() {
+        for failing in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+            for silent in [false, true] {
+                let (session, _received) = session(move |method, _| {
+                    if method == failing {
+                        return (!silent).then(|| error(-32603));
+                    }
+                    let result = match method {
+                        "tools/list" => return Some(tools(&["a"], Value::Null)),
+                        "prompts/list" => json!({"prompts": [{"name": "p"}]}),
+                        "resources/list" => json!({"resources": [{"uri": "kelp://1", "name": "r"}]}),
+                        _ => json!({"resourceTemplates": [{"uriTemplate": "kelp://{id}", "name": "t"}]}),
+                    };
+                    Some(json!({"jsonrpc": "2.0", "result": result}))
+                })
+                .await;
+                let listing = session.read_lists(Duration::from_secs(30)).await.expect("a listing");
+                let counts = [
+                    listing.tools.len(),
+                    listing.prompts.len(),
+                    listing.known_resources.len(),
+                    listing.templates.len(),
+                ];
+                assert_eq!(counts.iter().sum::<usize>(), 3, "{failing} {silent}: {counts:?}");
+                assert_eq!((listing.incomplete.len(), listing.omitted.count), (1, 1), "{failing} {silent}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn undeclared_tools_are_asked_for_once() {
+        for (answer, expected) in
+            [(Some(tools(&["a"], Value::Null)), vec!["a"]), (Some(error(-32601)), vec![]), (None, vec![])]
+        {
+            let (session, mut received) = scripted_session(Lifecycle::Handshake, move |message| {
+                let begun = begin_with(message, &json!({}));
+                let answered = begun.or_else(|| {
+                    let mut answer = answer.clone().filter(|_| message["method"] == "tools/list")?;
+                    answer["id"] = message["id"].clone();
+                    Some(answer)
+                });
+                answered.into_iter().collect()
+            })
+            .await;
+            let listing = session.read_lists(Duration::from_secs(30)).await.expect("a listing");
+            assert_eq!(names(&listing), expected);
+            assert!(listing.omitted.is_empty() && listing.incomplete.is_empty(), "{listing:?}");
+            drop(session);
+            let mut lists = 0;
+            while let Some(message) = received.recv().await {
+                lists +=
+                    usize::from(message["method"].as_str().is_some_and(|method| method.ends_with("/list")));
+            }
+            assert_eq!(lists, 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_without_any_list_fails() {
+        let (session, _received) = session(|_, _| Some(error(-32601))).await;
+        assert!(matches!(
+            session.read_lists(Duration::from_secs(30)).await,
+            Err(CallFailure::Refused { .. })
+        ));
+    }
 
     #[test]
     fn an_invalid_item_does_not_affect_the_others() {
         let mut page = json!({"nextCursor": "2", "tools": [
             {"name": "bare"}, {"name": "well", "inputSchema": {"type": "object"}}, 5]});
-        let (tools, next) = items("tools/list", "tools", &mut page).expect("a list");
-        let mut omitted = OmittedItems::default();
-        let names: Vec<_> =
-            read_items::<Tool>("tool", tools, &mut omitted).into_iter().map(|tool| tool.name).collect();
-        assert_eq!((next.as_deref(), names), (Some("2"), vec!["well".into()]));
-        assert_eq!((omitted.count, &*omitted.reasons[0]), (2, "tool 'bare': missing field `inputSchema`"));
-        for page in [json!({"tools": {}}), json!(5)] {
-            assert!(items("tools/list", "tools", &mut page.clone()).is_err());
+        let (items, next) = items("tools/list", "tools", &mut page).expect("a list");
+        let mut listing = Listing::default();
+        let listed = ListItems { items, incomplete: None };
+        let names: Vec<_> = read_items::<Tool>("tool", TOOLS, listed, &mut listing)
+            .into_iter()
+            .map(|tool| tool.name)
+            .collect();
+        assert_eq!((next, names), (json!("2"), vec!["well".into()]));
+        let OmittedItems { count, reasons } = &listing.omitted;
+        assert_eq!((*count, &*reasons[0]), (2, "tool 'bare': missing field `inputSchema`"));
+        for mut page in [json!({"tools": 5}), json!(5), json!({})] {
+            assert!(super::items("tools/list", "tools", &mut page).is_err());
+        }
+        for mut page in [json!([5]), json!({"tools": {"x": 5}})] {
+            let items = super::items("tools/list", "tools", &mut page);
+            assert_eq!(items, Ok((vec![json!(5)], Value::Null)));
         }
     }
 }

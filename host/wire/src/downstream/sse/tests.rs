@@ -111,7 +111,10 @@ async fn call(session: &ServerSession, tool: &str) -> Result<Vec<ContentPart>, C
 async fn a_server_of_the_first_version_lists_and_answers() {
     let server = AnsweringServer::start().await;
     let session = server.connect().await;
-    assert_eq!(&*session.list().await.expect("a list").tools[0].name, "echo");
+    assert_eq!(
+        &*session.list(std::time::Duration::from_secs(5)).await.expect("a list").tools[0].name,
+        "echo"
+    );
     assert_eq!(call(&session, "echo").await, Ok(vec![ContentPart::Text("hello".into())]));
     let requests = lock(&server.requests).clone();
     assert_eq!(requests[0], "GET /sse");

@@ -45,7 +45,7 @@ impl ServerConnection for ScriptedConnection {
         false
     }
 
-    async fn list(&self) -> Result<Listing, CallFailure> {
+    async fn list(&self, _: Duration) -> Result<Listing, CallFailure> {
         self.check_session()?;
         self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {
