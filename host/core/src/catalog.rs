@@ -148,7 +148,7 @@ impl Catalog {
         let unmatched = preset.unmatched(&entries);
         entries.retain(|entry| preset.denies(&entry.id, entry.name.as_str()).is_none());
         for entry in &mut entries {
-            let names = entry.names();
+            let names = entry.pattern_names();
             entry.listed &= preset.shows(&names);
             entry.pinned = preset.pinned.matches_any(&names);
         }

@@ -28,6 +28,7 @@ use check::SchemaChecker;
 #[derive(Debug)]
 pub struct Schema {
     source: Arc<Map<String, Value>>,
+    is_of_server: bool,
     tree: OnceLock<Result<node::SchemaTree, InvalidValue>>,
 }
 
@@ -57,7 +58,13 @@ pub(crate) struct SchemaSize {
 
 impl Schema {
     pub fn new(source: Arc<Map<String, Value>>) -> Self {
-        Self { source, tree: OnceLock::new() }
+        Self { source, is_of_server: false, tree: OnceLock::new() }
+    }
+
+    /// Creates a schema of an MCP server, which checks its arguments itself. Parts that cannot be read are not checked,
+    /// and a required member with a default is optional.
+    pub fn of_server(source: Arc<Map<String, Value>>) -> Self {
+        Self { source, is_of_server: true, tree: OnceLock::new() }
     }
 
     pub fn source(&self) -> &Arc<Map<String, Value>> {
@@ -66,8 +73,13 @@ impl Schema {
 
     /// Reads a schema to measure it. The error continues a sentence about the schema.
     pub(crate) fn measure(source: &Map<String, Value>) -> Result<SchemaSize, InvalidValue> {
-        let read::ReadSchema { tree, pattern_bytes } = read::read(source)?;
+        let read::ReadSchema { tree, pattern_bytes, .. } = read::read(source)?;
         Ok(SchemaSize { schemas: tree.nodes.len(), pattern_bytes })
+    }
+
+    /// Returns the reason that a schema of a server is checked only in part, to continue a sentence about the schema.
+    pub(crate) fn unreadable_part(source: &Map<String, Value>) -> Option<InvalidValue> {
+        read::read_readable_part(source).map_or_else(Some, |read| read.skipped)
     }
 
     pub(crate) fn is_read(&self) -> bool {
@@ -93,7 +105,8 @@ impl Schema {
         noun: &str,
         steps: &mut StepBudget<'_>,
     ) -> Result<(), ValidationError> {
-        let tree = self.tree.get_or_init(|| read::read(&self.source).map(|read| read.tree));
+        let read = if self.is_of_server { read::read_readable_part } else { read::read };
+        let tree = self.tree.get_or_init(|| read(&self.source).map(|read| read.tree));
         let tree = tree
             .as_ref()
             .map_err(|why| ValidationError::Invalid(format!("the schema is invalid: it {why}.")))?;

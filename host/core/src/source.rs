@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-pub use listing_checks::{MAX_TEXT_BYTES, MAX_TOOLS};
+pub use listing_checks::{MAX_TEXT_BYTES, MAX_TOOLS, unreadable_part};
 
 pub use crate::filters::FilterRequest;
 
@@ -124,12 +124,18 @@ fn extend<T: Clone + Serialize, K: PartialEq + ?Sized>(
     }
 }
 
-/// Tools, prompts and resource templates of a server that were left out of its listing.
+/// What a server lists and does not get through as it is: items that were left out, and schemas that are passed on but
+/// checked only in part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedItems {
     pub count: usize,
     /// Each names its items.
     pub reasons: Vec<String>,
+    /// Number of tools whose schemas have parts that are not checked.
+    #[serde(default)]
+    pub unchecked: usize,
+    #[serde(default)]
+    pub unchecked_reasons: Vec<String>,
 }
 
 /// Maximum bytes of all lists of a server.
@@ -146,13 +152,14 @@ const MAX_OMISSION_REASONS: usize = 8;
 
 impl OmittedItems {
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count == 0 && self.unchecked == 0
     }
 
-    /// Returns a line for agents. The reasons quote the server and name tools that a preset may hide, so they are for
-    /// operators.
-    pub fn summary(&self) -> String {
-        format!("left out {}; `gatehouse servers status` says why", self.counted())
+    /// Returns a line for agents, unless nothing was left out. The reasons quote the server and name tools that a preset
+    /// may hide, so they are for operators.
+    pub fn summary(&self) -> Option<String> {
+        let summary = || format!("left out {}; `gatehouse servers status` says why", self.counted());
+        (self.count > 0).then(summary)
     }
 
     fn counted(&self) -> String {
@@ -162,17 +169,40 @@ impl OmittedItems {
     /// Adds `count` items with one reason.
     pub fn add(&mut self, count: usize, reason: impl Into<String>) {
         self.count += count;
-        match self.reasons.len() {
-            0..MAX_OMISSION_REASONS => self.reasons.push(reason.into()),
-            MAX_OMISSION_REASONS => self.reasons.push("and others".into()),
-            _ => {}
-        }
+        add_reason(&mut self.reasons, reason.into());
+    }
+
+    /// Adds a tool with the reason that a schema of it is checked only in part.
+    pub fn add_unchecked(&mut self, reason: String) {
+        self.unchecked += 1;
+        add_reason(&mut self.unchecked_reasons, reason);
+    }
+
+    pub fn all_reasons_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.reasons.iter_mut().chain(&mut self.unchecked_reasons)
+    }
+}
+
+fn add_reason(reasons: &mut Vec<String>, reason: String) {
+    match reasons.len() {
+        0..MAX_OMISSION_REASONS => reasons.push(reason),
+        MAX_OMISSION_REASONS => reasons.push("and others".into()),
+        _ => {}
     }
 }
 
 impl fmt::Display for OmittedItems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "left out {}: {}", self.counted(), self.reasons.join("; "))
+        if self.count > 0 {
+            write!(f, "left out {}: {}", self.counted(), self.reasons.join("; "))?;
+        }
+        if self.unchecked > 0 {
+            let separator = if self.count > 0 { "; " } else { "" };
+            let (count, reasons) = (self.unchecked, self.unchecked_reasons.join("; "));
+            let tools = if count == 1 { "tool" } else { "tools" };
+            write!(f, "{separator}checks the arguments of {count} {tools} only in part: {reasons}")?;
+        }
+        Ok(())
     }
 }
 

@@ -19,8 +19,8 @@ fn a_list_without_an_end_is_told_of_and_takes_no_other_server_with_it() {
     let place = showing(&["s", "honest"], &blocks);
     let mut client = Client::start(&place, "all");
     assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
-    assert!(!client.tools().iter().any(|tool| tool.starts_with("s__")));
-    client.log_with("its answer to tools/list has no end after 64 pages");
+    assert!(client.tools().iter().any(|tool| tool.starts_with("s__")), "what was read is served");
+    client.log_with("part of tools/list: it has no end after 64 pages");
 }
 
 #[test]
@@ -34,10 +34,10 @@ fn twenty_thousand_tools_are_cut_and_said() {
     place.write("presets.toml", block + "[presets.all]\nservers = [\"s\", \"honest\"]\n");
     let mut client = Client::start(&place, "all");
     let listed = client.tools();
-    assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 512);
+    assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 4_096);
     assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
     assert_eq!(client.text("s__echo", json!({"text": "and here"})), "and here");
-    client.log_with("and all after it, because a server has at most 512 tools");
+    client.log_with("tools after number 4096 were not read");
 }
 
 #[test]
@@ -94,7 +94,8 @@ fn a_bad_tool_is_left_out_alone_and_what_is_said_of_tools_is_cleaned() {
     let coloured = tools.iter().find(|tool| tool["name"] == "s__coloured").expect("a tool");
     let said = coloured["description"].as_str().expect("a description");
     assert!(!said.contains(['\u{1b}', '\u{202e}']) && said.contains("hides"), "{said:?}");
-    assert_eq!(tools.len(), 13, "{listed}");
+    assert_eq!(tools.len(), 14, "{listed}");
+    assert!(tools.iter().any(|tool| tool["name"] == "s__two_words_43f24fb6"), "{listed}");
     assert_eq!(client.text("s__echo", json!({"text": "the first of the two"})), "the first of the two");
     let log = client.log_with("'echo' is listed twice");
     assert!(log.contains("leaving out"), "{log}");

@@ -67,7 +67,8 @@ impl ToolEntry {
         let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
         let own_name = id.exposed_name(&tool.name).map_err(bad)?;
         let none = ToolOverride::default();
-        let change = preset.tools.get(own_name.as_str()).unwrap_or(&none);
+        let tool_id = ToolId { source: id.clone(), name: Arc::clone(&tool.name) };
+        let change = preset.tool_override(&tool_id).unwrap_or(&none);
         if change.hidden {
             return Ok(None);
         }
@@ -76,10 +77,14 @@ impl ToolEntry {
             None => own_name,
         };
         let spec = change.apply(tool);
-        let schema = |source: &Arc<Map<String, Value>>| Arc::new(Schema::new(Arc::clone(source)));
+        let new_schema = match id {
+            SourceId::Gate(_) => Schema::new,
+            SourceId::Server(_) => Schema::of_server,
+        };
+        let schema = |source: &Arc<Map<String, Value>>| Arc::new(new_schema(Arc::clone(source)));
         Ok(Some(Self {
             name,
-            id: ToolId { source: id.clone(), name: Arc::clone(&tool.name) },
+            id: tool_id,
             declared: Arc::clone(tool),
             source: Arc::clone(source),
             version: listing.version.as_str().into(),
@@ -104,13 +109,6 @@ impl ToolEntry {
     /// Returns the output schema shown to clients. `None` if a filter may replace the structured data.
     pub fn client_output_schema(&self) -> Option<&Arc<Map<String, Value>>> {
         self.spec.output_schema.as_ref().filter(|_| self.filters.is_empty())
-    }
-
-    /// Returns the names that a preset's globs match: the exposed name, `kind:source.tool` and `source.tool`.
-    pub(crate) fn names(&self) -> [String; 3] {
-        let qualified = format!("{}.{}", self.id.source.name(), self.id.name);
-        let kind = self.id.source.kind();
-        [self.name.to_string(), format!("{kind}:{qualified}"), qualified]
     }
 
     /// Returns the arguments with those that the preset sets.

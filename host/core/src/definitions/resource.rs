@@ -10,7 +10,8 @@ pub const MAX_TEMPLATES: usize = 64;
 /// Maximum bytes of a URI or template.
 pub const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// An RFC 6570 template with `{name}` (level 1) and `{+name}` (level 2, may contain slashes).
+/// An RFC 6570 template: of a gate with `{name}` (level 1) and `{+name}` (level 2, may contain slashes), of a server with
+/// any expressions, because the server itself decides which URIs it knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UriTemplate {
     /// Such as `gatehouse://page/{+id}`.
@@ -58,6 +59,23 @@ impl UriTemplate {
         Ok(())
     }
 
+    /// Checks the template of a server, which clients see under a prefix. The error continues a sentence about it.
+    pub fn check_server(&self) -> Result<(), InvalidValue> {
+        let template = &self.uri_template;
+        ensure!(template.len() <= MAX_URI_BYTES, "is longer than {MAX_URI_BYTES} bytes");
+        let literals = template.split('{').enumerate().map(|(place, part)| match place {
+            0 => Some(part),
+            _ => {
+                let (expression, literal) = part.split_once('}')?;
+                variables(expression).all(is_variable).then_some(literal)
+            }
+        });
+        let is_template = literals.map(|literal| literal.is_some_and(is_plain)).all(|fits| fits);
+        ensure!(is_template, "is not a template of RFC 6570");
+        Ok(())
+    }
+
+    /// Whether a gate's template matches a URI.
     pub fn matches(&self, uri: &str) -> bool {
         uri.len() <= MAX_URI_BYTES
             && parts(&self.uri_template).is_some_and(|parts| matches_parts(&parts, uri))
@@ -79,13 +97,28 @@ impl UriTemplate {
 
     pub fn value_names(&self) -> Vec<&str> {
         let ends = self.uri_template.split('{').skip(1);
-        let names = ends.filter_map(|part| Some(part.split_once('}')?.0));
-        names.map(|name| name.strip_prefix('+').unwrap_or(name)).collect()
+        let expressions = ends.filter_map(|part| Some(part.split_once('}')?.0));
+        expressions.flat_map(variables).map(|(name, _)| name).collect()
     }
 
     fn prefix(&self) -> &str {
         self.uri_template.split('{').next().unwrap_or_default()
     }
+}
+
+/// Returns the variables of an expression, each with its modifier (RFC 6570, section 2.3).
+fn variables(expression: &str) -> impl Iterator<Item = (&str, &str)> {
+    let list = expression.strip_prefix(['+', '#', '.', '/', ';', '?', '&']).unwrap_or(expression);
+    list.split(',').map(|variable| variable.split_at(variable.find(['*', ':']).unwrap_or(variable.len())))
+}
+
+fn is_variable((name, modifier): (&str, &str)) -> bool {
+    let is_modifier = match modifier.strip_prefix(':') {
+        Some(length) => (1..=4).contains(&length.len()) && length.bytes().all(|byte| byte.is_ascii_digit()),
+        None => modifier.is_empty() || modifier == "*",
+    };
+    let letters = |c: char| c.is_ascii_alphanumeric() || "_.%-".contains(c);
+    is_modifier && !name.is_empty() && name.chars().all(letters)
 }
 
 fn parts(template: &str) -> Option<Vec<UriTemplatePart<'_>>> {
@@ -206,6 +239,35 @@ mod tests {
             "a://\u{e4}/{id}",
         ] {
             assert!(template(bad).check().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn templates_of_servers_may_have_any_expressions() {
+        for (good, names) in [
+            ("search://{?q,limit}", vec!["q", "limit"]),
+            ("judgment://{slug*}", vec!["slug"]),
+            ("users://{id}{/rest*}{#part:3}", vec!["id", "rest", "part"]),
+            ("x://{a,b}{;c}{.d}{&e}", vec!["a", "b", "c", "d", "e"]),
+            ("{+uri}", vec!["uri"]),
+            ("plain://text", vec![]),
+        ] {
+            assert_eq!(template(good).check_server(), Ok(()), "{good}");
+            assert_eq!(template(good).value_names(), names, "{good}");
+        }
+        for bad in [
+            "x://{",
+            "x://{}",
+            "x://{a",
+            "x://a}",
+            "x://{a b}",
+            "x://{a:}",
+            "x://{a:99999}",
+            "x://{a**}",
+            "x:// {a}",
+            "x://{{a}}",
+        ] {
+            assert!(template(bad).check_server().is_err(), "{bad}");
         }
     }
 

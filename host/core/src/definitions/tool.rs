@@ -9,7 +9,9 @@ use crate::{
     Effect, Intent,
     effect::ToolHints,
     hash::sha256_hex,
+    hidden_chars::is_hidden,
     icon::Icon,
+    names::quoted,
     tool_policy::{PRECHECK_KEYWORD, TARGET_KEYWORD},
 };
 
@@ -36,18 +38,23 @@ impl SourceId {
         }
     }
 
-    /// Returns the exposed name of a tool: a gate's own name for it, or `server__tool` for a server. Names that are too
-    /// long or contain invalid characters end in a digest.
+    /// Returns the exposed name of a tool: a gate's own name for it, or `server__tool` for a server. That of a server ends
+    /// in a digest if it would be too long or have characters that clients refuse.
     pub fn exposed_name(&self, tool: &str) -> Result<ExposedName, NameError> {
         let Self::Server(server) = self else { return ExposedName::new(tool) };
         let whole = format!("{server}__{tool}");
-        ExposedName::new(&whole).or_else(|_| {
-            let fitting = whole.chars().map(|c| if ExposedName::is_allowed(c) { c } else { '_' });
-            let mut name: String = fitting.take(MAX_NAME_CHARS - 9).collect();
-            name.push('_');
-            name.push_str(&sha256_hex(&whole)[..8]);
-            ExposedName::new(&name)
-        })
+        // MCP allows a dot, and the model providers OpenAI and Anthropic refuse it.
+        if !whole.contains('.')
+            && let Ok(name) = ExposedName::new(&whole)
+        {
+            return Ok(name);
+        }
+        let is_kept = |c: char| ExposedName::is_allowed(c) && c != '.';
+        let fitting = whole.chars().map(|c| if is_kept(c) { c } else { '_' });
+        let mut name: String = fitting.take(MAX_NAME_CHARS - 9).collect();
+        name.push('_');
+        name.push_str(&sha256_hex(&whole)[..8]);
+        ExposedName::new(&name)
     }
 }
 
@@ -65,12 +72,10 @@ pub struct ToolId {
 }
 
 impl ToolId {
-    /// Returns `server__tool` if `shown` is the shortened form of it.
-    pub(crate) fn unshortened_name(&self, shown: &str) -> Option<String> {
+    /// Returns `server__tool` with the server's own name, which clients may see changed. `None` for gates.
+    pub fn whole_name(&self) -> Option<String> {
         let SourceId::Server(server) = &self.source else { return None };
-        let whole = format!("{server}__{}", self.name);
-        let is_shown = || self.source.exposed_name(&self.name).is_ok_and(|name| name.as_str() == shown);
-        (whole != shown && is_shown()).then_some(whole)
+        Some(format!("{server}__{}", self.name))
     }
 }
 
@@ -91,24 +96,33 @@ pub enum NameError {
     Length(String, usize, usize),
     #[error("'{0}' contains {1:?}; a name has only A-Z a-z 0-9 _ - .")]
     Character(String, char),
+    #[error("'{0}' has hidden characters")]
+    Hidden(String),
+}
+
+/// Checks a server's own name for a tool or prompt. It may have any characters that are visible.
+pub(crate) fn check_server_name(name: &str) -> Result<(), NameError> {
+    check_length(name, MAX_SERVER_NAME_CHARS)?;
+    match name.chars().any(|c| c.is_control() || is_hidden(c)) {
+        true => Err(NameError::Hidden(quoted(name, MAX_NAME_CHARS))),
+        false => Ok(()),
+    }
+}
+
+fn check_length(name: &str, max: usize) -> Result<(), NameError> {
+    let length = name.chars().count();
+    match (1..=max).contains(&length) {
+        true => Ok(()),
+        false => Err(NameError::Length(quoted(name, MAX_NAME_CHARS), length, max)),
+    }
 }
 
 impl ExposedName {
     pub fn new(name: &str) -> Result<Self, NameError> {
-        Self::check(name, MAX_NAME_CHARS)?;
-        Ok(Self(name.into()))
-    }
-
-    /// Checks a name of at most `max` characters.
-    pub(crate) fn check(name: &str, max: usize) -> Result<(), NameError> {
-        let shown = || crate::names::quoted(name, MAX_NAME_CHARS);
-        let length = name.chars().count();
-        if length == 0 || length > max {
-            return Err(NameError::Length(shown(), length, max));
-        }
+        check_length(name, MAX_NAME_CHARS)?;
         match name.chars().find(|c| !Self::is_allowed(*c)) {
-            Some(bad) => Err(NameError::Character(shown(), bad)),
-            None => Ok(()),
+            Some(bad) => Err(NameError::Character(quoted(name, MAX_NAME_CHARS), bad)),
+            None => Ok(Self(name.into())),
         }
     }
 

@@ -23,7 +23,7 @@ pub use crate::patterns::may_match_tools_of;
 
 use self::rule::CompiledAccessRule;
 pub use self::{
-    preset_access::{AccessDecision, PresetAccess, access_names},
+    preset_access::{AccessDecision, PresetAccess, pattern_names},
     rule::{AllowedValues, ArgumentLimit, NumberRange},
 };
 use crate::{Caller, Effect, InvalidValue, Principal, lock, util::recent_map::RecentMap};
@@ -45,7 +45,7 @@ pub struct AccessRule {
     pub who: Vec<String>,
     /// Globs over presets. `None` for all.
     pub presets: Option<Vec<String>>,
-    /// Globs over the tools that it allows. See [`access_names`].
+    /// Globs over the tools that it allows. See [`pattern_names`].
     pub tools: Vec<String>,
     /// Globs over the tools that it denies.
     pub deny: Vec<String>,

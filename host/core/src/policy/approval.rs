@@ -83,14 +83,8 @@ pub(crate) fn required_scope(preset: &CompiledPreset, entry: &ToolEntry) -> Opti
     if preset.approvals.is_empty() {
         return None;
     }
-    let names = names(entry);
+    let names = entry.pattern_names();
     preset.approvals.iter().filter(|rule| rule.matches(entry, &names)).map(|rule| rule.remember).min()
-}
-
-/// Returns the names that rules can match, including a renamed tool's original name.
-pub(crate) fn names(entry: &ToolEntry) -> Vec<String> {
-    let first = entry.id.source.exposed_name(&entry.id.name).map(|name| name.to_string());
-    entry.names().into_iter().chain(first).collect()
 }
 
 /// Required approvals by tool. A rule about one of its names applies to all of them.

@@ -56,7 +56,7 @@ pub(crate) fn attach(preset: &CompiledPreset, filters: &[Arc<AttachedFilter>], e
         return;
     }
     for entry in entries {
-        let known = entry.names();
+        let known = entry.pattern_names();
         let attached = filters.iter().filter(|filter| {
             let id = filter.source.id();
             *id != entry.id.source && preset.filters_tool(id.name(), &known)

@@ -5,7 +5,7 @@
 
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::{CompiledPreset, ToolEntry, approval, util::enum_words};
+use crate::{CompiledPreset, ToolEntry, util::enum_words};
 
 /// A pattern that is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,12 +82,8 @@ impl ToolList {
     /// Returns the names of a tool that this list's patterns can match.
     fn names(self, entry: &ToolEntry) -> Vec<String> {
         match self {
-            Self::Deny => {
-                let whole = entry.id.unshortened_name(entry.name.as_str());
-                std::iter::once(entry.name.to_string()).chain(whole).collect()
-            }
-            Self::Listed | Self::Pinned => entry.names().to_vec(),
-            Self::ApproveTools | Self::ApproveExcept => approval::names(entry),
+            Self::Deny => std::iter::once(entry.name.to_string()).chain(entry.id.whole_name()).collect(),
+            Self::Listed | Self::Pinned | Self::ApproveTools | Self::ApproveExcept => entry.pattern_names(),
         }
     }
 }
@@ -172,7 +168,7 @@ impl CompiledPreset {
 mod tests {
     use super::*;
     use crate::{
-        Catalog, Preset, SourceId,
+        Catalog, Preset, SourceId, approval,
         testing::{Fixture, tool},
     };
 

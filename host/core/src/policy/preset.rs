@@ -198,10 +198,17 @@ impl CompiledPreset {
         self.deny.first_match(exposed)
     }
 
-    /// Returns the glob that removes a tool, if any. Globs match the name that clients see, and also the whole name if
-    /// that is too long to be shown, so that its end cannot escape them.
+    /// Returns the glob that removes a tool, if any. Globs match the name that clients see and `server__tool`, so that a
+    /// tool cannot escape them by the way in which its name is shown.
     pub fn denies(&self, tool: &ToolId, shown: &str) -> Option<&str> {
-        self.denied_by(shown).or_else(|| self.deny.first_match(&tool.unshortened_name(shown)?))
+        self.denied_by(shown).or_else(|| self.deny.first_match(&tool.whole_name()?))
+    }
+
+    /// Returns the preset's changes of a tool, under the name that clients would see or `server__tool`.
+    pub fn tool_override(&self, tool: &ToolId) -> Option<&ToolOverride> {
+        let exposed = tool.source.exposed_name(&tool.name).ok();
+        let change = exposed.and_then(|exposed| self.tools.get(exposed.as_str()));
+        change.or_else(|| self.tools.get(&tool.whole_name()?))
     }
 }
 

@@ -14,36 +14,55 @@ impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
         let mut keywords = Vec::new();
         for (keyword, value) in object {
-            self.with_path(keyword, |reader| {
-                keywords.extend(plain(keyword, value)?);
-                let parsed = match keyword.as_str() {
-                    "pattern" => Keyword::Pattern(reader.pattern(text(value)?)?),
-                    "not" => Keyword::Not(reader.schema(value)?),
-                    "propertyNames" => Keyword::PropertyNames(reader.schema(value)?),
-                    "unevaluatedItems" => Keyword::UnevaluatedItems(reader.schema(value)?),
-                    "unevaluatedProperties" => Keyword::UnevaluatedProperties(reader.schema(value)?),
-                    "allOf" => Keyword::AllOf(reader.list(value)?),
-                    "anyOf" => Keyword::AnyOf(reader.list(value)?),
-                    "oneOf" => Keyword::OneOf(reader.list(value)?),
-                    "dependentSchemas" => Keyword::DependentSchemas(reader.map(value)?),
-                    "dependencies" => {
-                        keywords.extend(reader.dependencies(value)?);
-                        return Ok(());
-                    }
-                    // Definitions are parsed here, and counted at each reference.
-                    "$defs" | "definitions" => return reader.map(value).map(drop),
-                    // Parsed below, or an annotation.
-                    _ => return Ok(()),
-                };
-                keywords.push(parsed);
-                Ok(())
+            self.unless_skipped(|reader| {
+                reader.with_path(keyword, |reader| {
+                    keywords.extend(plain(keyword, value)?);
+                    let parsed = match keyword.as_str() {
+                        "pattern" => Keyword::Pattern(reader.pattern(text(value)?)?),
+                        "not" => Keyword::Not(reader.schema(value)?),
+                        "propertyNames" => Keyword::PropertyNames(reader.schema(value)?),
+                        "unevaluatedItems" => Keyword::UnevaluatedItems(reader.schema(value)?),
+                        "unevaluatedProperties" => Keyword::UnevaluatedProperties(reader.schema(value)?),
+                        "allOf" => Keyword::AllOf(reader.list(value)?),
+                        "anyOf" => Keyword::AnyOf(reader.list(value)?),
+                        "oneOf" => Keyword::OneOf(reader.list(value)?),
+                        "dependentSchemas" => Keyword::DependentSchemas(reader.map(value)?),
+                        "dependencies" => {
+                            keywords.extend(reader.dependencies(value)?);
+                            return Ok(());
+                        }
+                        // Definitions are parsed here, and counted at each reference.
+                        "$defs" | "definitions" => return reader.map(value).map(drop),
+                        // Parsed below, or an annotation.
+                        _ => return Ok(()),
+                    };
+                    keywords.push(parsed);
+                    Ok(())
+                })
             })?;
         }
-        keywords.extend(self.members(object)?);
-        keywords.extend(self.items(object)?);
-        keywords.extend(self.contains(object)?);
-        keywords.extend(self.condition(object)?);
+        keywords.extend(self.unless_skipped(|reader| reader.members(object))?.flatten());
+        keywords.extend(self.unless_skipped(|reader| reader.items(object))?.flatten());
+        keywords.extend(self.unless_skipped(|reader| reader.contains(object))?.flatten());
+        keywords.extend(self.unless_skipped(|reader| reader.condition(object))?.flatten());
+        if self.is_lenient {
+            self.drop_defaults(object, &mut keywords);
+        }
         Ok(keywords)
+    }
+
+    /// Makes members with a default optional: zod 4 lists them as required, and servers accept calls without them.
+    fn drop_defaults(&mut self, object: &Map<String, Value>, keywords: &mut [Keyword]) {
+        let properties = object.get("properties").and_then(Value::as_object);
+        let has_default = |name: &String| {
+            properties.and_then(|all| all.get(name)).is_some_and(|schema| schema.get("default").is_some())
+        };
+        for keyword in keywords {
+            if let Keyword::Required(names) = keyword {
+                self.is_partial |= names.iter().any(has_default);
+                names.retain(|name| !has_default(name));
+            }
+        }
     }
 
     /// Parses a value one step deeper in the path. On failure, the path still leads to it.
@@ -80,7 +99,7 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn members(&mut self, object: &'a Map<String, Value>) -> Result<Option<Keyword>, InvalidValue> {
-        let mut members = MembersKeyword::default();
+        let (mut members, mut has_all_patterns) = (MembersKeyword::default(), true);
         if let Some(value) = object.get("properties") {
             members.named = self.with_path("properties", |reader| reader.map(value))?.into_iter().collect();
         }
@@ -88,10 +107,18 @@ impl<'a> SchemaReader<'a> {
             members.matching = self.with_path("patternProperties", |reader| {
                 let schemas = reader.map(value)?.into_iter().map(|(_, id)| id);
                 let sources = value.as_object().into_iter().flat_map(Map::keys);
-                sources.zip(schemas).map(|(source, id)| Ok((reader.pattern(source)?, id))).collect()
+                let mut matching = Vec::new();
+                for (source, id) in sources.zip(schemas) {
+                    match reader.unless_skipped(|reader| reader.pattern(source))? {
+                        Some(pattern) => matching.push((pattern, id)),
+                        None => has_all_patterns = false,
+                    }
+                }
+                Ok(matching)
             })?;
         }
-        members.others = self.read_keyword(object, "additionalProperties")?;
+        // Members that a skipped pattern matches are not additional.
+        members.others = self.read_keyword(object, "additionalProperties")?.filter(|_| has_all_patterns);
         let is_set = members.others.is_some() || !members.named.is_empty() || !members.matching.is_empty();
         Ok(is_set.then_some(Keyword::Members(members)))
     }

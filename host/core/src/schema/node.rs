@@ -31,6 +31,8 @@ pub(super) struct SchemaNode {
     pub(super) weight: u64,
     /// Height of this subtree, including itself.
     pub(super) height: u32,
+    /// True if parts of this subtree were skipped, so that it may accept too much.
+    pub(super) is_partial: bool,
 }
 
 impl SchemaNode {

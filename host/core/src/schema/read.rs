@@ -7,6 +7,9 @@
 //!
 //! Supports JSON Schema 2020-12, and the tuples and dependencies of earlier drafts. A reference is a plain JSON pointer
 //! from the root (`#/$defs/name`) and must not be cyclic.
+//!
+//! Servers check their arguments themselves, so a schema of a server may have parts that this parser refuses. They are
+//! skipped ([`read_readable_part`]): the result accepts whatever the whole schema accepts, and may accept more.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -29,6 +32,9 @@ const MAX_DEPTH: u32 = 2 * MAX_HEIGHT;
 /// Maximum number of distinct patterns in a schema.
 const MAX_PATTERNS: usize = 64;
 
+/// Maximum bytes of the patterns of a server's schema before the last one.
+const MAX_SERVER_PATTERN_BYTES: usize = 1 << 20;
+
 /// Dialects that are read as 2020-12. Incompatible keywords are rejected.
 const DIALECTS: [&str; 5] = [
     "json-schema.org/draft/2020-12/schema",
@@ -42,27 +48,18 @@ pub(super) struct ReadSchema {
     pub(super) tree: SchemaTree,
     /// Bytes of its compiled patterns.
     pub(super) pattern_bytes: usize,
+    /// Reason that the first skipped part was skipped. `None` if nothing was.
+    pub(super) skipped: Option<InvalidValue>,
 }
 
 /// Parses a schema. The error completes a sentence about the schema.
 pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, InvalidValue> {
-    let mut reader = SchemaReader {
-        root,
-        nodes: Vec::new(),
-        resolved: HashMap::new(),
-        patterns: HashMap::new(),
-        path: Vec::new(),
-        depth: 0,
-        dialect: root.get("$schema").and_then(Value::as_str),
-    };
-    match reader.object(root) {
-        Ok(id) => Ok(ReadSchema {
-            tree: SchemaTree { nodes: reader.nodes, root: id },
-            pattern_bytes: reader.patterns.values().map(|pattern| pattern.bytes()).sum(),
-        }),
-        Err(why) if reader.path.is_empty() => Err(why),
-        Err(why) => Err(format!("{why} (at '{}')", quoted(&reader.path.join("."), 100)).into()),
-    }
+    SchemaReader::new(root, false).finish()
+}
+
+/// Parses the parts of a schema that can be parsed, and skips the others. Never fails.
+pub(super) fn read_readable_part(root: &Map<String, Value>) -> Result<ReadSchema, InvalidValue> {
+    SchemaReader::new(root, true).finish()
 }
 
 pub(super) struct SchemaReader<'a> {
@@ -70,19 +67,93 @@ pub(super) struct SchemaReader<'a> {
     nodes: Vec<SchemaNode>,
     /// Resolved references. `None` while one is being parsed, to detect cycles.
     resolved: HashMap<&'a str, Option<SchemaNodeId>>,
-    patterns: HashMap<&'a str, Arc<SchemaPattern>>,
+    patterns: HashMap<&'a str, Result<Arc<SchemaPattern>, InvalidValue>>,
     /// Keywords and members on the path to the current value.
     pub(super) path: Vec<String>,
     /// Current recursion depth. A reference is an extra level.
     depth: u32,
     dialect: Option<&'a str>,
+    /// True if unreadable parts are skipped.
+    pub(super) is_lenient: bool,
+    skipped: Option<InvalidValue>,
+    /// True once a part of the current schema was skipped.
+    pub(super) is_partial: bool,
+    /// True inside a subschema that changes the meaning of references.
+    is_rebased: bool,
 }
 
 impl<'a> SchemaReader<'a> {
+    pub(super) fn new(root: &'a Map<String, Value>, is_lenient: bool) -> Self {
+        Self {
+            root,
+            nodes: Vec::new(),
+            resolved: HashMap::new(),
+            patterns: HashMap::new(),
+            path: Vec::new(),
+            depth: 0,
+            dialect: root.get("$schema").and_then(Value::as_str),
+            is_lenient,
+            skipped: None,
+            is_partial: false,
+            is_rebased: false,
+        }
+    }
+
+    fn finish(mut self) -> Result<ReadSchema, InvalidValue> {
+        let read = self.unless_skipped(|reader| {
+            reader.check_dialect()?;
+            reader.object(reader.root)
+        });
+        let root = match read.map_err(|reason| self.at_path(reason))? {
+            Some(id) => id,
+            None => {
+                self.nodes.clear();
+                self.add(vec![], true)?
+            }
+        };
+        Ok(ReadSchema {
+            tree: SchemaTree { nodes: self.nodes, root },
+            pattern_bytes: self.patterns.values().flatten().map(|pattern| pattern.bytes()).sum(),
+            skipped: self.skipped,
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn tried_patterns(&self) -> usize {
+        self.patterns.len()
+    }
+
+    fn at_path(&self, why: InvalidValue) -> InvalidValue {
+        match self.path.is_empty() {
+            true => why,
+            false => format!("{why} (at '{}')", quoted(&self.path.join("."), 100)).into(),
+        }
+    }
+
+    /// Runs one step. If it fails and this reader skips parts, returns `None`, and the current schema is partial.
+    pub(super) fn unless_skipped<T>(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<T, InvalidValue>,
+    ) -> Result<Option<T>, InvalidValue> {
+        let (steps, depth) = (self.path.len(), self.depth);
+        match step(self) {
+            Ok(value) => Ok(Some(value)),
+            Err(why) if self.is_lenient => {
+                let why = self.at_path(why);
+                self.skipped.get_or_insert(why);
+                self.path.truncate(steps);
+                self.depth = depth;
+                self.is_partial = true;
+                Ok(None)
+            }
+            Err(why) => Err(why),
+        }
+    }
+
     pub(super) fn schema(&mut self, value: &'a Value) -> Result<SchemaNodeId, InvalidValue> {
         match value {
-            Value::Bool(true) => self.add(vec![]),
-            Value::Bool(false) => self.add(vec![Keyword::Never]),
+            Value::Bool(true) => self.add(vec![], false),
+            Value::Bool(false) => self.add(vec![Keyword::Never], false),
             Value::Object(object) => self.object(object),
             other => Err(format!("has {} instead of a schema", super::kind_of(other)).into()),
         }
@@ -90,22 +161,25 @@ impl<'a> SchemaReader<'a> {
 
     fn object(&mut self, object: &'a Map<String, Value>) -> Result<SchemaNodeId, InvalidValue> {
         ensure!(self.depth < MAX_DEPTH, "is nested more than {MAX_HEIGHT} levels deep");
-        self.reject_rebasing(object)?;
+        let outer = (std::mem::take(&mut self.is_partial), self.is_rebased);
+        let is_plain = self.unless_skipped(|reader| reader.reject_rebasing(object))?.is_some();
+        self.is_rebased |= !is_plain && self.depth > 0;
         self.depth += 1;
         let target = match object.get("$ref") {
-            Some(Value::String(target)) => Some(self.resolve_reference(target)?),
-            Some(_) => return Err("has a $ref that is not a string".into()),
+            Some(target) => self.unless_skipped(|reader| reader.resolve_reference(target))?,
             None => None,
         };
         let mut keywords = self.keywords(object)?;
         self.depth -= 1;
+        let is_partial = self.is_partial;
+        (self.is_partial, self.is_rebased) = outer;
         if let Some(target) = target {
-            if keywords.is_empty() {
+            if keywords.is_empty() && !is_partial {
                 return Ok(target);
             }
             keywords.push(Keyword::AllOf(vec![target]));
         }
-        self.add(keywords)
+        self.add(keywords, is_partial)
     }
 
     /// Rejects keywords that change the base, dialect or identity of this subschema.
@@ -124,7 +198,12 @@ impl<'a> SchemaReader<'a> {
             let may_rebase = self.dialect.is_some_and(|dialect| dialect.contains("draft-04"));
             let rebases = may_rebase && object.get("id").is_some_and(Value::is_string);
             ensure!(!rebases, "uses id in a subschema, which changes the meaning of references in draft-04");
-        } else if let Some(given) = object.get("$schema") {
+        }
+        Ok(())
+    }
+
+    fn check_dialect(&self) -> Result<(), InvalidValue> {
+        if let Some(given) = self.root.get("$schema") {
             let named = given.as_str().unwrap_or_default().trim_end_matches('#');
             let named = named.strip_prefix("https://").or_else(|| named.strip_prefix("http://"));
             if !named.is_some_and(|named| DIALECTS.contains(&named)) {
@@ -135,8 +214,10 @@ impl<'a> SchemaReader<'a> {
         Ok(())
     }
 
-    fn resolve_reference(&mut self, target: &'a str) -> Result<SchemaNodeId, InvalidValue> {
+    fn resolve_reference(&mut self, target: &'a Value) -> Result<SchemaNodeId, InvalidValue> {
+        let target = target.as_str().ok_or("has a $ref that is not a string")?;
         let shown = quoted(target, 80);
+        ensure!(!self.is_rebased, "has the reference '{shown}' in a subschema with its own $id");
         match self.resolved.get(target) {
             Some(Some(id)) => return Ok(*id),
             Some(None) => return Err(format!("refers to itself through '{shown}'").into()),
@@ -148,26 +229,36 @@ impl<'a> SchemaReader<'a> {
         self.resolved.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);
-        let id = self.schema(found)?;
-        self.path = path;
+        let outer = self.is_partial;
+        let id = match self.unless_skipped(|reader| reader.schema(found))? {
+            Some(id) => id,
+            None => self.add(vec![], true)?,
+        };
+        (self.path, self.is_partial) = (path, outer);
         self.resolved.insert(target, Some(id));
         Ok(id)
     }
 
     pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<SchemaPattern>, InvalidValue> {
         if let Some(known) = self.patterns.get(source) {
-            return Ok(Arc::clone(known));
+            return known.clone();
         }
+        // Failures count, because they can take as long.
         ensure!(self.patterns.len() < MAX_PATTERNS, "has more than {MAX_PATTERNS} patterns");
-        let pattern = Arc::new(SchemaPattern::new(source)?);
-        self.patterns.insert(source, Arc::clone(&pattern));
-        Ok(pattern)
+        // The trees of many tools of a server can be in memory at once.
+        let known = self.patterns.values().flatten().map(|pattern| pattern.bytes()).sum::<usize>();
+        let fits = !self.is_lenient || known <= MAX_SERVER_PATTERN_BYTES;
+        ensure!(fits, "has patterns that compile to more than {MAX_SERVER_PATTERN_BYTES} bytes");
+        let pattern = SchemaPattern::new(source).map(Arc::new);
+        self.patterns.insert(source, pattern.clone());
+        pattern
     }
 
-    fn add(&mut self, mut keywords: Vec<Keyword>) -> Result<SchemaNodeId, InvalidValue> {
+    fn add(&mut self, mut keywords: Vec<Keyword>, is_partial: bool) -> Result<SchemaNodeId, InvalidValue> {
         let (mut weight, mut height) = (1_u64, 0);
+        let is_partial = self.relax(&mut keywords, is_partial);
         for id in keywords.iter().flat_map(Keyword::schemas) {
-            let node = &self.nodes[id.0 as usize];
+            let node = self.node(id);
             weight = weight.saturating_add(node.weight);
             height = height.max(node.height);
         }
@@ -177,8 +268,33 @@ impl<'a> SchemaReader<'a> {
         ensure!(height < MAX_HEIGHT, "is nested more than {MAX_HEIGHT} levels deep");
         keywords.sort_by_key(Keyword::rank);
         let id = SchemaNodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(SchemaNode { keywords, weight, height: height + 1 });
+        self.nodes.push(SchemaNode { keywords, weight, height: height + 1, is_partial });
         Ok(id)
+    }
+
+    fn node(&self, id: SchemaNodeId) -> &SchemaNode {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Weakens keywords that would refuse more if one of their partial schemas accepts more. Returns true if the schema
+    /// of these keywords is partial.
+    fn relax(&self, keywords: &mut Vec<Keyword>, is_partial: bool) -> bool {
+        let partial = |id: &SchemaNodeId| self.node(*id).is_partial;
+        let is_partial = is_partial || keywords.iter().flat_map(Keyword::schemas).any(|id| partial(&id));
+        keywords.retain_mut(|keyword| {
+            match keyword {
+                Keyword::Not(id) => return !partial(id),
+                Keyword::If { condition, .. } => return !partial(condition),
+                Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => return !is_partial,
+                Keyword::OneOf(all) if all.iter().any(partial) => {
+                    *keyword = Keyword::AnyOf(std::mem::take(all));
+                }
+                Keyword::Contains { schema, max, .. } if partial(schema) => *max = None,
+                _ => {}
+            }
+            true
+        });
+        is_partial
     }
 }
 
@@ -216,6 +332,10 @@ fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Valu
     let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).peekable();
     let mut object = root;
     loop {
+        let has_base = ["$id", "id"].iter().any(|key| object.get(*key).is_some_and(Value::is_string));
+        if has_base && !std::ptr::eq(object, root) {
+            return Err("it leads into a subschema with its own $id");
+        }
         let keyword = steps.next().ok_or(NO_SCHEMA)?;
         let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
         let is_in = |keywords: &[&str]| keywords.contains(&keyword.as_str());

@@ -6,20 +6,23 @@ use serde_json::{Map, Value};
 
 use super::Listing;
 use crate::{
-    ExposedName, InvalidValue, Schema, hidden_chars, icon,
+    ExposedName, InvalidValue, Schema, ToolSpec, hidden_chars, icon,
     invalid::ensure,
     names,
     prompt::MAX_PROMPTS,
-    resource::MAX_TEMPLATES,
+    resource::{MAX_TEMPLATES, UriTemplate},
     schema::SchemaSize,
-    tool::{MAX_NAME_CHARS, MAX_SERVER_NAME_CHARS},
+    tool::{self, MAX_NAME_CHARS, NameError},
 };
 
-/// Maximum tools of one source. More would overflow any client's context.
+/// Maximum tools of a gate. More would overflow any client's context.
 pub const MAX_TOOLS: usize = 512;
 
 /// Maximum bytes of a text or schema.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
+
+type NameCheck = fn(&str) -> Result<(), NameError>;
+type TemplateCheck = fn(&UriTemplate) -> Result<(), InvalidValue>;
 
 impl Listing {
     /// Removes hidden characters and counts them. Must run before [`Listing::check`], which refuses those that cannot
@@ -60,26 +63,39 @@ impl Listing {
     /// Checks names, duplicates, sizes and schemas of a gate. Can take seconds, so call it on a thread for
     /// [checks](crate::checks).
     pub fn check(&self) -> Result<(), InvalidValue> {
-        self.check_parts(MAX_NAME_CHARS)
-    }
-
-    /// Like [`Self::check`], for a server. Its names may be longer, because [clients see them
-    /// shortened](crate::SourceId::exposed_name).
-    pub fn check_server(&self) -> Result<(), InvalidValue> {
-        self.check_parts(MAX_SERVER_NAME_CHARS)
-    }
-
-    fn check_parts(&self, max_name_chars: usize) -> Result<(), InvalidValue> {
         let count = self.tools.len();
         ensure!(count <= MAX_TOOLS, "lists {count} tools; the limit is {MAX_TOOLS}");
+        let mut sizes = SchemaSize::default();
+        let tools = self.tools.iter();
+        let schemas = tools.flat_map(|tool| {
+            let output = tool
+                .output_schema
+                .as_ref()
+                .map(|schema| (format!("tool '{}': its output schema", tool.name), schema));
+            [(format!("tool '{}': its input schema", tool.name), &tool.input_schema)]
+                .into_iter()
+                .chain(output)
+        });
+        for (what, schema) in [("params-schema".to_owned(), &self.params_schema)].into_iter().chain(schemas) {
+            add_size(&mut sizes, Schema::measure(schema).map_err(|why| format!("{what} {why}"))?)?;
+        }
+        self.check_parts(|name| ExposedName::new(name).map(drop), UriTemplate::check)
+    }
+
+    /// Like [`Self::check`], for a server. Its names may be longer and of any characters, because [clients see them
+    /// changed](crate::SourceId::exposed_name), and its schemas may be [unreadable in part](unreadable_part).
+    pub fn check_server(&self) -> Result<(), InvalidValue> {
+        self.check_parts(tool::check_server_name, UriTemplate::check_server)
+    }
+
+    fn check_parts(&self, check_name: NameCheck, check_template: TemplateCheck) -> Result<(), InvalidValue> {
         check_short_text("its name", &self.name)?;
         check_short_text("its version", &self.version)?;
         check_short_text("its summary", &self.summary)?;
-        let mut sizes = SchemaSize::default();
-        add_size(&mut sizes, check_schema("params-schema", &self.params_schema)?)?;
+        check_schema_text("params-schema", &self.params_schema)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
-            ExposedName::check(&tool.name, max_name_chars).map_err(|why| format!("tool name {why}"))?;
+            check_name(&tool.name).map_err(|why| format!("tool name {why}"))?;
             let bad = |why: InvalidValue| format!("tool '{}': {why}", tool.name);
             ensure!(seen.insert(&*tool.name), "tool '{}': is listed twice", tool.name);
             check_short_text("its description", &tool.description).map_err(bad)?;
@@ -95,19 +111,19 @@ impl Listing {
                 let Some(found) = found else { continue };
                 let fits = what == "output" || found.get("type").is_some_and(|kind| kind == "object");
                 ensure!(fits, "tool '{}': its {what} schema is not of type object", tool.name);
-                add_size(&mut sizes, check_schema(&format!("its {what} schema"), found).map_err(bad)?)?;
+                check_schema_text(&format!("its {what} schema"), found).map_err(bad)?;
             }
         }
-        self.check_templates()?;
-        self.check_prompts(max_name_chars)
+        self.check_templates(check_template)?;
+        self.check_prompts(check_name)
     }
 
-    fn check_templates(&self) -> Result<(), InvalidValue> {
+    fn check_templates(&self, check: TemplateCheck) -> Result<(), InvalidValue> {
         let count = self.templates.len();
         ensure!(count <= MAX_TEMPLATES, "has {count} templates; the limit is {MAX_TEMPLATES}");
         for template in &self.templates {
             let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
-            template.check().map_err(bad)?;
+            check(template).map_err(bad)?;
             check_short_text("the name of a template", &template.name)?;
             for text in [&template.title, &template.description, &template.mime_type].into_iter().flatten() {
                 check_short_text("the text of a template", text)?;
@@ -116,12 +132,12 @@ impl Listing {
         Ok(())
     }
 
-    fn check_prompts(&self, max_name_chars: usize) -> Result<(), InvalidValue> {
+    fn check_prompts(&self, check_name: NameCheck) -> Result<(), InvalidValue> {
         let count = self.prompts.len();
         ensure!(count <= MAX_PROMPTS, "lists {count} prompts; the limit is {MAX_PROMPTS}");
         let mut seen = HashSet::new();
         for prompt in &self.prompts {
-            ExposedName::check(&prompt.name, max_name_chars).map_err(|why| format!("prompt name {why}"))?;
+            check_name(&prompt.name).map_err(|why| format!("prompt name {why}"))?;
             let bad = |why: InvalidValue| format!("prompt '{}' {why}", prompt.name);
             ensure!(seen.insert(&*prompt.name), "prompt '{}' is listed twice", prompt.name);
             prompt.check().map_err(bad)?;
@@ -158,16 +174,25 @@ fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-fn check_schema(what: &str, found: &Map<String, Value>) -> Result<SchemaSize, InvalidValue> {
-    check_short_text(what, &serde_json::to_string(found).unwrap_or_default())?;
-    if let Some(place) = hidden_chars::find_in_schema(found) {
+fn check_schema_text(what: &str, schema: &Map<String, Value>) -> Result<(), InvalidValue> {
+    check_short_text(what, &serde_json::to_string(schema).unwrap_or_default())?;
+    if let Some(place) = hidden_chars::find_in_schema(schema) {
         return Err(format!(
             "{what} has hidden characters in '{}'",
             place.escape_unicode().take(200).collect::<String>()
         )
         .into());
     }
-    Schema::measure(found).map_err(|why| format!("{what} {why}").into())
+    Ok(())
+}
+
+/// Returns the reason that a schema of a server's tool is checked only in part, as a clause.
+pub fn unreadable_part(tool: &ToolSpec) -> Option<String> {
+    let schemas = [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())];
+    schemas.into_iter().find_map(|(what, schema)| {
+        let reason = Schema::unreadable_part(schema?)?;
+        Some(format!("tool '{}': its {what} schema {reason}", names::quoted(&tool.name, MAX_NAME_CHARS)))
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     CompiledPreset, Fault, Listing, ToolEntry, ToolId, ToolSpec,
-    access::{PresetAccess, access_names},
+    access::{PresetAccess, pattern_names},
     approval::{self, RequiredApprovals},
     lock, names,
     patterns::UnmatchedPattern,
@@ -87,7 +87,7 @@ impl ServerTools {
     /// Returns the name that the preset gives to a tool. `None` if the preset hides or denies it.
     fn shown_name(&self, tool: &ToolId) -> Option<String> {
         let name = tool.source.exposed_name(&tool.name).ok()?;
-        let change = self.preset.tools.get(name.as_str());
+        let change = self.preset.tool_override(tool);
         let shown = change.and_then(|change| change.name.as_deref()).unwrap_or(name.as_str());
         let is_hidden =
             change.is_some_and(|change| change.hidden) || self.preset.denies(tool, shown).is_some();
@@ -99,7 +99,7 @@ impl ServerTools {
         spec.is_for_models()
             && self.shown_name(tool).is_some_and(|shown| {
                 let restriction = self.restriction.as_ref();
-                restriction.is_none_or(|limit| limit.access.allows(&access_names(tool, &shown), spec.effect))
+                restriction.is_none_or(|limit| limit.access.allows(&pattern_names(tool, &shown), spec.effect))
             })
     }
 

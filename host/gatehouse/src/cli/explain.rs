@@ -216,7 +216,7 @@ fn read_arguments(text: &str) -> CommandResult<Value> {
 fn decide(access: &PresetAccess, entry: &ToolEntry, arguments: Option<&Value>) -> AccessExplanation {
     let decision = match arguments {
         Some(arguments) => access.decide_call(entry, arguments).0,
-        None => access.decide(&entry.access_names(), entry.limited_effect(), None),
+        None => access.decide(&entry.pattern_names(), entry.limited_effect(), None),
     };
     let allowed = decision.is_allowed();
     let mut why = decision.for_operators();
@@ -233,7 +233,7 @@ async fn find(
     catalog: &Catalog,
     tool: &str,
 ) -> CommandResult<Option<Arc<ToolEntry>>> {
-    let is_it = |entry: &Arc<ToolEntry>| entry.access_names().iter().any(|name| name == tool);
+    let is_it = |entry: &Arc<ToolEntry>| entry.pattern_names().iter().any(|name| name == tool);
     if let Some(entry) = catalog.get(tool).or_else(|| catalog.entries().iter().find(|entry| is_it(entry))) {
         return Ok(Some(Arc::clone(entry)));
     }

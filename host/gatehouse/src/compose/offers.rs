@@ -9,7 +9,7 @@ use gatehouse_core::{
     gather::{ServerWait, gather},
     names,
     ports::ServerRegistry as _,
-    tool::SourceId,
+    tool::{SourceId, ToolId},
 };
 use gatehouse_wire::skill_folders::{SKILLS_SOURCE, SkillFolders};
 use serde_json::{Map, Value};
@@ -88,8 +88,12 @@ impl Composition {
             return Ok(Vec::new());
         }
         let exposed = offers.iter().flat_map(|offer| {
-            let names = offer.listing.tools.iter().map(|tool| offer.source.id().exposed_name(&tool.name));
-            names.flatten().map(|name| name.as_str().to_owned())
+            let tools = offer.listing.tools.iter();
+            tools.flat_map(|tool| {
+                let id = ToolId { source: offer.source.id().clone(), name: Arc::clone(&tool.name) };
+                let exposed = id.source.exposed_name(&id.name).ok().map(|name| name.to_string());
+                exposed.into_iter().chain(id.whole_name())
+            })
         });
         let exposed: Vec<String> = exposed.collect();
         let unknown = compiled.tools.keys().filter(|name| !exposed.contains(*name));

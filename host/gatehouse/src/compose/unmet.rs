@@ -6,7 +6,7 @@
 
 use gatehouse_core::{
     Catalog, CompiledPreset, Source, SourceId,
-    access::{AccessRule, access_names, may_match_tools_of, pattern_matches},
+    access::{AccessRule, may_match_tools_of, pattern_matches, pattern_names},
     capability::{AccessLevel, Capability},
     names,
     tool::ToolId,
@@ -51,7 +51,7 @@ impl Composition {
         };
         let mut known: Vec<String> = Vec::new();
         for (compiled, catalog) in built {
-            known.extend(catalog.entries().iter().flat_map(|entry| entry.access_names()));
+            known.extend(catalog.entries().iter().flat_map(|entry| entry.pattern_names()));
             known.extend(compiled.sources.iter().flat_map(|(source, _)| list_names(source)));
             known.extend(compiled.tools.values().filter_map(|change| change.name.clone()));
         }
@@ -66,7 +66,7 @@ impl Composition {
             for tool in &listed.listing.tools {
                 let id = ToolId { source: source.clone(), name: tool.name.clone() };
                 let shown = source.exposed_name(&tool.name).map(|name| name.to_string());
-                known.extend(access_names(&id, &shown.unwrap_or_default()));
+                known.extend(pattern_names(&id, &shown.unwrap_or_default()));
             }
         }
         let presets: Vec<&str> = built.iter().map(|(compiled, _)| compiled.preset.as_str()).collect();

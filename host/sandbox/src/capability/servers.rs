@@ -123,8 +123,8 @@ impl<'a> ServerAccess<'a> {
         for mut status in self.statuses().await? {
             let known = self.ports.servers.known(&status.name).await?;
             let omitted = known.as_ref().map(|listed| &listed.listing.omitted);
-            if let Some(omitted) = omitted.filter(|omitted| !omitted.is_empty()) {
-                status.last_error.get_or_insert_with(|| omitted.summary());
+            if let Some(summary) = omitted.and_then(|omitted| omitted.summary()) {
+                status.last_error.get_or_insert(summary);
             }
             let tool_count = known.map(|listed| self.catalog.server_tools.entries(&listed).len() as u32);
             all.push(ServerWithTools { status, tool_count });

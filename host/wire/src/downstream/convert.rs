@@ -45,7 +45,7 @@ pub(super) fn tool(tool: Tool) -> ToolSpec {
         name: tool.name.as_ref().into(),
         title: tool.title.or(hints.title),
         description: tool.description.map(Into::into).unwrap_or_default(),
-        input_schema: tool.input_schema,
+        input_schema: with_type(tool.input_schema),
         output_schema: tool.output_schema,
         intent: Intent::for_effect(effect),
         effect,
@@ -56,6 +56,14 @@ pub(super) fn tool(tool: Tool) -> ToolSpec {
         meta: tool.meta.map(|meta| Arc::new(meta.0)),
         icons: icons(tool.icons),
     }
+}
+
+/// Adds the type that many servers leave out and clients require.
+fn with_type(mut schema: Arc<Map<String, Value>>) -> Arc<Map<String, Value>> {
+    if schema.get("type").is_none_or(Value::is_null) {
+        Arc::make_mut(&mut schema).insert("type".into(), json!("object"));
+    }
+    schema
 }
 
 /// Converts icons, and drops those that clients must not be shown.

@@ -74,15 +74,15 @@ impl AccessDecision<'_> {
     }
 }
 
-/// Returns the names of a tool that rules match: the name that clients see, the name without the preset's changes,
-/// `source.tool`, `kind:source.tool`, and the whole name of a server's tool if the exposed one is shortened.
-pub fn access_names(tool: &ToolId, shown: &str) -> Vec<String> {
+/// Returns the names of a tool that patterns of presets and rules match: the name that clients see, the name without
+/// the preset's changes, `source.tool`, `kind:source.tool`, and `server__tool`, which clients may see changed. A server's
+/// own name alone is none of them, so that it cannot pass for a tool of another server.
+pub fn pattern_names(tool: &ToolId, shown: &str) -> Vec<String> {
     let (kind, source) = (tool.source.kind(), tool.source.name());
     let qualified = format!("{source}.{}", tool.name);
     let mut names = vec![shown.to_owned(), format!("{kind}:{qualified}"), qualified];
     let exposed = tool.source.exposed_name(&tool.name).ok().map(|name| name.to_string());
-    let whole = matches!(tool.source, SourceId::Server(_)).then(|| format!("{source}__{}", tool.name));
-    for name in exposed.into_iter().chain(whole) {
+    for name in exposed.into_iter().chain(tool.whole_name()) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -91,8 +91,8 @@ pub fn access_names(tool: &ToolId, shown: &str) -> Vec<String> {
 }
 
 impl ToolEntry {
-    pub fn access_names(&self) -> Vec<String> {
-        access_names(&self.id, self.name.as_str())
+    pub fn pattern_names(&self) -> Vec<String> {
+        pattern_names(&self.id, self.name.as_str())
     }
 
     /// Returns the effect that access rules limit. A tool that only calls others has none of its own: each tool that it
@@ -103,7 +103,7 @@ impl ToolEntry {
 }
 
 impl PresetAccess {
-    /// Decides about a tool with these [names](access_names), with any arguments if `arguments` is `None`.
+    /// Decides about a tool with these [names](pattern_names), with any arguments if `arguments` is `None`.
     pub fn decide(&self, names: &[String], effect: Effect, arguments: Option<&Value>) -> AccessDecision<'_> {
         if let Some(rules) = &self.rules {
             for rule in rules {
@@ -146,7 +146,7 @@ impl PresetAccess {
     }
 
     pub(crate) fn allows_entry(&self, entry: &ToolEntry) -> bool {
-        self.allows(&entry.access_names(), entry.limited_effect())
+        self.allows(&entry.pattern_names(), entry.limited_effect())
     }
 
     pub(crate) fn allows_prompts(&self, source: &SourceId) -> bool {
@@ -182,7 +182,7 @@ impl PresetAccess {
     /// Decides about a call. If a rule limits arguments that are missing, also returns the arguments to send instead: with
     /// the defaults of the tool's schema, so that the tool gets what was checked.
     pub fn decide_call(&self, entry: &ToolEntry, arguments: &Value) -> (AccessDecision<'_>, Option<Value>) {
-        let (names, effect) = (entry.access_names(), entry.limited_effect());
+        let (names, effect) = (entry.pattern_names(), entry.limited_effect());
         let decide = |arguments| self.decide(&names, effect, Some(&entry.with_fixed_arguments(arguments)));
         let decision = decide(arguments);
         if let AccessDecision::OtherArguments { .. } = decision

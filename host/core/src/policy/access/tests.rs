@@ -37,7 +37,7 @@ fn caller(name: &str, groups: &[&str]) -> Arc<Caller> {
 fn server_tool(server: &str, name: &str) -> Vec<String> {
     let id = ToolId { source: SourceId::Server(server.into()), name: name.into() };
     let shown = id.source.exposed_name(name).expect("a name");
-    access_names(&id, shown.as_str())
+    pattern_names(&id, shown.as_str())
 }
 
 fn decision(rules: &AccessRules, caller: &Arc<Caller>, tool: &[String], effect: Effect) -> String {
@@ -121,7 +121,7 @@ fn rules_match_every_name_of_a_tool() {
     let names = server_tool("github", &long);
     assert!(names[0].len() == 64 && names.contains(&format!("github__{long}")), "{names:?}");
     let id = ToolId { source: SourceId::Server("github".into()), name: "delete_repo".into() };
-    let renamed = access_names(&id, "cleanup");
+    let renamed = pattern_names(&id, "cleanup");
     let expected = ["cleanup", "server:github.delete_repo", "github.delete_repo", "github__delete_repo"]
         .map(str::to_owned);
     assert_eq!(renamed, expected);

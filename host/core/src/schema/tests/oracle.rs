@@ -144,6 +144,32 @@ proptest! {
         }
     }
 
+    /// A schema of a server that can be read only in part accepts all that the whole schema accepts.
+    #[test]
+    fn unreadable_parts_refuse_nothing(
+        source in schema(),
+        unreadable in prop::sample::select(vec![
+            json!({"pattern": "^(?!b)"}),
+            json!({"items": {"$ref": "#"}, "maxProperties": 1}),
+            json!({"patternProperties": {"(?=a)": true}, "additionalProperties": false}),
+            json!({"required": ["a"], "properties": {"a": {"default": 1}, "b": {"type": "string"}}}),
+        ]),
+        values in prop::collection::vec(value(), 8),
+    ) {
+        let mut source = source;
+        source["$defs"]["d"] = unreadable;
+        let elsewhere = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .build(&Value::Object(source.clone()))
+            .expect("a schema");
+        let here = Schema::of_server(Arc::new(source));
+        for value in values {
+            if elsewhere.is_valid(&value) {
+                prop_assert_eq!(here.check(&value, "member"), Ok(()), "{}", value);
+            }
+        }
+    }
+
     /// A check that needs more steps than its budget is stopped.
     #[test]
     fn a_check_ends_with_its_steps(source in schema(), value in value()) {
@@ -165,5 +191,6 @@ proptest! {
         let mut source = source;
         source.insert("properties".into(), Value::Object(inner));
         let _ = Schema::measure(&source);
+        let _ = Schema::unreadable_part(&source);
     }
 }

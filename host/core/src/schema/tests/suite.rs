@@ -37,6 +37,11 @@ fn official_test_suite_passes() {
             // A tool's schema is an object.
             let Some(schema) = group["schema"].as_object() else { continue };
             let tests = group["tests"].as_array().expect("tests");
+            let of_server = Schema::of_server(Arc::new(schema.clone()));
+            for test in tests.iter().filter(|test| test["valid"] == true) {
+                let checked = of_server.check(&test["data"], "member");
+                assert_eq!(checked, Ok(()), "{keyword}: {} {}", group["description"], test["description"]);
+            }
             if Schema::measure(schema).is_err() {
                 assert!(
                     REFUSED.contains(&keyword.as_str()),

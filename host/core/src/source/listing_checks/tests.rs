@@ -20,7 +20,7 @@ fn schemas_that_are_large_only_together_are_refused() {
             tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
             ..Listing::default()
         };
-        listing.check_parts(MAX_NAME_CHARS).map_err(|why| why.to_string())
+        listing.check().map_err(|why| why.to_string())
     };
     let wide = json!({"type": "object", "anyOf": vec![true; 12_000]});
     assert_eq!(checked(&wide, 16), Ok(()));
@@ -49,6 +49,6 @@ fn only_servers_may_use_long_names() {
     let expected = format!("tool name '{}…' has 129 characters; a name has 1 to 128", "x".repeat(64));
     assert_eq!(why, Err(expected));
     let (_, why) = checked(&"ö".repeat(128));
-    assert!(why.is_err_and(|why| why.contains("contains 'ö'")), "the limit is in characters");
+    assert_eq!(why, Ok(()), "the limit is in characters");
     assert!(checked("").1.is_err());
 }

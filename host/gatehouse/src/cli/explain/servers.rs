@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
-    Catalog, CompiledPreset, SourceId, ToolId, catalog::ToolEntry, names, ports::ServerRegistry as _,
+    Catalog, CompiledPreset, SourceId, ToolId, access::pattern_names, catalog::ToolEntry, names,
+    ports::ServerRegistry as _,
 };
 
 use super::{Explanation, PlainError};
@@ -89,9 +90,10 @@ fn tool_candidates<'a>(
     let is = |own: &str| {
         let exposed = source.exposed_name(own).ok();
         let exposed = exposed.as_ref().map(|exposed| exposed.as_str());
-        let renamed = exposed.and_then(|exposed| compiled.tools.get(exposed)?.name.as_deref());
-        let qualified = tool.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
-        own == tool || exposed == Some(tool) || renamed == Some(tool) || qualified == Some(own)
+        let id = ToolId { source: source.clone(), name: own.into() };
+        let renamed = compiled.tool_override(&id).and_then(|change| change.name.as_deref());
+        let names = pattern_names(&id, renamed.or(exposed).unwrap_or_default());
+        own == tool || names.iter().any(|name| name == tool)
     };
     let meant = |own| ToolCandidate { server: name, known, tool: own, asked: tool };
     let listed = known.listing.iter().flat_map(|listed| &listed.listing.tools);
@@ -132,7 +134,7 @@ fn verdict(
     };
     let id = ToolId { source, name: tool.into() };
     let exposed = id.source.exposed_name(tool).map(|name| name.to_string()).unwrap_or_default();
-    let change = compiled.tools.get(&exposed);
+    let change = compiled.tool_override(&id);
     if change.is_some_and(|change| change.hidden) {
         bail!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]");
     }

@@ -130,7 +130,7 @@ impl From<core::RefreshReport> for wit::RefreshReport {
     fn from(report: core::RefreshReport) -> Self {
         let core::RefreshReport { added, updated, removed, unchanged, embeddings, mut failed, omitted } =
             report;
-        failed.extend(omitted.into_iter().map(|(server, omitted)| (server, omitted.summary())));
+        failed.extend(omitted.into_iter().filter_map(|(server, omitted)| Some((server, omitted.summary()?))));
         Self { added, updated, removed, unchanged, embeddings, failed }
     }
 }

@@ -75,9 +75,11 @@ impl DownstreamServer {
         });
         let mut listing = checked.await.map_err(|fault| fault.in_one_line())?;
         let omitted = &mut listing.omitted;
-        for why in &mut omitted.reasons {
-            *why = self.limits.redactor.redact_text(std::mem::take(why));
-            tracing::warn!(%source, "leaving out an item of its listing: {why}");
+        for reason in omitted.all_reasons_mut() {
+            *reason = self.limits.redactor.redact_text(std::mem::take(reason));
+        }
+        for reason in &omitted.reasons {
+            tracing::warn!(%source, "leaving out an item of its listing: {reason}");
         }
         let omitted = (!omitted.is_empty()).then(|| (self.definition.name.to_string(), omitted.clone()));
         let before = self.shared.index.known(&self.definition.name).await.ok().flatten();

@@ -1,5 +1,4 @@
-//! Items of a server's listing that clients do not get: invalid ones, those whose names clients could not tell apart, and
-//! tools beyond the limit.
+//! Items of a server's listing that clients do not get: invalid ones, and those whose names clients could not tell apart.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -9,7 +8,7 @@ use std::{
 use gatehouse_core::{
     SourceId,
     names::quoted,
-    source::{Listing, MAX_TOOLS},
+    source::{Listing, unreadable_part},
     tool::{ExposedName, MAX_NAME_CHARS, ToolSpec},
 };
 
@@ -55,11 +54,8 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
         ..Listing::default()
     };
     let mut names = UniqueNames::new(source);
-    let mut tools = std::mem::take(&mut listing.tools).into_iter();
-    let mut invalid = Vec::new();
-    while listing.tools.len() < MAX_TOOLS
-        && let Some(tool) = tools.next()
-    {
+    let omitted = &mut listing.omitted;
+    for tool in std::mem::take(&mut listing.tools) {
         let check = |tool: &Arc<_>| {
             let one = Listing { tools: vec![Arc::clone(tool)], ..alone.clone() };
             one.check_server().map_err(|why| why.to_string())
@@ -75,21 +71,17 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
         };
         match checked.and_then(|(tool, reason)| names.add("tool", &tool.name).map(|()| (tool, reason))) {
             Ok((tool, reason)) => {
+                if let Some(reason) = reason {
+                    omitted.add(1, reason);
+                }
+                if let Some(reason) = unreadable_part(&tool) {
+                    omitted.add_unchecked(reason);
+                }
                 listing.tools.push(tool);
-                invalid.extend(reason);
             }
-            Err(why) => invalid.push(why),
+            Err(why) => omitted.add(1, why),
         }
     }
-    let omitted = &mut listing.omitted;
-    if let Some(first) = tools.next() {
-        let (count, first) = (1 + tools.len(), quoted(&first.name, MAX_NAME_CHARS));
-        omitted.add(
-            count,
-            format!("tool '{first}' and all after it, because a server has at most {MAX_TOOLS} tools"),
-        );
-    }
-    invalid.into_iter().for_each(|why| omitted.add(1, why));
 }
 
 #[cfg(test)]
@@ -123,10 +115,9 @@ mod tests {
             "x".repeat(64)
         );
         assert_eq!(listing.omitted.to_string(), expected);
-        // 100 characters of 2 bytes each.
-        let listing = listed(["ü".repeat(100), "fine".into()]);
-        assert_eq!(names(&listing), ["fine"]);
-        assert!(listing.omitted.reasons[0].contains("contains 'ü'"), "{:?}", listing.omitted);
+        // 128 characters of 2 bytes each.
+        let listing = listed(["ü".repeat(128), "fine".into()]);
+        assert_eq!(listing.tools.len(), 2);
     }
 
     #[test]
@@ -155,22 +146,36 @@ mod tests {
     }
 
     #[test]
-    fn tools_after_the_512th_are_counted_and_not_checked() {
-        let listing = listed((0..512).map(|number| format!("t{number}")));
-        assert_eq!((listing.tools.len(), listing.omitted.count), (512, 0));
-        let invalid = std::iter::once("not valid".to_owned());
-        let listing = listed(invalid.chain((0..600).map(|number| format!("t{number}"))));
-        assert_eq!((listing.tools.len(), listing.omitted.count), (512, 89));
-        let expected = "tool 't512' and all after it, because a server has at most 512 tools";
-        assert_eq!(listing.omitted.reasons[0], expected);
-        assert_eq!(listing.omitted.reasons.len(), 2);
-        let listing = listed((0..513).map(|number| format!("t{number}")));
-        assert_eq!(listing.omitted.to_string(), format!("left out 1 item: {expected}"));
+    fn a_server_may_list_many_tools_with_any_names() {
+        let names = (0..604).map(|number| format!("t{number}"));
+        let odd = ["repo/list", "Create CIFS Share", "查询天气", "coding.start", "größe", "list()"];
+        let listing = listed(names.chain(odd.map(str::to_owned)));
+        assert_eq!((listing.tools.len(), listing.omitted.count), (610, 0), "{}", listing.omitted);
+        let listing = listed(["a\nb", "a\u{202e}b", ""].map(str::to_owned));
+        assert_eq!((listing.tools.len(), listing.omitted.count), (0, 3));
+        assert!(listing.omitted.to_string().contains("'a b' has hidden characters"), "{}", listing.omitted);
+    }
+
+    #[test]
+    fn schemas_that_cannot_be_checked_are_passed_on() {
+        let mut tool = ToolSpec::clone(&listed(["email".to_owned()]).tools[0]);
+        let schema = json!({"type": "object", "properties": {"to": {"pattern": "^(?!\\.).+$"}}});
+        tool.input_schema = Arc::new(schema.as_object().expect("a schema").clone());
+        let mut listing = Listing { tools: vec![Arc::new(tool)], ..Listing::default() };
+        drop_invalid_tools(&SourceId::Server("s".into()), &mut listing);
+        assert_eq!(json!(*listing.tools[0].input_schema), schema);
+        assert_eq!((listing.omitted.count, listing.omitted.unchecked), (0, 1));
+        let shown = listing.omitted.to_string();
+        assert!(shown.starts_with("checks the arguments of 1 tool only in part: tool 'email'"), "{shown}");
+        assert!(
+            shown.ends_with("uses look-around or back-references (at 'properties.to.pattern')"),
+            "{shown}"
+        );
     }
 
     #[test]
     fn reasons_are_bounded() {
-        let listing = listed((0..2_000).map(|number| format!("not valid {number}")));
+        let listing = listed((0..2_000).map(|number| format!("hidden\u{200b} {number}")));
         assert_eq!((listing.omitted.count, listing.omitted.reasons.len()), (2_000, 9));
         assert!(listing.omitted.to_string().ends_with("; and others"));
     }

@@ -524,7 +524,7 @@ mod tests {
             .map(|tool| tool.name)
             .collect();
         assert_eq!((next, names), (json!("2"), vec!["well".into()]));
-        let OmittedItems { count, reasons } = &listing.omitted;
+        let OmittedItems { count, reasons, .. } = &listing.omitted;
         assert_eq!((*count, &*reasons[0]), (2, "tool 'bare': missing field `inputSchema`"));
         for mut page in [json!({"tools": 5}), json!(5), json!({})] {
             assert!(super::items("tools/list", "tools", &mut page).is_err());

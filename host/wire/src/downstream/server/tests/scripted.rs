@@ -58,7 +58,7 @@ impl ServerConnection for ScriptedConnection {
         let tools = vec![
             tool("work", object()),
             tool("work", object()),
-            tool("wrong name!", object()),
+            tool("wrong\u{200b}name", object()),
             tool("no_object", json!({"type": "string"})),
             tool("die", object()),
             tool("refuse", object()),
