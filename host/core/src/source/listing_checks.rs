@@ -175,6 +175,13 @@ fn add_size(all: &mut SchemaSize, one: SchemaSize) -> Result<(), InvalidValue> {
 }
 
 fn check_schema_text(what: &str, schema: &Map<String, Value>) -> Result<(), InvalidValue> {
+    // Clients that read these two drop the whole list if their types are wrong.
+    let is_map = schema.get("properties").is_none_or(Value::is_object);
+    ensure!(is_map, "{what} has `properties` that are not an object");
+    let is_list = schema
+        .get("required")
+        .is_none_or(|names| names.as_array().is_some_and(|names| names.iter().all(Value::is_string)));
+    ensure!(is_list, "{what} has a `required` that is not a list of names");
     check_short_text(what, &serde_json::to_string(schema).unwrap_or_default())?;
     if let Some(place) = hidden_chars::find_in_schema(schema) {
         return Err(format!(

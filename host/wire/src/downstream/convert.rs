@@ -45,8 +45,8 @@ pub(super) fn tool(tool: Tool) -> ToolSpec {
         name: tool.name.as_ref().into(),
         title: tool.title.or(hints.title),
         description: tool.description.map(Into::into).unwrap_or_default(),
-        input_schema: with_type(tool.input_schema),
-        output_schema: tool.output_schema,
+        input_schema: with_type(without_nulls(tool.input_schema)),
+        output_schema: tool.output_schema.map(without_nulls),
         intent: Intent::for_effect(effect),
         effect,
         idempotent: read_only || hints.idempotent_hint.unwrap_or(false),
@@ -65,6 +65,43 @@ fn with_type(mut schema: Arc<Map<String, Value>>) -> Arc<Map<String, Value>> {
     }
     schema
 }
+
+/// Removes keywords that are null: clients that check lists would drop the whole list for them.
+fn without_nulls(mut schema: Arc<Map<String, Value>>) -> Arc<Map<String, Value>> {
+    if schema.iter().any(|(keyword, value)| has_null_keyword(keyword, value)) {
+        remove_null_keywords(Arc::make_mut(&mut schema));
+    }
+    schema
+}
+
+fn has_null_keyword(keyword: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => !DATA_KEYWORDS[..3].contains(&keyword),
+        _ if DATA_KEYWORDS.contains(&keyword) => false,
+        Value::Array(items) => {
+            items.iter().filter(|item| !item.is_null()).any(|item| has_null_keyword("", item))
+        }
+        Value::Object(members) => members.iter().any(|(key, value)| has_null_keyword(key, value)),
+        _ => false,
+    }
+}
+
+fn remove_null_keywords(schema: &mut Map<String, Value>) {
+    schema.retain(|keyword, value| !value.is_null() || DATA_KEYWORDS[..3].contains(&keyword.as_str()));
+    for (keyword, value) in schema {
+        match value {
+            _ if DATA_KEYWORDS.contains(&keyword.as_str()) => {}
+            Value::Array(items) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(remove_null_keywords);
+            }
+            Value::Object(members) => remove_null_keywords(members),
+            _ => {}
+        }
+    }
+}
+
+/// Keywords whose values are data. The first three may be null.
+const DATA_KEYWORDS: [&str; 5] = ["const", "default", "example", "enum", "examples"];
 
 /// Converts icons, and drops those that clients must not be shown.
 fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
@@ -243,5 +280,19 @@ mod tests {
             matches!(resource, ContentPart::Embedded(one) if one.body == ResourceBody::Text("one".into()))
         );
         assert!(matches!(link, ContentPart::Link(link) if link.size == Some(7)));
+    }
+
+    #[test]
+    fn null_keywords_are_removed_and_null_data_stays() {
+        let schema = json!({"type": null, "required": null, "description": "x", "properties": {
+            "a": {"type": "string", "default": null, "enum": null, "anyOf": [{"const": null, "items": null}]},
+            "b": {"enum": ["x", null], "examples": [null]}}});
+        let cleaned = with_type(without_nulls(Arc::new(schema.as_object().cloned().expect("an object"))));
+        let expected = json!({"type": "object", "description": "x", "properties": {
+            "a": {"type": "string", "default": null, "anyOf": [{"const": null}]},
+            "b": {"enum": ["x", null], "examples": [null]}}});
+        assert_eq!(json!(*cleaned), expected);
+        let plain = Arc::new(expected.as_object().cloned().expect("an object"));
+        assert!(Arc::ptr_eq(&plain, &with_type(without_nulls(Arc::clone(&plain)))), "unchanged");
     }
 }
