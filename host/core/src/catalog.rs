@@ -12,6 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use serde_json::{Map, Value};
@@ -32,6 +33,9 @@ use crate::{
     tool::NameError,
     workflow::{self, WorkflowStep},
 };
+
+/// Maximum time for which clients may use a list without asking again.
+const MAX_LIST_TTL: Duration = Duration::from_secs(60);
 
 /// Number of a catalog. Later catalogs of a host have higher numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +104,9 @@ pub struct Catalog {
     pub has_other_servers: bool,
     /// Reasons for stale or empty listings, by source.
     pub problems: Vec<(SourceId, String)>,
+    /// How long clients may use its lists: zero while a listing is stale or missing, otherwise the shortest time that a
+    /// server gives, at most a minute.
+    pub list_ttl: Duration,
     pub resources_and_prompts: ResourcesAndPrompts,
     /// Servers and tools that the preset's gates have access to.
     pub server_tools: ServerTools,
@@ -137,6 +144,8 @@ impl Catalog {
             }
         }
         let resources_and_prompts = ResourcesAndPrompts::new(&listings)?;
+        let given_ttl = listings.iter().filter_map(|listed| listed.listing.ttl_ms).map(Duration::from_millis);
+        let given_ttl = given_ttl.min().unwrap_or(MAX_LIST_TTL).min(MAX_LIST_TTL);
         let filters = filters::attached_filters(preset, &listings)?;
         let problems: Vec<_> = listings
             .into_iter()
@@ -179,6 +188,7 @@ impl Catalog {
             structured: preset.structured,
             surface: preset.surface,
             has_other_servers: preset.has_other_servers,
+            list_ttl: if problems.is_empty() { given_ttl } else { Duration::ZERO },
             problems,
             resources_and_prompts,
             server_tools: ServerTools::new(preset, approvals),
@@ -209,9 +219,21 @@ impl Catalog {
     }
 
     /// Returns the tool with this name. A hidden tool gives the same fault as one that does not exist.
+    ///
+    /// # Errors
+    /// If the tool is unknown, or its server is not listed yet. Neither names a tool of another server.
     pub fn find(&self, name: &str) -> Result<&Arc<ToolEntry>, Fault> {
         self.get(name).ok_or_else(|| {
-            let near = names::did_you_mean(name, self.names());
+            let prefix_of = |id: &SourceId| {
+                let prefix = format!("{}__", id.name());
+                (matches!(id, SourceId::Server(_)) && name.starts_with(&prefix)).then_some(prefix)
+            };
+            if let Some((_, problem)) = self.problems.iter().find(|(id, _)| prefix_of(id).is_some()) {
+                return Fault::unavailable(problem.clone()).hint("Call the tool again later.");
+            }
+            let prefix =
+                self.entries.iter().find_map(|entry| prefix_of(&entry.id.source)).unwrap_or_default();
+            let near = names::did_you_mean(name, self.names().filter(|known| known.starts_with(&prefix)));
             Fault::new(FaultKind::UnknownTool, format!("Unknown tool: '{}'.{near}", names::quoted(name, 64)))
         })
     }

@@ -57,6 +57,9 @@ pub struct Listing {
     /// What a server lists and clients do not get.
     #[serde(default, skip_serializing_if = "OmittedItems::is_empty")]
     pub omitted: OmittedItems,
+    /// How long a server says that its lists stay current, in milliseconds: the shortest of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
     /// Lists of a server that could not be read to their end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<ServerList>,

@@ -47,6 +47,31 @@ fn release(pipe: PathBuf) {
     is_open.recv_timeout(PATIENCE).expect("a server that waits").expect("open the pipe");
 }
 
+/// A client that caches lists asks again while a server starts, and is told of no tool of another server.
+#[test]
+fn a_list_without_a_starting_server_is_not_cached() {
+    let place = Place::with("", &["echo"]);
+    let waits = shell("slow", &format!("cat {}", pipe(&place).display()), "");
+    let blocks = child("fast", &[], "") + &waits;
+    place.write("presets.toml", blocks + "[presets.all]\nservers = [\"fast\", \"slow\"]\n");
+    let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let listed = client.request("tools/list", json!({"_meta": meta}));
+    assert_eq!((&listed["result"]["ttlMs"], &listed["result"]["cacheScope"]), (&json!(0), &json!("private")));
+    assert!(listed.to_string().contains("fast__echo"), "{listed}");
+    let called = client.request("tools/call", json!({"name": "slow__echo", "arguments": {}, "_meta": meta}));
+    let called = called.to_string();
+    assert!(called.contains("server 'slow' is still starting"), "{called}");
+    assert!(called.contains("Call the tool again later") && !called.contains("fast"), "{called}");
+    let mut older = Client::start(&place, "all");
+    let listed = older.request("tools/list", json!({}));
+    assert!(listed["result"].get("ttlMs").or(listed["result"].get("cacheScope")).is_none(), "{listed}");
+}
+
 fn file(place: &Place, name: &str) -> String {
     let start = Instant::now();
     loop {

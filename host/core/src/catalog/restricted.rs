@@ -36,6 +36,7 @@ impl Catalog {
             structured: self.structured,
             surface: self.surface,
             has_other_servers: self.has_other_servers,
+            list_ttl: self.list_ttl,
             problems,
             resources_and_prompts,
             server_tools: self.server_tools.restricted(&access),

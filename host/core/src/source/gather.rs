@@ -156,6 +156,12 @@ mod tests {
         assert_eq!(names(&catalog), ["slow__search", "well__search"], "nothing is known of the other one");
         let problem = (gone.id().clone(), "It is gone. Start it.".to_owned());
         assert_eq!(catalog.problems, std::slice::from_ref(&problem));
+        assert_eq!(catalog.list_ttl, Duration::ZERO);
+        let missing = catalog.find("gone__search").map(drop).expect_err("not listed");
+        assert_eq!((missing.message.as_str(), missing.retryable), ("It is gone. Start it.", true));
+        let unknown = |name: &str| catalog.find(name).map(drop).expect_err("unknown").message;
+        assert_eq!(unknown("well__serch"), "Unknown tool: 'well__serch'. Did you mean 'well__search'?");
+        assert!(!unknown("slow__wellsearch").contains("well__"), "no tool of another server");
         slow.now_lists(Lists::Never);
         let started = tokio::time::Instant::now();
         let catalog = build().await;
@@ -165,7 +171,8 @@ mod tests {
         assert_eq!(catalog.problems, [(slow.id().clone(), late), problem]);
         slow.now_lists(Lists::AtOnce);
         gone.now_lists(Lists::AtOnce);
-        assert!(build().await.problems.is_empty());
+        let catalog = build().await;
+        assert!(catalog.problems.is_empty() && catalog.list_ttl == Duration::from_secs(60));
     }
 
     #[tokio::test]

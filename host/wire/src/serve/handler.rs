@@ -9,16 +9,16 @@ use gatehouse_core::{Caller, Catalog, Principal, lock, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Extensions,
-        GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams,
-        GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
-        PaginatedRequestParams, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
-        ReadResourceRequestParams, ReadResourceResponse, SKILLS_EXTENSION_ID, ServerCapabilities,
-        ServerConfig, ServerResult, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
-        TASKS_EXTENSION_ID, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, DiscoverResult, ErrorCode, Extensions, GetPromptRequestParams,
+        GetPromptResponse, GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult,
+        Implementation, InitializeRequestParams, InitializeResult, JsonObject, ListPromptsRequestMethod,
+        ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+        ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult, ReadResourceRequestParams,
+        ReadResourceResponse, SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig, ServerResult,
+        SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, TASKS_EXTENSION_ID, Tool,
+        UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -29,7 +29,7 @@ use crate::serve::{
     ServedPreset, ServedPresets, client_table,
     lists::{ListKind, clients::ClientState, subscriptions},
     requests::{
-        interactive_request::{InteractiveParams, authenticated_caller, is_since_2026},
+        interactive_request::{InteractiveParams, authenticated_caller, cache_hints, is_since_2026},
         reply::{self, StructuredMode},
         resource_requests::one_page,
         resources_and_prompts::{prompt_list, resource_templates},
@@ -38,8 +38,6 @@ use crate::serve::{
     },
     sessions::HttpSession,
 };
-
-pub(super) const LIST_TTL_MS: u64 = 60_000;
 
 tokio::task_local! {
     /// Caller of the HTTP request that this task answers.
@@ -233,9 +231,9 @@ impl ServerHandler for Handler {
         let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
         one_page(page)?;
         self.record_listed(ListKind::Prompts, &catalog);
-        Ok(ListPromptsResult::with_all_items(prompt_list(&catalog))
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
+        let mut result = ListPromptsResult::with_all_items(prompt_list(&catalog));
+        (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+        Ok(result)
     }
 
     async fn list_resource_templates(
@@ -247,9 +245,9 @@ impl ServerHandler for Handler {
             .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
             .await?;
         one_page(page)?;
-        Ok(ListResourceTemplatesResult::with_all_items(resource_templates(&catalog))
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
+        let mut result = ListResourceTemplatesResult::with_all_items(resource_templates(&catalog));
+        (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+        Ok(result)
     }
 
     async fn subscribe(
@@ -287,9 +285,9 @@ impl ServerHandler for Handler {
         let surface = client_table::surface(&catalog, client.as_ref().map(|client| client.name.as_str()));
         let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities));
         self.record_listed(ListKind::Tools, &catalog);
-        Ok(ListToolsResult::with_all_items(tools)
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
+        let mut result = ListToolsResult::with_all_items(tools);
+        (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+        Ok(result)
     }
 
     /// Returns a tool that holds only the input schema: rmcp reads its header rules on every HTTP call.

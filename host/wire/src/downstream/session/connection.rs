@@ -16,7 +16,11 @@ use rmcp::model::{CallToolResult, CompletionInfo};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use super::{CallFailure, Request, ServerSession, listing::items, parse, result_type, take};
+use super::{
+    CallFailure, Request, ServerSession,
+    listing::{ListPage, read_page},
+    parse, result_type, take,
+};
 use crate::downstream::{
     connection::{ConnectionEnd, ConnectionStart, ServerConnection},
     convert,
@@ -53,8 +57,8 @@ impl ServerConnection for ServerSession {
     async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
         const LIST: &str = "resources/list";
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-        let mut page = self.request(LIST, params).await?.value;
-        let (resources, next) = items(LIST, "resources", &mut page)?;
+        let page = self.request(LIST, params).await?.value;
+        let ListPage { items: resources, next, .. } = read_page(LIST, "resources", page)?;
         // Before 2026-07-28, `""` ends a list. A server that ignores the cursor would be asked for ever.
         let is_page = |next: &&str| Some(*next) != cursor && (self.info.is_since_2026() || !next.is_empty());
         let next = next.as_str().filter(is_page).map(str::to_owned);

@@ -98,6 +98,8 @@ const SKILLS: ListRequest =
 #[derive(Default)]
 struct ListItems {
     items: Vec<Value>,
+    /// Shortest `ttlMs` of its pages.
+    ttl_ms: Option<u64>,
     incomplete: Option<String>,
 }
 
@@ -154,17 +156,18 @@ impl ServerSession {
         budget: &ListingBudget,
     ) -> Result<ListItems, CallFailure> {
         let deadline = Instant::now() + limit;
-        let (mut all, mut cursors) = (Vec::new(), Vec::<String>::new());
+        let (mut all, mut cursors, mut ttl_ms) = (Vec::new(), Vec::<String>::new(), None);
         let incomplete = loop {
-            let (page, next) = match self.page(list, cursors.last(), deadline, budget).await {
+            let mut page = match self.page(list, cursors.last(), deadline, budget).await {
                 Ok(page) => page,
                 Err(failure) if cursors.is_empty() || is_about_session(&failure) => return Err(failure),
                 // Many servers end a list with `""`, and a few have a page of that name.
                 Err(_) if cursors.last().is_some_and(String::is_empty) => break None,
                 Err(failure) => break Some(in_words(failure)),
             };
-            all.extend(page);
-            match next {
+            all.append(&mut page.items);
+            ttl_ms = ttl_ms.into_iter().chain(page.ttl_ms).min();
+            match page.next {
                 _ if all.len() >= list.max => break None,
                 Value::Null => break None,
                 Value::String(next) if cursors.contains(&next) => {
@@ -183,26 +186,26 @@ impl ServerSession {
             }
         };
         all.truncate(list.max);
-        Ok(ListItems { items: all, incomplete })
+        Ok(ListItems { items: all, ttl_ms, incomplete })
     }
 
-    /// Requests a page. Returns its items and the cursor of the next page.
     async fn page(
         &self,
         list: ListRequest,
         cursor: Option<&String>,
         deadline: Instant,
         budget: &ListingBudget,
-    ) -> Result<(Vec<Value>, Value), CallFailure> {
+    ) -> Result<ListPage, CallFailure> {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let page = timeout_at(deadline, self.request(list.method, params)).await;
-        let mut page = page.map_err(|_| CallFailure::Transport("it did not answer in time".into()))??;
+        let page = page.map_err(|_| CallFailure::Transport("it did not answer in time".into()))??;
         budget.take(list.method, &page.memory)?;
-        items(list.method, list.key, &mut page.value)
+        read_page(list.method, list.key, page.value)
     }
 
     fn add_tools(&self, tools: ListItems, listing: &mut Listing) {
-        let ListItems { mut items, incomplete } = tools;
+        let ListItems { mut items, ttl_ms, incomplete } = tools;
+        listing.ttl_ms = ttl_ms;
         if items.len() > MAX_READ_TOOLS {
             items.truncate(MAX_READ_TOOLS);
             listing.omitted.add(1, format!("tools after number {MAX_READ_TOOLS} were not read"));
@@ -274,7 +277,7 @@ impl ServerSession {
             CallFailure::Refused { code, .. } if code == ErrorCode::METHOD_NOT_FOUND.0 => {
                 ListItems::default()
             }
-            failure => ListItems { items: Vec::new(), incomplete: Some(in_words(failure)) },
+            failure => ListItems { incomplete: Some(in_words(failure)), ..ListItems::default() },
         })
     }
 }
@@ -300,15 +303,24 @@ fn remove_repeated(items: &mut Vec<Value>) {
     items.retain(|item| seen.insert(item.to_string()));
 }
 
-/// Takes the items of a page, and returns them with the cursor of the next page, or null. Some servers answer with the
-/// bare list, or with an object of items by name.
-pub(super) fn items(method: &str, key: &str, page: &mut Value) -> Result<(Vec<Value>, Value), CallFailure> {
-    let next = take(page, "nextCursor");
-    match if page.is_array() { page.take() } else { take(page, key) } {
-        Value::Array(items) => Ok((items, next)),
-        Value::Object(items) => Ok((items.into_iter().map(|(_, item)| item).collect(), next)),
-        _ => Err(CallFailure::Transport(format!("it answered {method} with an unexpected result"))),
-    }
+/// A page of a list.
+#[derive(Debug, PartialEq)]
+pub(super) struct ListPage {
+    pub(super) items: Vec<Value>,
+    /// Cursor of the next page, or null.
+    pub(super) next: Value,
+    ttl_ms: Option<u64>,
+}
+
+/// Reads a page. Some servers answer with the bare list, or with an object of items by name.
+pub(super) fn read_page(method: &str, key: &str, mut page: Value) -> Result<ListPage, CallFailure> {
+    let (next, ttl_ms) = (take(&mut page, "nextCursor"), take(&mut page, "ttlMs").as_u64());
+    let items = match if page.is_array() { page } else { take(&mut page, key) } {
+        Value::Array(items) => items,
+        Value::Object(items) => items.into_iter().map(|(_, item)| item).collect(),
+        _ => return Err(CallFailure::Transport(format!("it answered {method} with an unexpected result"))),
+    };
+    Ok(ListPage { items, next, ttl_ms })
 }
 
 /// Reads an item of a list, or returns why it cannot be read.
@@ -328,6 +340,7 @@ fn read_items<T: DeserializeOwned>(
     if let Some(reason) = &listed.incomplete {
         mark_incomplete(listing, list, reason);
     }
+    listing.ttl_ms = listing.ttl_ms.into_iter().chain(listed.ttl_ms).min();
     let read = listed.items.into_iter().map(|item| read_item(kind, item));
     read.filter_map(|item| item.map_err(|reason| listing.omitted.add(1, reason)).ok()).collect()
 }
@@ -514,11 +527,11 @@ mod tests {
 
     #[test]
     fn an_invalid_item_does_not_affect_the_others() {
-        let mut page = json!({"nextCursor": "2", "tools": [
+        let page = json!({"nextCursor": "2", "ttlMs": 7, "tools": [
             {"name": "bare"}, {"name": "well", "inputSchema": {"type": "object"}}, 5]});
-        let (items, next) = items("tools/list", "tools", &mut page).expect("a list");
+        let ListPage { items, next, ttl_ms } = read_page("tools/list", "tools", page).expect("a list");
         let mut listing = Listing::default();
-        let listed = ListItems { items, incomplete: None };
+        let listed = ListItems { items, ttl_ms, incomplete: None };
         let names: Vec<_> = read_items::<Tool>("tool", TOOLS, listed, &mut listing)
             .into_iter()
             .map(|tool| tool.name)
@@ -526,12 +539,13 @@ mod tests {
         assert_eq!((next, names), (json!("2"), vec!["well".into()]));
         let OmittedItems { count, reasons, .. } = &listing.omitted;
         assert_eq!((*count, &*reasons[0]), (2, "tool 'bare': missing field `inputSchema`"));
-        for mut page in [json!({"tools": 5}), json!(5), json!({})] {
-            assert!(super::items("tools/list", "tools", &mut page).is_err());
+        assert_eq!(listing.ttl_ms, Some(7));
+        for page in [json!({"tools": 5}), json!(5), json!({})] {
+            assert!(read_page("tools/list", "tools", page).is_err());
         }
-        for mut page in [json!([5]), json!({"tools": {"x": 5}})] {
-            let items = super::items("tools/list", "tools", &mut page);
-            assert_eq!(items, Ok((vec![json!(5)], Value::Null)));
+        for page in [json!([5]), json!({"tools": {"x": 5}})] {
+            let page = read_page("tools/list", "tools", page);
+            assert_eq!(page, Ok(ListPage { items: vec![json!(5)], next: Value::Null, ttl_ms: None }));
         }
     }
 }

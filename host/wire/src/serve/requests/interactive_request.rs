@@ -6,6 +6,7 @@ use std::{
     panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use futures_util::FutureExt;
@@ -16,7 +17,7 @@ use gatehouse_core::{
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CallToolResponse, ErrorCode, Extensions, InputResponses, JsonObject, ProtocolVersion,
+        CacheScope, CallToolResponse, ErrorCode, Extensions, InputResponses, JsonObject, ProtocolVersion,
         RequestMetaObject, ServerResult,
     },
     service::RequestContext,
@@ -201,6 +202,17 @@ fn check_capability(fault: &Fault, kind: QuestionKind) -> Result<(), ErrorData> 
 
 pub(crate) fn is_since_2026(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+/// Returns how long a client may cache a list, and for whom. Clients before 2026-07-28 get neither.
+pub(crate) fn cache_hints(
+    context: &RequestContext<RoleServer>,
+    ttl: Duration,
+) -> (Option<u64>, Option<CacheScope>) {
+    match is_since_2026(context) {
+        true => (u64::try_from(ttl.as_millis()).ok(), Some(CacheScope::Private)),
+        false => (None, None),
+    }
 }
 
 fn level_of(context: &RequestContext<RoleServer>) -> Option<MessageLevel> {

@@ -10,10 +10,10 @@ use gatehouse_core::{
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CacheScope, CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo,
-        ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
-        ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams, ReadResourceRequestMethod,
-        ReadResourceRequestParams, ReadResourceResponse, Reference, ServerResult,
+        CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo, ConstString,
+        GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, ListResourcesRequestMethod,
+        ListResourcesResult, PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
+        ReadResourceResponse, Reference, ServerResult,
     },
     service::RequestContext,
 };
@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
-    interactive_request::{InteractiveParams, without_panic, wrong_request_kind},
+    interactive_request::{InteractiveParams, cache_hints, without_panic, wrong_request_kind},
     reply::fault_to_error,
     resources_and_prompts::{ListPage, prompt_result, resource_result, unknown_resource},
 };
@@ -83,7 +83,9 @@ impl Handler {
         }
         self.record_listed(ListKind::Resources, &catalog);
         // Resources can change without a notification.
-        Ok(page.finish().with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+        let mut result = page.finish();
+        (result.ttl_ms, result.cache_scope) = cache_hints(context, Duration::ZERO);
+        Ok(result)
     }
 
     pub(crate) async fn resource(

@@ -6,8 +6,8 @@ use gatehouse_core::{Catalog, names::quoted, skill::Skill};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CacheScope, DIRECTORY_MIME_TYPE, GetSkillRequestMethod, GetSkillRequestParams, GetSkillResult,
-        JsonObject, ListSkillsRequestMethod, ListSkillsResult, PaginatedRequestParams,
+        DIRECTORY_MIME_TYPE, GetSkillRequestMethod, GetSkillRequestParams, GetSkillResult, JsonObject,
+        ListSkillsRequestMethod, ListSkillsResult, PaginatedRequestParams,
         ReadResourceDirectoryRequestMethod, ReadResourceDirectoryRequestParams, ReadResourceDirectoryResult,
         Resource, SKILLS_EXTENSION_ID, ServerCapabilities,
     },
@@ -15,12 +15,9 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::resource_requests::one_page;
+use super::{interactive_request::cache_hints, resource_requests::one_page};
 use crate::{
-    serve::{
-        handler::{Handler, LIST_TTL_MS},
-        lists::ListKind,
-    },
+    serve::{handler::Handler, lists::ListKind},
     skills,
 };
 
@@ -47,9 +44,9 @@ impl Handler {
         one_page(page)?;
         let skills = catalog.resources_and_prompts.skills().filter_map(skills::to_mcp).collect();
         self.record_listed(ListKind::Resources, &catalog);
-        Ok(ListSkillsResult::with_all_items(skills)
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
+        let mut result = ListSkillsResult::with_all_items(skills);
+        (result.ttl_ms, result.cache_scope) = cache_hints(context, catalog.list_ttl);
+        Ok(result)
     }
 
     pub(crate) async fn skill(
@@ -83,9 +80,9 @@ impl Handler {
             return Err(ErrorData::invalid_params(format!("not a directory of a skill: '{uri}'"), None));
         };
         let entries = entries.into_iter().map(|(uri, is_folder)| entry(skill, uri, is_folder)).collect();
-        Ok(ReadResourceDirectoryResult::with_all_items(entries)
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Private))
+        let mut result = ReadResourceDirectoryResult::with_all_items(entries);
+        (result.ttl_ms, result.cache_scope) = cache_hints(context, catalog.list_ttl);
+        Ok(result)
     }
 }
 
