@@ -105,9 +105,8 @@ impl Schema {
         noun: &str,
         steps: &mut StepBudget<'_>,
     ) -> Result<(), ValidationError> {
-        let read = if self.is_of_server { read::read_readable_part } else { read::read };
-        let tree = self.tree.get_or_init(|| read(&self.source).map(|read| read.tree));
-        let tree = tree
+        let tree = self
+            .tree()
             .as_ref()
             .map_err(|why| ValidationError::Invalid(format!("the schema is invalid: it {why}.")))?;
         match SchemaChecker::new(tree, steps).schema(tree.root, value) {
@@ -118,6 +117,39 @@ impl Schema {
                 Err(ValidationError::Invalid(unknown.unwrap_or_else(|| violation.into_message(noun))))
             }
         }
+    }
+}
+
+impl Schema {
+    /// Whether the schema of a member may refuse text. False for unknown members.
+    pub(crate) fn may_refuse_text(&self, member: &str) -> bool {
+        let Some((tree, id)) = self.member(member) else { return false };
+        let accepts_any_text =
+            || tree.node(id).types().is_some_and(|types| types.accepts(&Value::String(String::new())));
+        !tree.node(id).keywords.is_empty() && !accepts_any_text()
+    }
+
+    /// Whether the schema of a member refuses `text` and accepts `value`.
+    pub(crate) fn prefers(
+        &self,
+        member: &str,
+        value: &Value,
+        text: &Value,
+        steps: &mut StepBudget<'_>,
+    ) -> Result<bool, CheckInterrupt> {
+        let Some((tree, id)) = self.member(member) else { return Ok(false) };
+        let mut checker = SchemaChecker::new(tree, steps);
+        Ok(!checker.matches(id, text)? && checker.matches(id, value)?)
+    }
+
+    fn member(&self, name: &str) -> Option<(&node::SchemaTree, node::SchemaNodeId)> {
+        let tree = self.tree().as_ref().ok()?;
+        Some((tree, *tree.node(tree.root).members()?.named.get(name)?))
+    }
+
+    fn tree(&self) -> &Result<node::SchemaTree, InvalidValue> {
+        let read = if self.is_of_server { read::read_readable_part } else { read::read };
+        self.tree.get_or_init(|| read(&self.source).map(|read| read.tree))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! respond → observe → audit → admit → quota → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
+//! respond → convert → observe → audit → admit → quota → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
 //! A stage that has nothing to do for a call is skipped. docs/architecture.md has the reason for each position. The
@@ -12,6 +12,7 @@ mod approve;
 mod audit;
 mod compact;
 mod conform;
+mod convert;
 mod deadline;
 mod observe;
 mod permit;
@@ -39,6 +40,7 @@ pub(crate) use approve::form as approval_form;
 pub use audit::AuditStage;
 pub use compact::CompactStage;
 pub use conform::ConformStage;
+pub use convert::ConvertStage;
 pub use deadline::DeadlineStage;
 pub use observe::{CALL_LOG_TARGET, CallLog, CallObserver, CallRecord, ObserveStage};
 pub use permit::PermitStage;

@@ -16,8 +16,8 @@ use gatehouse_core::{
     names::quoted,
     pipeline::{
         AdmitStage, ApproveStage, AuditStage, CallLog, CallObserver, CompactStage, ConformStage,
-        DeadlineStage, ObserveStage, PermitStage, Pipeline, QuotaStage, RescueStage, RespondStage,
-        SpliceStage, ValidateStage, WorkflowStage,
+        ConvertStage, DeadlineStage, ObserveStage, PermitStage, Pipeline, QuotaStage, RescueStage,
+        RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
     ports::{Clock as _, WorkflowMarks},
 };
@@ -54,6 +54,7 @@ impl Composition {
         let marks = Arc::new(FileMarks);
         Pipeline::new(vec![
             Arc::new(RespondStage),
+            Arc::new(ConvertStage),
             Arc::new(ObserveStage::new(observers)),
             Arc::new(AuditStage::new(audit, self.config.audit.reads)),
             Arc::new(AdmitStage),
