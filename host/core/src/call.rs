@@ -56,7 +56,7 @@ impl fmt::Display for CallId {
 /// Sends progress to the client that requested it.
 pub trait ProgressSink: Send + Sync {
     /// Reports `done` of `total` units; `total` is `None` if unknown. Never blocks, and may drop messages.
-    fn report(&self, done: u64, total: Option<u64>, message: Option<String>);
+    fn report(&self, done: f64, total: Option<f64>, message: Option<String>);
 }
 
 /// Everything that stays the same during a call. It holds its catalog, so a reload does not affect it.
@@ -79,11 +79,15 @@ pub struct CallContext {
     /// The tool, or the fault of the lookup, which stages handle like any other fault.
     entry: Result<Arc<ToolEntry>, Fault>,
     limit: Duration,
+    /// Limit if progress extends the time.
+    max_limit: Duration,
     pub(crate) outer_deadline: Option<CallDeadline>,
     /// Clock, shared with the client's call.
     pub(crate) time: Arc<CallClock>,
     /// How long the clock had been paused when this call began.
     paused: Duration,
+    /// Time that the clock had not counted when this call began.
+    uncounted: Duration,
     pub(crate) effect_limit: Option<EffectLimit>,
     /// The envelope of this call, if it is a readable request.
     pub(crate) envelope: OnceLock<Arc<RequestEnvelope>>,
@@ -118,12 +122,14 @@ impl CallContext {
         name: impl Into<String>,
         entry: Result<Arc<ToolEntry>, Fault>,
     ) -> Self {
-        let limit = entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit());
+        let limits = |source: &dyn Source| (source.time_limit(), source.max_time_limit());
+        let (limit, max_limit) = entry.as_ref().map(|entry| limits(&*entry.source)).unwrap_or_default();
         Self {
             id: CallId::next(),
             entry,
             name: name.into(),
             limit,
+            max_limit,
             caller: Caller::local(),
             origin: None,
             notes: CallNotes::default(),
@@ -137,6 +143,7 @@ impl CallContext {
             outer_deadline: None,
             time: Arc::default(),
             paused: Duration::ZERO,
+            uncounted: Duration::ZERO,
             effect_limit: None,
             envelope: OnceLock::new(),
             outer_envelope: None,
@@ -162,7 +169,8 @@ impl CallContext {
     ) -> Self {
         let method = method.into();
         let no_tool = Fault::denied(format!("'{method}' cannot call tools"));
-        Self { limit: source.time_limit(), ..Self::from_entry(pipeline, catalog, method, Err(no_tool)) }
+        let (limit, max_limit) = (source.time_limit(), source.max_time_limit());
+        Self { limit, max_limit, ..Self::from_entry(pipeline, catalog, method, Err(no_tool)) }
     }
 
     /// Returns the context in which a filter processes this call's reply.
@@ -213,7 +221,13 @@ impl CallContext {
     }
 
     fn own_deadline(&self) -> CallDeadline {
-        CallDeadline::new(self.started + self.time_limit(), self.paused, &self.time)
+        CallDeadline::new(self.started + self.time_limit(), self.uncounted, &self.time)
+    }
+
+    /// Gives the call its time again because its server has reported progress, up to the source's [maximum](
+    /// Source::max_time_limit). The calls around it get the time, too.
+    pub fn record_progress(&self) {
+        self.time.record_progress(self.max_limit.saturating_sub(self.limit));
     }
 
     /// Returns the source whose call leaves this one less time than its own limit.

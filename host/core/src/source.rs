@@ -230,6 +230,11 @@ pub trait Source: Send + Sync {
     /// Returns the time limit of one call.
     fn time_limit(&self) -> Duration;
 
+    /// Returns the time limit of a call that reports progress, which gives it [`Self::time_limit`] again.
+    fn max_time_limit(&self) -> Duration {
+        self.time_limit()
+    }
+
     /// Returns the cleaned and checked listing. It depends only on the parameters.
     async fn list(&self, params: &Map<String, Value>) -> Result<Arc<Listing>, Fault>;
 

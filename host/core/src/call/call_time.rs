@@ -1,5 +1,5 @@
-//! The clock of a call, which pauses while the user is asked something and while the task of a server runs. Nested
-//! calls share it.
+//! The clock of a call, which pauses while the user is asked something and while the task of a server runs, and starts
+//! anew when a server reports progress. Nested calls share it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -26,13 +26,29 @@ pub(crate) struct CallClock {
     resumed: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PauseTotals {
     all: PauseTotal,
     /// Those that [`MAX_PAUSE`] limits.
     questions: PauseTotal,
     /// Those that [`MAX_TASK_PAUSE`] limits.
     tasks: PauseTotal,
+    /// Time that does not count because progress was reported after it.
+    extension: Duration,
+    /// Time of the last progress, or of the start, and the pauses until then.
+    last_progress: (Instant, Duration),
+}
+
+impl Default for PauseTotals {
+    fn default() -> Self {
+        Self {
+            all: PauseTotal::default(),
+            questions: PauseTotal::default(),
+            tasks: PauseTotal::default(),
+            extension: Duration::ZERO,
+            last_progress: (Instant::now(), Duration::ZERO),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +83,26 @@ impl PauseTotal {
 impl CallClock {
     pub(crate) fn paused(&self) -> Duration {
         lock(&self.pauses).all.time()
+    }
+
+    /// Returns the time that does not count for deadlines: pauses, and the time before the last progress.
+    pub(crate) fn uncounted(&self) -> Duration {
+        let pauses = lock(&self.pauses);
+        pauses.all.time() + pauses.extension
+    }
+
+    /// Returns how much progress has extended the time.
+    pub(crate) fn extension(&self) -> Duration {
+        lock(&self.pauses).extension
+    }
+
+    /// Starts the time anew, as a server that reports progress is alive. Extends it by at most `max` in all.
+    pub(crate) fn record_progress(&self, max: Duration) {
+        let mut pauses = lock(&self.pauses);
+        let (last, paused) = pauses.last_progress;
+        let active = last.elapsed().saturating_sub(pauses.all.time().saturating_sub(paused));
+        pauses.extension = pauses.extension.max(max.min(pauses.extension + active));
+        pauses.last_progress = (Instant::now(), pauses.all.time());
     }
 
     fn is_paused(&self) -> bool {
@@ -119,23 +155,23 @@ impl Drop for PauseGuard {
 #[derive(Debug, Clone)]
 pub struct CallDeadline {
     at: Instant,
-    /// Paused time when `at` was set.
-    paused: Duration,
+    /// Uncounted time when `at` was set.
+    uncounted: Duration,
     time: Arc<CallClock>,
 }
 
 impl CallDeadline {
     pub fn fixed(at: Instant) -> Self {
-        Self { at, paused: Duration::ZERO, time: Arc::default() }
+        Self { at, uncounted: Duration::ZERO, time: Arc::default() }
     }
 
-    pub(crate) fn new(at: Instant, paused: Duration, time: &Arc<CallClock>) -> Self {
-        Self { at, paused, time: Arc::clone(time) }
+    pub(crate) fn new(at: Instant, uncounted: Duration, time: &Arc<CallClock>) -> Self {
+        Self { at, uncounted, time: Arc::clone(time) }
     }
 
-    /// Returns the deadline, assuming no further pauses.
+    /// Returns the deadline, assuming no further pauses or progress.
     pub fn instant(&self) -> Instant {
-        self.at + self.time.paused().saturating_sub(self.paused)
+        self.at + self.time.uncounted().saturating_sub(self.uncounted)
     }
 
     pub fn remaining(&self) -> Duration {
@@ -154,7 +190,7 @@ impl CallDeadline {
     /// Returns this deadline, or `limit` from now if that is earlier.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
-        let own = Self::new(Instant::now() + limit, self.time.paused(), &self.time);
+        let own = Self::new(Instant::now() + limit, self.time.uncounted(), &self.time);
         own.min(self.clone())
     }
 
@@ -210,6 +246,31 @@ mod tests {
         passes.await;
         assert_eq!(begun.elapsed(), 23 * SECOND);
         assert!(deadline.is_expired() && later.expired().now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_starts_the_time_anew_up_to_a_maximum() {
+        let time = Arc::new(CallClock::default());
+        let begun = Instant::now();
+        let deadline = CallDeadline::new(begun + 3 * SECOND, Duration::ZERO, &time);
+        let mut passes = Box::pin(deadline.expired());
+        for _ in 0..4 {
+            tokio::time::advance(2 * SECOND).await;
+            assert!(poll!(passes.as_mut()).is_pending());
+            time.record_progress(7 * SECOND);
+        }
+        assert_eq!(deadline.remaining(), 2 * SECOND, "10 s in all");
+        let pause = time.pause().expect("time to wait");
+        tokio::time::advance(5 * SECOND).await;
+        drop(pause);
+        time.record_progress(20 * SECOND);
+        assert_eq!(deadline.remaining(), 2 * SECOND, "a pause counts once");
+        tokio::time::advance(SECOND).await;
+        time.record_progress(20 * SECOND);
+        assert_eq!(deadline.remaining(), 2 * SECOND);
+        assert_eq!(time.paused(), 5 * SECOND, "progress is no pause");
+        passes.await;
+        assert_eq!(begun.elapsed(), 16 * SECOND);
     }
 
     #[tokio::test(start_paused = true)]

@@ -108,6 +108,7 @@ impl CallContext {
             working_directory: self.working_directory.clone(),
             time: Arc::clone(&self.time),
             paused: self.time.paused(),
+            uncounted: self.time.uncounted(),
             outer_deadline: Some(deadline.for_nested()),
             effect_limit: Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only }),
             ..Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry)

@@ -45,6 +45,11 @@ fn timed_out(context: &CallContext) -> Fault {
             let hint = format!("raise {} in presets.toml, or the call's timeout.", key(outer));
             (message, hint)
         }
+        (None, Some(server)) if !context.time.extension().is_zero() => {
+            let seconds = (context.started.elapsed().as_secs_f32() * 10.0).round() / 10.0;
+            let message = format!("'{tool}' was stopped after {seconds} s, in spite of its progress");
+            (message, format!("raise timeout or max_timeout of [servers.{}] in presets.toml.", server.name()))
+        }
         (None, source) => {
             let key = source.map_or_else(|| "limits.time".to_owned(), key);
             (format!("'{tool}' was stopped after {limit} s"), format!("raise {key} in presets.toml."))

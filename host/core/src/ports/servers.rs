@@ -21,6 +21,8 @@ pub struct ServerDefinition {
     /// For display, for the `proxied` key of presets, and for the category of its tools.
     pub tags: Vec<String>,
     pub timeout: Duration,
+    /// Maximum time of a call that reports progress.
+    pub max_timeout: Duration,
     /// Maximum time of one attempt to connect. `None` for the value in `[proxy]`.
     pub connection_timeout: Option<Duration>,
     pub preconnect: bool,

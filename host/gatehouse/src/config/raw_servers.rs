@@ -39,6 +39,10 @@ pub(crate) struct Server {
     /// Maximum time for one call, "60 s" by default, "100 ms" to "60 min"; a number is seconds.
     #[schemars(with = "Option<DurationSchema>")]
     pub(crate) timeout: Option<TextValue<toml::Value>>,
+    /// Maximum time for a call whose server reports progress, which gives it `timeout` again. "60 min" by default, at
+    /// most "1440 min".
+    #[schemars(with = "Option<DurationSchema>")]
+    pub(crate) max_timeout: Option<TextValue<toml::Value>>,
     /// Maximum time of one attempt to connect, "100 ms" to "10 min"; a number is seconds. Default: the value in
     /// `[proxy]`.
     #[schemars(with = "Option<DurationSchema>")]

@@ -9,6 +9,7 @@ mod transport;
 use std::{collections::BTreeMap, ops::RangeInclusive, path::Path, time::Duration};
 
 use gatehouse_core::{
+    call_time::MAX_TASK_PAUSE,
     names::{did_you_mean, quoted},
     ports::{servers::ServerDefinition, tool_index},
 };
@@ -224,7 +225,9 @@ fn checked_server(
 ) -> Result<ServerConfig, ConfigError> {
     text.at(name, check_name(name))?;
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
-    let timeout = duration(text, "timeout", &server.timeout, range)?;
+    let timeout = duration(text, "timeout", &server.timeout, range)?.unwrap_or(TIMEOUT);
+    let range = timeout..=Duration::from_secs(86_400);
+    let max_timeout = duration(text, "max_timeout", &server.max_timeout, range)?.unwrap_or(MAX_TASK_PAUSE);
     let connecting = connection_timeout(text, &server.connection_timeout)?;
     let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
@@ -239,7 +242,8 @@ fn checked_server(
         idle_timeout: proxy.idle_timeout.filter(|_| read.transport.as_str() == "stdio"),
         transport: read.transport,
         tags,
-        timeout: timeout.unwrap_or(TIMEOUT),
+        timeout,
+        max_timeout: max_timeout.max(timeout),
         connection_timeout: connecting,
         preconnect,
         on_change: match on_change {

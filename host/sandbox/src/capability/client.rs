@@ -89,7 +89,11 @@ impl Capabilities {
         let (now, last) = (Instant::now(), &mut self.context.last_progress);
         if last.is_none_or(|last| now - last >= PROGRESS_INTERVAL) {
             *last = Some(now);
-            sink.report(done, total, message.map(|text| quoted(&text, MAX_LINE)));
+            sink.report(
+                done as f64,
+                total.map(|total| total as f64),
+                message.map(|text| quoted(&text, MAX_LINE)),
+            );
         }
     }
 }

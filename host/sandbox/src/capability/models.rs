@@ -159,7 +159,7 @@ impl ProgressReporter {
                 format!("the model has written {characters} characters")
             }
         };
-        sink.report(number, None, Some(message));
+        sink.report(number as f64, None, Some(message));
     }
 }
 

@@ -40,7 +40,7 @@ async fn index_wiki(
     let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
     let progress = |done, total| {
         if let Some(sink) = &granted.call.context.progress {
-            sink.report(done, Some(total), None);
+            sink.report(done as f64, Some(total as f64), None);
         }
     };
     let engine = granted.facts.ports.knowledge.port()?;

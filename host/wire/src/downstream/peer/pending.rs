@@ -134,8 +134,11 @@ impl PendingRequests {
     pub(super) fn report(&self, token: u64, params: &Map<String, Value>) -> bool {
         let mut table = lock(&self.0);
         let Some(request) = table.by_id.get_mut(&token) else { return false };
-        if let Some(sink) = request.caller.as_ref().and_then(|caller| caller.context.progress.clone()) {
-            request.progress.report(Instant::now(), params, &*sink);
+        if let Some(ActiveCaller { context, .. }) = &request.caller {
+            context.record_progress();
+            if let Some(sink) = &context.progress {
+                request.progress.report(Instant::now(), params, &**sink);
+            }
         }
         true
     }

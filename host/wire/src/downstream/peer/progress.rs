@@ -23,8 +23,8 @@ pub(super) struct ProgressLimit {
 }
 
 struct ProgressReport {
-    done: u64,
-    total: Option<u64>,
+    done: f64,
+    total: Option<f64>,
     message: Option<String>,
 }
 
@@ -37,11 +37,11 @@ impl ProgressReport {
 impl ProgressLimit {
     /// Passes on a report of a server, or holds it back.
     pub(super) fn report(&mut self, now: Instant, params: &Map<String, Value>, sink: &dyn ProgressSink) {
-        let whole = |key: &str| params.get(key).and_then(Value::as_f64).map(|number| number.max(0.0) as u64);
-        let Some(done) = whole("progress") else { return };
+        let number = |key: &str| params.get(key).and_then(Value::as_f64);
+        let Some(done) = number("progress") else { return };
         let message = params.get("message").and_then(Value::as_str);
         let message = message.map(|message| quoted(message, MAX_MESSAGE_CHARS));
-        let report = ProgressReport { done, total: whole("total"), message };
+        let report = ProgressReport { done, total: number("total"), message };
         let refilled = *self.refilled.get_or_insert(now);
         let intervals = now.duration_since(refilled).as_millis() / INTERVAL.as_millis();
         let intervals = u32::try_from(intervals).unwrap_or(u32::MAX);
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Reports(Mutex<Vec<(u64, Option<String>)>>);
+    struct Reports(Mutex<Vec<(f64, Option<String>)>>);
 
     impl ProgressSink for Reports {
-        fn report(&self, done: u64, _: Option<u64>, message: Option<String>) {
+        fn report(&self, done: f64, _: Option<f64>, message: Option<String>) {
             lock(&self.0).push((done, message));
         }
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_flood_of_reports_is_thinned_and_ends_with_the_last() {
         let (mut limit, reports, begin) = (ProgressLimit::default(), Reports::default(), Instant::now());
-        let mut report = |at: u64, done: u64| {
+        let mut report = |at: u64, done: u32| {
             let params = json!({"progress": done, "message": "m".repeat(9_000)});
             let params = params.as_object().expect("an object");
             limit.report(begin + Duration::from_millis(at), params, &reports);
@@ -96,8 +96,8 @@ mod tests {
         (1_001..2_000).for_each(|done| report(60, done));
         limit.flush(&reports);
         let reports = lock(&reports.0);
-        let numbers: Vec<u64> = reports.iter().map(|(done, _)| *done).collect();
-        assert_eq!(numbers, (0..16).chain([1_000, 1_999]).collect::<Vec<_>>());
+        let numbers: Vec<f64> = reports.iter().map(|(done, _)| *done).collect();
+        assert_eq!(numbers, (0..16).chain([1_000, 1_999]).map(f64::from).collect::<Vec<_>>());
         assert!(
             reports.iter().all(|(_, message)| message.as_ref().expect("a message").chars().count() <= 2_001)
         );
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn a_few_reports_pass_at_once() {
         let (mut limit, reports, now) = (ProgressLimit::default(), Reports::default(), Instant::now());
-        for params in [json!({"progress": 1.5, "total": 3}), json!({"total": 3}), json!({"progress": 2})] {
+        for params in [json!({"progress": 0.25, "total": 1}), json!({"total": 3}), json!({"progress": 2})] {
             limit.report(now, params.as_object().expect("an object"), &reports);
         }
-        assert_eq!(*lock(&reports.0), [(1, None), (2, None)]);
+        assert_eq!(*lock(&reports.0), [(0.25, None), (2.0, None)]);
     }
 }

@@ -42,6 +42,10 @@ impl Source for DownstreamServer {
         self.definition.timeout
     }
 
+    fn max_time_limit(&self) -> Duration {
+        self.definition.max_timeout
+    }
+
     fn redact(&self, text: String) -> String {
         self.limits.redactor.redact_text(text)
     }

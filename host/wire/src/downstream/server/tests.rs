@@ -88,6 +88,7 @@ fn server_with(login: ServerLogin, logins: Arc<Logins>) -> (Arc<DownstreamServer
         transport: ServerTransport::Http { url: URL.into(), headers: Vec::new() },
         tags: Vec::new(),
         timeout: Duration::from_secs(30),
+        max_timeout: Duration::from_secs(3_600),
         connection_timeout: None,
         preconnect: false,
         idle_timeout: Some(Duration::from_secs(600)),

@@ -97,7 +97,11 @@ impl ServerSession {
                         message = current;
                         steps += 1;
                         if let Some(progress) = &context.progress {
-                            progress.report(steps, None, message.as_deref().map(|text| quoted(text, 500)));
+                            progress.report(
+                                f64::from(steps),
+                                None,
+                                message.as_deref().map(|text| quoted(text, 500)),
+                            );
                         }
                     }
                 }

@@ -84,7 +84,7 @@ impl WaitingRequest {
 }
 
 impl ProgressSink for NotificationSender {
-    fn report(&self, done: u64, total: Option<u64>, message: Option<String>) {
+    fn report(&self, done: f64, total: Option<f64>, message: Option<String>) {
         let count = || total.map_or_else(|| done.to_string(), |total| format!("{done} of {total}"));
         let last = message.as_deref().map_or_else(count, |message| quoted(message, MAX_LAST_PROGRESS));
         *lock(&self.last_progress) = Some(last);
@@ -92,8 +92,8 @@ impl ProgressSink for NotificationSender {
         let Some((request, token)) = request.as_ref().and_then(|one| Some((one, one.token.clone()?))) else {
             return;
         };
-        let mut params = ProgressNotificationParam::new(token, done as f64);
-        (params.total, params.message) = (total.map(|total| total as f64), message);
+        let mut params = ProgressNotificationParam::new(token, done);
+        (params.total, params.message) = (total, message);
         request.send(ServerNotification::ProgressNotification(ProgressNotification::new(params)));
     }
 }
