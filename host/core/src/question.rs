@@ -57,9 +57,9 @@ impl QuestionKind {
 
     const fn is_supported(self, profile: &ClientProfile) -> bool {
         match self {
-            Self::Form => profile.forms,
-            Self::Url => profile.urls,
-            Self::Sampling => profile.sampling,
+            Self::Form => profile.features.forms,
+            Self::Url => profile.features.urls,
+            Self::Sampling => profile.features.sampling,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     completion::{CompletionRequest, Completions},
     json, names,
     outcome::{EmbeddedResource, ResourceLink},
+    ports::client::ClientFeatures,
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
     skill::Skill,
@@ -57,6 +58,9 @@ pub struct Listing {
     /// What a server lists and clients do not get.
     #[serde(default, skip_serializing_if = "OmittedItems::is_empty")]
     pub omitted: OmittedItems,
+    /// What a server was told of clients when it was listed.
+    #[serde(default, skip_serializing_if = "ClientFeatures::is_none")]
+    pub features: ClientFeatures,
     /// How long a server says that its lists stay current, in milliseconds: the shortest of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,

@@ -8,7 +8,7 @@ use std::{
 
 use gatehouse_core::{
     Principal, lock,
-    ports::client::{ClientRoot, MAX_ROOTS, MessageLevel},
+    ports::client::{ClientFeatures, ClientRoot, MAX_ROOTS, MessageLevel},
     question::message_data,
 };
 use rmcp::{
@@ -16,7 +16,7 @@ use rmcp::{
     model::{ClientCapabilities, CustomNotification, SKILLS_EXTENSION_ID, ServerNotification},
     service::Peer,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::{sync::watch, time::timeout};
 
 use crate::serve::ClientState;
@@ -33,7 +33,7 @@ const MAX_ROOTS_WAIT: Duration = Duration::from_secs(5);
 /// no user may answer for another.
 #[derive(Default)]
 pub struct ConnectedClients {
-    declared: watch::Sender<DeclaredFeatures>,
+    declared: watch::Sender<ClientFeatures>,
     sessions: Mutex<Vec<ClientSession>>,
     roots_changes: watch::Sender<u64>,
 }
@@ -45,31 +45,21 @@ struct ClientSession {
     has_roots: bool,
 }
 
-/// Features that depend on clients, and are declared to a server when it is connected.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct DeclaredFeatures {
-    pub(crate) apps: bool,
-    pub(crate) roots: bool,
-    pub(crate) skills: bool,
-}
-
 impl ConnectedClients {
     /// Adds the features of a client to those that are declared to servers from now on.
     pub(crate) fn add(&self, client: &ClientCapabilities) {
         self.declared.send_if_modified(|all| {
-            let before = *all;
-            all.apps |= has_apps(client);
-            all.roots |= client.roots.is_some();
-            all.skills |= has_skills(client);
+            let before = std::mem::take(all);
+            *all = before.union(features(client));
             *all != before
         });
     }
 
-    pub(crate) fn declared(&self) -> DeclaredFeatures {
+    pub(crate) fn declared(&self) -> ClientFeatures {
         *self.declared.borrow()
     }
 
-    pub(crate) fn declarations(&self) -> watch::Receiver<DeclaredFeatures> {
+    pub(crate) fn declarations(&self) -> watch::Receiver<ClientFeatures> {
         self.declared.subscribe()
     }
 
@@ -147,22 +137,39 @@ pub(crate) fn has_skills(client: &ClientCapabilities) -> bool {
     client.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(SKILLS_EXTENSION_ID))
 }
 
-impl DeclaredFeatures {
-    /// True if `self` has a feature that `other` lacks.
-    pub(crate) fn exceed(self, other: Self) -> bool {
-        (self.apps && !other.apps) || (self.roots && !other.roots) || (self.skills && !other.skills)
+/// Returns the features that a client declares.
+pub(crate) fn features(client: &ClientCapabilities) -> ClientFeatures {
+    let elicitation = client.elicitation.as_ref();
+    ClientFeatures {
+        // Clients without URL elicitation always support forms.
+        forms: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
+        urls: elicitation.is_some_and(|can| can.url.is_some()),
+        sampling: client.sampling.is_some(),
+        sampling_tools: client.sampling.as_ref().is_some_and(|can| can.tools.is_some()),
+        roots: client.roots.is_some(),
+        apps: has_apps(client),
+        skills: has_skills(client),
     }
+}
 
-    /// Adds the features to the capabilities that a server is told.
-    pub(crate) fn declare(self, capabilities: &mut Value) {
-        if self.apps {
-            capabilities["extensions"][APPS_EXTENSION] = json!({"mimeTypes": [APPS_MIME_TYPE]});
-        }
-        if self.skills {
-            capabilities["extensions"][SKILLS_EXTENSION_ID] = json!({});
-        }
-        if self.roots {
-            capabilities["roots"] = json!({"listChanged": true});
-        }
+/// Adds the features to the capabilities that a server is told.
+pub(crate) fn declare(features: ClientFeatures, capabilities: &mut Value) {
+    let ClientFeatures { forms, urls, sampling, sampling_tools, roots, apps, skills } = features;
+    let elicitation = [("form", forms), ("url", urls)].into_iter().filter(|(_, has)| *has);
+    let elicitation: Map<String, Value> = elicitation.map(|(mode, _)| (mode.to_owned(), json!({}))).collect();
+    if !elicitation.is_empty() {
+        capabilities["elicitation"] = elicitation.into();
+    }
+    if sampling {
+        capabilities["sampling"] = if sampling_tools { json!({"tools": {}}) } else { json!({}) };
+    }
+    if roots {
+        capabilities["roots"] = json!({"listChanged": true});
+    }
+    if apps {
+        capabilities["extensions"][APPS_EXTENSION] = json!({"mimeTypes": [APPS_MIME_TYPE]});
+    }
+    if skills {
+        capabilities["extensions"][SKILLS_EXTENSION_ID] = json!({});
     }
 }

@@ -104,7 +104,7 @@ impl ApproveStage {
 async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Result<bool, Fault> {
     let (tool, preset) = (&entry.name, &context.catalog.preset);
     let profile = context.client.profile();
-    if !profile.forms {
+    if !profile.features.forms {
         let why = if profile.protocol.is_empty() {
             "the caller is not an MCP client"
         } else {

@@ -32,17 +32,47 @@ pub struct ClientProfile {
     pub version: String,
     /// MCP version. Empty if the caller is not an MCP client.
     pub protocol: String,
-    pub forms: bool,
-    pub urls: bool,
-    pub sampling: bool,
-    pub roots: bool,
+    pub features: ClientFeatures,
     /// Minimum level of log messages. `None` if it wants none.
     pub messages: Option<MessageLevel>,
 }
 
-impl ClientProfile {
+/// Features of a client that servers are told about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientFeatures {
+    pub forms: bool,
+    pub urls: bool,
+    pub sampling: bool,
+    /// Whether its model may call tools while it answers a server.
+    pub sampling_tools: bool,
+    pub roots: bool,
+    /// Interfaces (MCP Apps).
+    pub apps: bool,
+    pub skills: bool,
+}
+
+impl ClientFeatures {
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     pub fn can_answer(&self) -> bool {
         self.forms || self.urls || self.sampling || self.roots
+    }
+
+    /// Returns the features of both.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            forms: self.forms || other.forms,
+            urls: self.urls || other.urls,
+            sampling: self.sampling || other.sampling,
+            sampling_tools: self.sampling_tools || other.sampling_tools,
+            roots: self.roots || other.roots,
+            apps: self.apps || other.apps,
+            skills: self.skills || other.skills,
+        }
     }
 }
 

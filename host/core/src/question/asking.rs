@@ -150,7 +150,7 @@ impl CallContext {
 
     /// Asks for the client's working directories, and pauses the deadline. Empty if the client does not list any.
     pub async fn client_roots(&self) -> Result<Vec<ClientRoot>, Fault> {
-        if !self.client.profile().roots {
+        if !self.client.profile().features.roots {
             return Ok(Vec::new());
         }
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;

@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     call::CallContext,
     outcome::FaultKind,
-    ports::client::{CallingClient, MessageLevel},
+    ports::client::{CallingClient, ClientFeatures, MessageLevel},
     testing::{FakeClient, Fixture, context, tool},
 };
 
@@ -148,7 +148,7 @@ impl CallingClient for SlowClient {
         ClientProfile {
             name: "desk".into(),
             protocol: "2025-11-25".into(),
-            forms: self.forms,
+            features: ClientFeatures { forms: self.forms, ..ClientFeatures::default() },
             messages,
             ..ClientProfile::default()
         }

@@ -22,7 +22,7 @@ use crate::{
     pipeline::{Pipeline, Stage},
     ports::{
         Clock,
-        client::{CallingClient, ClientProfile, ClientRoot, MessageLevel},
+        client::{CallingClient, ClientFeatures, ClientProfile, ClientRoot, MessageLevel},
         ledger::ToolMetrics,
     },
     question::ClientQuestion,
@@ -145,7 +145,11 @@ impl FakeClient {
     ) -> Self {
         let protocol = "2025-11-25".to_owned();
         Self {
-            profile: ClientProfile { forms: true, sampling: true, protocol, ..ClientProfile::default() },
+            profile: ClientProfile {
+                features: ClientFeatures { forms: true, sampling: true, ..ClientFeatures::default() },
+                protocol,
+                ..ClientProfile::default()
+            },
             roots: Vec::new(),
             answer: Box::new(answer),
             asked: Mutex::default(),

@@ -7,7 +7,7 @@ use gatehouse_core::{
     CallContext, Fault,
     completion::{CompletionRequest, Completions},
     outcome::{EmbeddedResource, Reply},
-    ports::servers::ServerDefinition,
+    ports::{client::ClientFeatures, servers::ServerDefinition},
     prompt::PromptMessage,
     resource::ResourcePage,
     source::Listing,
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::peer::{InboundLimits, Lifecycle, NegotiationFailure};
-use crate::{ConnectedClients, connected_clients::DeclaredFeatures, login::LoginId};
+use crate::{ConnectedClients, login::LoginId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
@@ -151,7 +151,7 @@ pub(super) struct ConnectionContext {
     pub(super) changed: Option<ListChanged>,
     pub(super) limits: InboundLimits,
     pub(super) clients: Arc<ConnectedClients>,
-    pub(super) declared: DeclaredFeatures,
+    pub(super) declared: ClientFeatures,
     /// How to begin, which may be what worked the last time.
     pub(super) start: ConnectionStart,
 }
@@ -174,7 +174,7 @@ impl Default for ConnectionStart {
 #[cfg(test)]
 impl ConnectionContext {
     pub(super) fn of_test(changed: Option<ListChanged>, limits: InboundLimits) -> Self {
-        let declared = DeclaredFeatures::default();
+        let declared = ClientFeatures::default();
         Self {
             login: LoginId::shared("test"),
             changed,

@@ -26,6 +26,7 @@ use gatehouse_core::{
     lock,
     ports::{
         Clock, ToolIndex,
+        client::ClientFeatures,
         servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
     },
     source::Listing,
@@ -45,7 +46,6 @@ use super::{
 };
 use crate::{
     ConnectedClients,
-    connected_clients::DeclaredFeatures,
     login::{LoginId, Logins},
 };
 pub(super) use background_listing::AfterListing;
@@ -114,7 +114,7 @@ struct Inner {
     connection: Option<Arc<dyn ServerConnection>>,
     connected_at: Option<u64>,
     /// What the connection declared to the server.
-    declared: DeclaredFeatures,
+    declared: ClientFeatures,
     /// True if a client has used the connection, so that the server may keep state for it.
     used: bool,
     last_error: Option<String>,
@@ -160,7 +160,7 @@ impl DownstreamServer {
                 breaker: ServerBreaker::default(),
                 connection: None,
                 connected_at: None,
-                declared: DeclaredFeatures::default(),
+                declared: ClientFeatures::default(),
                 used: false,
                 last_error: None,
                 last_used: Instant::now(),

@@ -108,7 +108,7 @@ async fn user_sees_the_call_and_decides() {
 async fn calls_are_denied_with_a_hint_if_the_client_cannot_be_asked() {
     let host = Host::desk(of_effect(Effect::Mutating)).await;
     let mut blind = approving_client();
-    Arc::get_mut(&mut blind).expect("the only one").profile.forms = false;
+    Arc::get_mut(&mut blind).expect("the only one").profile.features.forms = false;
     for (tool, runs) in [("look", true), ("keep", false), ("erase", false), ("wipe", false)] {
         assert_eq!(host.call(&blind, tool, json!({})).await.is_ok(), runs, "{tool}");
     }

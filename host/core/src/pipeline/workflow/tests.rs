@@ -187,7 +187,7 @@ async fn project_comes_from_request_preset_root_or_directory() {
         let outcome = called_with(&marks, "ask", arguments, |context| {
             Arc::get_mut(&mut context.catalog).expect("the only one").project = project.map(Into::into);
             let mut client = FakeClient::new(|_| Err(Fault::denied("no")));
-            client.profile.roots = true;
+            client.profile.features.roots = true;
             client.roots = roots.into_iter().map(str::to_owned).collect();
             context.client = Arc::new(client);
             context.working_directory = directory.map(Into::into);

@@ -1,6 +1,6 @@
 //! `context`: facts about the running call, log lines, progress and messages.
 
-use gatehouse_core::ports::client::{ClientProfile, MessageLevel as Core};
+use gatehouse_core::ports::client::{ClientFeatures, ClientProfile, MessageLevel as Core};
 
 use super::gatehouse::gate::context::{ClientInfo, Host, Level, MessageLevel};
 use crate::state::State;
@@ -60,6 +60,10 @@ enums! {
     MessageLevel => Core { Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency }
 }
 
-records! {
-    ClientProfile => ClientInfo { name, version, protocol, forms, urls, sampling } [] (messages);
+impl From<ClientProfile> for ClientInfo {
+    fn from(profile: ClientProfile) -> Self {
+        let ClientProfile { name, version, protocol, features, messages } = profile;
+        let ClientFeatures { forms, urls, sampling, .. } = features;
+        Self { name, version, protocol, forms, urls, sampling, messages: messages.map(Into::into) }
+    }
 }

@@ -190,7 +190,7 @@ impl Peer {
         let Request { method, mut params, call, headers } = request;
         let _waiting = self.requests.token();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.add_meta(&mut params, method, call.map(|_| id));
+        self.add_meta(&mut params, method, id, call);
         let Some((answer, _pending)) = self.pending.register(id, method, call, acknowledged) else {
             return Err(self.end_failure().await);
         };
@@ -221,18 +221,27 @@ impl Peer {
     }
 
     /// Adds what each request has in its `_meta`: a progress token, and since 2026-07-28 the client and its capabilities.
-    fn add_meta(&self, params: &mut Map<String, Value>, method: &str, progress_token: Option<u64>) {
+    /// Those are the client's own for a call, and for other requests what some client has.
+    fn add_meta(
+        &self,
+        params: &mut Map<String, Value>,
+        method: &str,
+        id: u64,
+        call: Option<&Arc<CallContext>>,
+    ) {
         let is_modern = self.is_since_2026() || method == negotiation::DISCOVER;
-        if !is_modern && progress_token.is_none() {
+        if !is_modern && call.is_none() {
             return;
         }
         let meta = params.entry("_meta").or_insert_with(|| json!({}));
         let Value::Object(meta) = meta else { return };
-        if let Some(token) = progress_token {
-            meta.insert("progressToken".into(), token.into());
+        if call.is_some() {
+            meta.insert("progressToken".into(), id.into());
         }
         if is_modern {
-            meta.extend(self.modern_meta.clone());
+            let features = call.map(|call| call.client.profile().features);
+            let own = features.filter(|features| *features != self.context.declared);
+            meta.extend(own.map_or_else(|| self.modern_meta.clone(), negotiation::modern_meta));
         }
     }
 

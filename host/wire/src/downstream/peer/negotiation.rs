@@ -4,11 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use gatehouse_core::ports::client::ClientFeatures;
 use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::{Channel, DISCOVERY_VERSION, HANDSHAKE_VERSION, Lifecycle, Peer, Request, ServerInfo};
-use crate::{connected_clients::DeclaredFeatures, downstream::connection::CallFailure};
+use crate::{connected_clients::declare, downstream::connection::CallFailure};
 
 pub(super) const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";
@@ -33,23 +34,19 @@ fn client_info() -> Value {
     json!({"name": "gatehouse", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// Returns the capabilities that the host declares to servers, although a client may lack some.
-fn capabilities(declared: DeclaredFeatures) -> Value {
-    let mut capabilities = json!({
-        "elicitation": {"form": {}, "url": {}},
-        "sampling": {},
-        "extensions": {rmcp::model::TASKS_EXTENSION_ID: {}},
-    });
-    declared.declare(&mut capabilities);
+/// Returns the capabilities that the host declares to servers: its own, and features of clients.
+fn capabilities(features: ClientFeatures) -> Value {
+    let mut capabilities = json!({"extensions": {rmcp::model::TASKS_EXTENSION_ID: {}}});
+    declare(features, &mut capabilities);
     capabilities
 }
 
-/// Returns what each request says of the host since 2026-07-28.
-pub(super) fn modern_meta(declared: DeclaredFeatures) -> Map<String, Value> {
+/// Returns what each request says of the host and its client since 2026-07-28.
+pub(super) fn modern_meta(features: ClientFeatures) -> Map<String, Value> {
     let members = [
         ("protocolVersion", DISCOVERY_VERSION.into()),
         ("clientInfo", client_info()),
-        ("clientCapabilities", capabilities(declared)),
+        ("clientCapabilities", capabilities(features)),
     ];
     members.map(|(key, value)| (format!("io.modelcontextprotocol/{key}"), value)).into_iter().collect()
 }

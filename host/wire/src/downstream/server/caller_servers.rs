@@ -117,7 +117,7 @@ impl DownstreamServer {
         // An earlier attempt may have failed because of the login that ended.
         lock(&own.inner).breaker.record_success();
         let link = own.shared.logins.sign_ins().link(&own.login);
-        let Some(mut link) = link.filter(|_| context.client.profile().urls) else {
+        let Some(mut link) = link.filter(|_| context.client.profile().features.urls) else {
             return Err(own.sign_in_fault());
         };
         // The user needs one question, however many calls wait.

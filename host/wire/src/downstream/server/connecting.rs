@@ -13,13 +13,15 @@ use futures_util::{
 };
 use gatehouse_core::{
     Fault, lock,
-    ports::servers::{CircuitState, RefreshReport, ServerState, ServerTransport},
+    ports::{
+        client::ClientFeatures,
+        servers::{CircuitState, RefreshReport, ServerState, ServerTransport},
+    },
 };
 use gatehouse_net::Backoff;
 use tokio::{task::AbortHandle, time::Instant};
 
 use super::{DownstreamServer, ListFailure, shutdown_fault};
-use crate::connected_clients::DeclaredFeatures;
 use crate::downstream::{
     breaker::CircuitRejection,
     connection::{ConnectFailure, ConnectionContext, ListChanged, ServerConnection},
@@ -177,21 +179,17 @@ impl DownstreamServer {
             // The caller itself counts.
             None => inner.in_flight <= 1,
         };
-        let is_outdated = !inner.used && self.shared.connected_clients.declared().exceed(inner.declared);
+        let wanted = inner.declared.union(self.shared.connected_clients.declared());
+        let is_outdated = !inner.used && wanted != inner.declared;
         if is_meant && is_outdated { inner.connection.take() } else { None }
     }
 
-    /// Returns what to declare to the server. One that has listed interfaces or skills is always offered them: its
-    /// listing must not change with the client that connects it.
-    async fn features_to_declare(&self) -> DeclaredFeatures {
-        let mut features = self.shared.connected_clients.declared();
-        if !(features.apps && features.skills)
-            && let Ok(Some(known)) = self.known().await
-        {
-            features.apps |= known.listing.templates.contains(&self.uris.app_family);
-            features.skills |= !known.listing.skills.is_empty();
-        }
-        features
+    /// Returns what to declare to the server: the features of the clients so far, and those with which it was listed,
+    /// because its listing must not change with the client that connects it.
+    async fn features_to_declare(&self) -> ClientFeatures {
+        let features = self.shared.connected_clients.declared();
+        let known = self.known().await.ok().flatten();
+        known.map_or(features, |known| features.union(known.listing.features))
     }
 
     async fn connect(self: Arc<Self>) -> Result<Arc<dyn ServerConnection>, Fault> {

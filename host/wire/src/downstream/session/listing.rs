@@ -110,7 +110,8 @@ impl ServerSession {
     /// If the session has ended or a login is missing, or if the tools cannot be listed and nothing else is.
     pub(super) async fn read_lists(&self, limit: Duration) -> Result<Listing, CallFailure> {
         let budget = ListingBudget::default();
-        let mut listing = convert::listing(&self.info);
+        let features = self.peer.context.declared;
+        let mut listing = Listing { features, ..convert::listing(&self.info) };
         let declares_none = !["tools", "prompts", "resources"].iter().any(|list| self.info.has(list));
         let tools = if self.info.has("tools") {
             self.pages(TOOLS, limit, &budget).await

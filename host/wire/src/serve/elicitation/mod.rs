@@ -28,6 +28,7 @@ use tokio::{
 };
 
 use crate::{
+    connected_clients::features,
     peer_requests::await_answer,
     serve::{
         lists::clients::ClientState,
@@ -52,17 +53,11 @@ pub(crate) fn client_profile(
     let capabilities = context.client_capabilities().unwrap_or_default();
     let info = context.client_info();
     let (name, version) = info.map(|info| (info.name, info.version)).unwrap_or_default();
-    let elicitation = capabilities.elicitation.as_ref();
-    let urls = elicitation.is_some_and(|can| can.url.is_some());
     ClientProfile {
         name,
         version,
         protocol: context.protocol_version().map(|version| version.as_str().to_owned()).unwrap_or_default(),
-        // Clients without URL elicitation always support forms.
-        forms: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
-        urls,
-        sampling: capabilities.sampling.is_some(),
-        roots: capabilities.roots.is_some(),
+        features: features(&capabilities),
         messages,
     }
 }

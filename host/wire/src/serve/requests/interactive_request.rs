@@ -111,7 +111,7 @@ impl Handler {
         let profile = client_profile(context, messages);
         // Clients since 2026-07-28 repeat their requests with answers.
         let mut resume_key = None;
-        if since_2026 && (profile.can_answer() || state.is_some() || task_terms.is_some()) {
+        if since_2026 && (profile.features.can_answer() || state.is_some() || task_terms.is_some()) {
             let digest = paused_calls::digest(&arguments).await?;
             let owner = self.owner(&caller, Arc::clone(&call.catalog.preset));
             let key = ResumeKey { owner, method, name: name.clone(), digest };
