@@ -5,6 +5,7 @@ mod caller;
 pub mod envelope;
 pub(crate) mod failure_text;
 pub mod forwarding;
+pub mod gate_turn;
 pub mod ledger_observer;
 pub mod nesting;
 pub mod outcome;
@@ -14,7 +15,7 @@ use std::{
     fmt,
     path::PathBuf,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -30,6 +31,7 @@ use crate::{
     call_time::CallClock,
     envelope::RequestEnvelope,
     forwarding::ForwardedCalls,
+    gate_turn::GateTurn,
     lock,
     nesting::{CallTree, EffectLimit},
     ports::client::{CallingClient, NoClient},
@@ -76,6 +78,9 @@ pub struct CallContext {
     pub meta: Option<Arc<Map<String, Value>>>,
     /// Sources of the enclosing calls, outermost first.
     pub enclosing_sources: Vec<SourceId>,
+    /// The turn of the gate that runs the call, and those of the enclosing calls.
+    pub(crate) turn: Mutex<Weak<GateTurn>>,
+    pub(crate) enclosing_turns: Vec<Weak<GateTurn>>,
     /// The tool, or the fault of the lookup, which stages handle like any other fault.
     entry: Result<Arc<ToolEntry>, Fault>,
     limit: Duration,
@@ -140,6 +145,8 @@ impl CallContext {
             client: Arc::new(NoClient),
             meta: None,
             enclosing_sources: Vec::new(),
+            turn: Mutex::default(),
+            enclosing_turns: Vec::new(),
             outer_deadline: None,
             time: Arc::default(),
             paused: Duration::ZERO,

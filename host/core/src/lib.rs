@@ -25,7 +25,7 @@ mod util;
 pub use call::{
     Call, CallContext, Caller, Principal, RequestOrigin,
     call_time::{self, CallDeadline},
-    envelope, forwarding, ledger_observer, nesting,
+    envelope, forwarding, gate_turn, ledger_observer, nesting,
     outcome::{self, ContentPart, Fault, FaultKind, Outcome, Reply},
 };
 pub use catalog::{Catalog, CatalogGeneration, ToolEntry, resources_and_prompts};

@@ -21,7 +21,7 @@ use crate::{
     json, names,
     outcome::{EmbeddedResource, ResourceLink},
     ports::client::ClientFeatures,
-    prompt::{MAX_PROMPTS, Prompt, PromptMessage},
+    prompt::{FilledPrompt, MAX_PROMPTS, Prompt},
     resource::{MAX_TEMPLATES, ResourcePage, UriTemplate},
     skill::Skill,
 };
@@ -324,14 +324,14 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// Returns the messages of a prompt. The arguments are already checked.
+    /// Returns a prompt. The arguments are already checked.
     async fn get_prompt(
         &self,
         _call: &Call,
         _params: &Arc<str>,
         name: &str,
         _arguments: &Map<String, Value>,
-    ) -> Result<Vec<PromptMessage>, Fault> {
+    ) -> Result<FilledPrompt, Fault> {
         Err(Fault::not_found(format!("Prompt not found: '{}'", names::quoted(name, 64))))
     }
 

@@ -7,6 +7,7 @@ use gatehouse_core::{
     CallDeadline, Principal, Reply, SourceId,
     capability::{Grants, RequestedCapabilities},
     fair_semaphore::FairPermit,
+    gate_turn::GateTurn,
     http::HttpRules,
     nesting::MAX_DEPTH,
     outcome::{Fault, FaultKind},
@@ -14,10 +15,7 @@ use gatehouse_core::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::Instant,
-};
+use tokio::{sync::Semaphore, time::Instant};
 
 use crate::{
     abi::{GuestError, ToolCall},
@@ -57,7 +55,7 @@ pub struct Gate {
     pub(crate) shared: Arc<SandboxState>,
     pub(crate) version: Arc<GateVersion>,
     /// By call depth, so that gates that call each other never wait for their own permit.
-    turns: [Semaphore; MAX_DEPTH + 1],
+    turns: [Arc<Semaphore>; MAX_DEPTH + 1],
     /// Idle instances. `None` if instances are not reused.
     pub(crate) idle: Option<IdleInstances>,
 }
@@ -90,7 +88,7 @@ impl Gate {
         Ok(Self {
             id: SourceId::Gate(Arc::clone(&gate)),
             idle: reuse.then(|| IdleInstances::new(Arc::clone(&shared.reserve), limits.concurrency)),
-            turns: std::array::from_fn(|_| Semaphore::new(limits.concurrency)),
+            turns: std::array::from_fn(|_| Arc::new(Semaphore::new(limits.concurrency))),
             facts: Arc::new(GateFacts {
                 gate,
                 grants: info.grants.clone(),
@@ -172,9 +170,9 @@ impl Gate {
         &self,
         principal: &Principal,
         within: &[SourceId],
-    ) -> Result<(SemaphorePermit<'_>, FairPermit), Fault> {
+    ) -> Result<(Arc<GateTurn>, FairPermit), Fault> {
         let closing = |_| Fault::unavailable(format!("gate '{}' is closing", self.info.name));
-        let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
+        let turn = async || GateTurn::take(&self.turns[within.len().min(MAX_DEPTH)]).await.map_err(closing);
         let place = self.shared.places.take(principal, &self.facts.gate, within);
         if within.is_empty() {
             return Ok((turn().await?, place.await));

@@ -10,7 +10,7 @@ use gatehouse_core::{
     completion::{CompletionRequest, Completions},
     names::quoted,
     outcome::{EmbeddedResource, Fault},
-    prompt::PromptMessage,
+    prompt::FilledPrompt,
     resource::ResourcePage,
     schema::Schema,
     source::{FilterRequest, Listing},
@@ -36,7 +36,8 @@ impl Gate {
         request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
     ) -> Result<T, Fault> {
         let ready = self.component().await?;
-        let _admitted = self.admit(context.principal(), &context.enclosing_sources).await?;
+        let (turn, _place) = self.admit(context.principal(), &context.enclosing_sources).await?;
+        context.set_turn(&turn);
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = InstanceContext::new(&self.facts, Arc::clone(params), Some(running));
         self.prepare_folders().await?;
@@ -165,9 +166,11 @@ impl Source for Gate {
         params: &Arc<str>,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<Vec<PromptMessage>, Fault> {
+    ) -> Result<FilledPrompt, Fault> {
         let arguments = serde_json::to_string(arguments).unwrap_or_default();
-        self.ask(call, params, |exports, store| exports.get_prompt(store, name.to_owned(), arguments)).await
+        let messages =
+            self.ask(call, params, |exports, store| exports.get_prompt(store, name.to_owned(), arguments));
+        Ok(FilledPrompt { description: None, messages: messages.await? })
     }
 
     async fn complete(

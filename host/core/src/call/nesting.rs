@@ -102,6 +102,7 @@ impl CallContext {
             from_script,
             meta: self.meta.clone(),
             enclosing_sources: enclosing.cloned().collect(),
+            enclosing_turns: self.turns().collect(),
             call_tree: Arc::clone(&self.call_tree),
             client: Arc::clone(&self.client),
             outer_envelope: envelope.cloned(),

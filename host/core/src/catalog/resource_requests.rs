@@ -10,12 +10,12 @@ use tokio::sync::watch;
 use tracing::Level;
 
 use crate::{
-    Call, Fault, FaultKind,
+    Call, Fault, FaultKind, SourceId,
     completion::{CompletionRequest, CompletionSource, Completions},
     hidden_chars, names,
     outcome::{EmbeddedResource, ResourceLink},
     pipeline::CALL_LOG_TARGET,
-    prompt::PromptMessage,
+    prompt::FilledPrompt,
     resource::ResourcePage,
     resources_and_prompts::{PromptEntry, ResourceSource},
 };
@@ -83,11 +83,21 @@ impl Call {
         &self,
         entry: &PromptEntry,
         arguments: &Map<String, Value>,
-    ) -> Result<Vec<PromptMessage>, Fault> {
-        let size = |made: &Vec<PromptMessage>| made.iter().map(|message| message.content.bytes()).sum();
+    ) -> Result<FilledPrompt, Fault> {
+        let size =
+            |filled: &FilledPrompt| filled.messages.iter().map(|message| message.content.bytes()).sum();
         let work = async {
             entry.prompt.check_arguments(arguments)?;
-            entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await
+            let mut filled =
+                entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await?;
+            if matches!(entry.source.id(), SourceId::Gate(_)) {
+                // The contract of gates has none in a result.
+                filled.description = entry.prompt.description.clone();
+            }
+            if let Some(text) = &mut filled.description {
+                hidden_chars::strip_text(text);
+            }
+            Ok(filled)
         };
         self.run_request(entry.name.as_str(), QuotaUse::Call, size, work).await
     }

@@ -42,6 +42,13 @@ pub enum PromptRole {
     Assistant,
 }
 
+/// A prompt with its arguments filled in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FilledPrompt {
+    pub description: Option<String>,
+    pub messages: Vec<PromptMessage>,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMessage {
     pub role: PromptRole,

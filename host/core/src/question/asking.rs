@@ -79,9 +79,13 @@ impl CallContext {
             None => None,
         };
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
-        let asked = timeout_at(pause.until, self.client.ask(questions)).await;
-        let answers = asked.unwrap_or_else(|_| Err(unanswered_fault(&self.name)));
-        drop(pause);
+        let until = pause.until;
+        let asked = async {
+            let asked = timeout_at(until, self.client.ask(questions)).await;
+            drop(pause);
+            asked
+        };
+        let answers = self.without_turns(asked).await.unwrap_or_else(|_| Err(unanswered_fault(&self.name)));
         let declined = match &answers {
             Ok(answers) => {
                 answers.iter().any(|answer| answer.get("action").is_some_and(|it| it == "decline"))
@@ -107,7 +111,8 @@ impl CallContext {
     /// `timed-out` if it is not done in time.
     pub async fn wait_for_user<T>(&self, done: impl Future<Output = T>) -> Result<T, Fault> {
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
-        timeout_at(pause.until, done).await.map_err(|_| unanswered_fault(&self.name))
+        let done = timeout_at(pause.until, done);
+        self.without_turns(done).await.map_err(|_| unanswered_fault(&self.name))
     }
 
     /// Waits for the task of a server. The deadline pauses for at most `limit` if the client follows this call as a task;

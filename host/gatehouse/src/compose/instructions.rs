@@ -83,13 +83,22 @@ fn render_within(
     if items.is_empty() || whole.len() <= budget {
         return (!items.is_empty()).then_some(whole);
     }
-    let mut text = head.to_owned();
-    for (done, item) in items.iter().enumerate() {
-        // Later items can use the budget that short items leave.
-        let left = budget.saturating_sub(text.len()) / (items.len() - done);
-        text.push_str(&cut(item, left));
+    let share = largest_share(budget.saturating_sub(head.len()), items.iter().map(String::len));
+    Some(items.iter().fold(head.to_owned(), |text, item| text + &cut(item, share)))
+}
+
+/// Returns the bytes that each item may have, if those that need less leave the rest to the others.
+fn largest_share(budget: usize, lengths: impl Iterator<Item = usize>) -> usize {
+    let mut lengths: Vec<usize> = lengths.collect();
+    lengths.sort_unstable();
+    let (mut left, mut others) = (budget, lengths.len());
+    for length in lengths {
+        if length > left / others {
+            return left / others;
+        }
+        (left, others) = (left - length, others - 1);
     }
-    Some(text)
+    usize::MAX
 }
 
 /// Indents the lines of untrusted text, so that none of them looks like an item or a heading.
@@ -127,6 +136,19 @@ fn cut(line: &str, budget: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_texts_leave_their_share_to_long_ones() {
+        for (budget, lengths, share) in [
+            (100, vec![10, 20, 30], usize::MAX),
+            (90, vec![80, 10, 200], 40),
+            (90, vec![40, 40, 40], 30),
+            (0, vec![5], 0),
+            (100, vec![], usize::MAX),
+        ] {
+            assert_eq!(largest_share(budget, lengths.iter().copied()), share, "{lengths:?}");
+        }
+    }
 
     #[test]
     fn gates_come_before_the_preset() {

@@ -8,7 +8,7 @@ use gatehouse_core::{
     completion::{CompletionRequest, Completions},
     outcome::{EmbeddedResource, Reply},
     ports::{client::ClientFeatures, servers::ServerDefinition},
-    prompt::PromptMessage,
+    prompt::FilledPrompt,
     resource::ResourcePage,
     source::Listing,
     tool::ToolSpec,
@@ -222,13 +222,13 @@ pub(super) trait ServerConnection: Send + Sync {
         context: &Arc<CallContext>,
     ) -> Result<Vec<EmbeddedResource>, CallFailure>;
 
-    /// Returns the messages of a prompt. The server may ask questions, as during a call.
+    /// Returns a prompt. The server may ask questions, as during a call.
     async fn get_prompt(
         &self,
         name: &str,
         arguments: Map<String, Value>,
         context: &Arc<CallContext>,
-    ) -> Result<Vec<PromptMessage>, CallFailure>;
+    ) -> Result<FilledPrompt, CallFailure>;
 
     async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure>;
 

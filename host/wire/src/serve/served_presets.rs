@@ -18,11 +18,11 @@ use crate::{
     serve::{
         caller_views::{CallerView, InstructionsWriter, PresetState},
         client_table,
+        elicitation::OpenQuestions,
         lists::{
             ListKind,
             clients::{ClientInfo, PresetClients},
         },
-        principal_slots::PrincipalSlots,
         requests::{paused_calls::PausedCalls, tasks::TaskStore},
         shutdown::Shutdown,
     },
@@ -158,7 +158,7 @@ fn serve_all(
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
     /// Calls of all presets that wait for answers.
-    pub(super) open_questions: Arc<PrincipalSlots>,
+    pub(super) open_questions: Arc<OpenQuestions>,
     pub(super) paused_calls: Arc<PausedCalls>,
     pub(super) tasks: Arc<TaskStore>,
     pub(super) shutdown: Arc<Shutdown>,

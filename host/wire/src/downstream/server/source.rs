@@ -13,7 +13,7 @@ use gatehouse_core::{
     names::quoted,
     outcome::EmbeddedResource,
     ports::servers::{ServerListing, ServerLogin},
-    prompt::PromptMessage,
+    prompt::FilledPrompt,
     resource::{ResourcePage, UriTemplate},
     skill::Skill,
     source::{Listing, PendingListing},
@@ -183,16 +183,16 @@ impl Source for DownstreamServer {
         _: &Arc<str>,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<Vec<PromptMessage>, Fault> {
+    ) -> Result<FilledPrompt, Fault> {
         let own = self.signed_in_for(&call.context).await?;
         let _running = own.begin_use();
         let get = |connection: Arc<dyn ServerConnection>| async move {
             connection.get_prompt(name, arguments.clone(), &call.context).await
         };
         let (connection, made) = own.request_in_session(&call.context, get).await?;
-        let mut made = made.map_err(|failure| own.call_failed(&connection, failure))?;
-        made.iter_mut().for_each(|message| self.uris.map(&mut message.content));
-        Ok(made)
+        let mut filled = made.map_err(|failure| own.call_failed(&connection, failure))?;
+        filled.messages.iter_mut().for_each(|message| self.uris.map(&mut message.content));
+        Ok(filled)
     }
 
     async fn complete(

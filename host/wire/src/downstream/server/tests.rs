@@ -18,7 +18,7 @@ use gatehouse_core::{
             ToolSearchResult,
         },
     },
-    prompt::PromptMessage,
+    prompt::FilledPrompt,
     resource::ResourcePage,
     tool::ToolSpec,
 };

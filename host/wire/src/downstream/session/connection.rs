@@ -7,7 +7,7 @@ use gatehouse_core::{
     CallContext, Reply,
     completion::{CompletionRequest, CompletionTarget, Completions},
     outcome::EmbeddedResource,
-    prompt::PromptMessage,
+    prompt::FilledPrompt,
     resource::ResourcePage,
     source::Listing,
     tool::ToolSpec,
@@ -104,12 +104,16 @@ impl ServerConnection for ServerSession {
         name: &str,
         arguments: Map<String, Value>,
         context: &Arc<CallContext>,
-    ) -> Result<Vec<PromptMessage>, CallFailure> {
+    ) -> Result<FilledPrompt, CallFailure> {
         const GET: &str = "prompts/get";
         let request = Request::new(GET, json!({"name": name, "arguments": arguments}));
         let mut result = self.request_with_input(context, request).await?;
         let messages: Vec<_> = parse(GET, take(&mut result, "messages"))?;
-        Ok(messages.into_iter().map(convert::prompt_message).collect())
+        let description = result.get("description").and_then(Value::as_str).map(str::to_owned);
+        Ok(FilledPrompt {
+            description,
+            messages: messages.into_iter().map(convert::prompt_message).collect(),
+        })
     }
 
     async fn complete(&self, typed: CompletionRequest) -> Result<Completions, CallFailure> {

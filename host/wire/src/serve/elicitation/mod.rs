@@ -3,6 +3,7 @@
 //! With a session, they go to the stream of the client's request. Since 2026-07-28, they are the result of that
 //! request; the client repeats it with the answers while the call is [paused](crate::serve::requests::paused_calls).
 
+mod open_questions;
 mod roots_copy;
 
 use std::sync::{Arc, OnceLock};
@@ -32,16 +33,12 @@ use crate::{
     peer_requests::await_answer,
     serve::{
         lists::clients::ClientState,
-        principal_slots::{PrincipalSlot, PrincipalSlots},
         requests::{notifications::NotificationSender, tasks::terms::TaskSwitch},
     },
 };
 
+pub(crate) use open_questions::{OpenQuestions, QuestionOwner};
 pub(crate) use roots_copy::RootsCopy;
-
-/// Maximum calls that wait for answers. Each holds one of the 64 instances that a gate has by default.
-const MAX_OPEN_QUESTIONS: usize = 48;
-const MAX_OPEN_QUESTIONS_PER_PRINCIPAL: usize = 16;
 
 const ROOTS_METHOD: &str = "roots/list";
 
@@ -67,7 +64,7 @@ pub(crate) struct ClientContext {
     pub(crate) principal: Principal,
     pub(crate) notifications: Arc<NotificationSender>,
     /// Calls of all presets that wait for answers.
-    pub(crate) open: Arc<PrincipalSlots>,
+    pub(crate) open: Arc<OpenQuestions>,
     /// First question of the call for which the client lacks the capability.
     pub(crate) missing_capability: Arc<OnceLock<QuestionKind>>,
     /// Kept alive because its address is the client's identity.
@@ -78,14 +75,24 @@ pub(crate) struct ClientContext {
 }
 
 impl ClientContext {
-    fn begin_question(&self) -> Result<PrincipalSlot, Fault> {
-        let (most_own, most) = (MAX_OPEN_QUESTIONS_PER_PRINCIPAL, MAX_OPEN_QUESTIONS);
-        self.open.take(&self.principal, most_own, most).ok_or_else(|| {
-            let why = format!(
-                "too many calls wait for answers; the limit is {most_own} per client and {most} in total"
-            );
-            Fault::exhausted(why).hint("Answer the open questions, then call again.")
-        })
+    /// Waits for an answer of the client. Fails if the client has left, or too many questions are open.
+    async fn wait_for_answer<T>(&self, answer: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let owner = match &self.channel {
+            QuestionChannel::Session(_) => QuestionOwner::Session(Arc::as_ptr(&self.client) as usize),
+            QuestionChannel::Retry(_) => {
+                QuestionOwner::Client(self.principal.clone(), self.profile.name.clone())
+            }
+        };
+        let has_left = self.client.has_left();
+        self.open
+            .wait(owner, async {
+                tokio::select! {
+                    biased;
+                    answer = answer => answer,
+                    () = has_left => Err(disconnected_fault()),
+                }
+            })
+            .await
     }
 }
 
@@ -109,30 +116,28 @@ impl CallingClient for ClientContext {
     }
 
     async fn ask(&self, questions: &[ClientQuestion]) -> Result<Vec<Map<String, Value>>, Fault> {
-        let _open = self.begin_question()?;
-        match &self.channel {
-            QuestionChannel::Session(session) => {
-                self.notifications.flush().await;
-                session.ask(questions).await
+        self.wait_for_answer(async {
+            match &self.channel {
+                QuestionChannel::Session(session) => {
+                    self.notifications.flush().await;
+                    session.ask(questions).await
+                }
+                QuestionChannel::Retry(retry) => retry.ask(questions).await,
             }
-            QuestionChannel::Retry(retry) => retry.ask(questions).await,
-        }
+        })
+        .await
     }
 
     async fn roots(&self) -> Result<Vec<ClientRoot>, Fault> {
         match &self.channel {
             QuestionChannel::Session(session) => {
-                let ask = async {
-                    let _open = self.begin_question()?;
+                let ask = self.wait_for_answer(async {
                     self.notifications.flush().await;
                     Ok(parse_roots(&session.send(ROOTS_METHOD, None).await?))
-                };
+                });
                 self.client.roots.get(ask).await
             }
-            QuestionChannel::Retry(retry) => {
-                let _open = self.begin_question()?;
-                retry.roots().await
-            }
+            QuestionChannel::Retry(retry) => self.wait_for_answer(retry.roots()).await,
         }
     }
 
@@ -204,11 +209,13 @@ fn client_fault(error: &ServiceError) -> Fault {
             let why = quoted(&error.message, 500);
             Fault::denied(format!("the client refused the question: {why} ({})", error.code.0))
         }
-        _ => {
-            let fault = Fault::unavailable("the client disconnected before it answered the question");
-            Fault { retryable: false, ..fault }
-        }
+        _ => disconnected_fault(),
     }
+}
+
+fn disconnected_fault() -> Fault {
+    let fault = Fault::unavailable("the client disconnected before it answered the question");
+    Fault { retryable: false, ..fault }
 }
 
 /// Channel to a client that repeats its request with the answers.

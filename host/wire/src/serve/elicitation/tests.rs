@@ -271,22 +271,3 @@ async fn a_call_that_nobody_answers_is_given_up() {
     let late = client.result(2, json!({"requestState": state, "inputResponses": {"1": accepted(1)}})).await;
     assert!(late["error"]["message"].is_string() || text(&late).contains("no answer arrived"), "{late}");
 }
-
-#[test]
-fn so_many_calls_wait_for_answers_and_no_more() {
-    let open = Arc::<PrincipalSlots>::default();
-    let begin =
-        |principal: &Principal| open.take(principal, MAX_OPEN_QUESTIONS_PER_PRINCIPAL, MAX_OPEN_QUESTIONS);
-    let named = |name: &str| Principal::Named(name.into());
-    let mut held: Vec<PrincipalSlot> =
-        (0..MAX_OPEN_QUESTIONS_PER_PRINCIPAL).map(|_| begin(&named("a")).expect("room")).collect();
-    assert!(begin(&named("a")).is_none() && begin(&named("b")).is_some());
-    held.pop();
-    assert!(begin(&named("a")).is_some());
-    for n in 0..MAX_OPEN_QUESTIONS {
-        held.extend(begin(&named(&n.to_string())));
-    }
-    assert_eq!(held.len(), MAX_OPEN_QUESTIONS);
-    drop(held);
-    assert!(lock(&open.0).is_empty());
-}

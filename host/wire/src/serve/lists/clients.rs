@@ -4,7 +4,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -18,7 +18,7 @@ use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
 use super::{ListKind, subscriptions::ResourceSubscriptions};
-use crate::serve::{elicitation::RootsCopy, served_presets::ClientsChanged};
+use crate::serve::{elicitation::RootsCopy, served_presets::ClientsChanged, sessions::HttpSession};
 
 /// Maximum time to deliver a notification. A slow client misses it.
 const MAX_NOTIFY_TIME: Duration = Duration::from_secs(5);
@@ -38,11 +38,31 @@ pub(crate) struct ClientState {
     /// Minimum level of log messages in this session. `None` if never set.
     pub(crate) messages: Mutex<Option<MessageLevel>>,
     pub(crate) roots: RootsCopy,
+    /// The session over HTTP. Other clients leave when their pipe closes.
+    pub(crate) session: OnceLock<Weak<HttpSession>>,
 }
 
 type ListGenerations = [AtomicU64; 3];
 
+/// Time without a connection after which the client of a session has left.
+const MAX_DISCONNECTED: Duration = Duration::from_secs(30);
+
 impl ClientState {
+    /// Waits until the client's session has had no connection for [`MAX_DISCONNECTED`].
+    pub(crate) async fn has_left(&self) {
+        let Some(session) = self.session.get() else { return std::future::pending().await };
+        loop {
+            let disconnected = session.upgrade().map(|session| session.time_disconnected());
+            match disconnected {
+                None => return,
+                Some(Some(time)) if time >= MAX_DISCONNECTED => return,
+                Some(time) => {
+                    tokio::time::sleep(MAX_DISCONNECTED.saturating_sub(time.unwrap_or_default())).await;
+                }
+            }
+        }
+    }
+
     pub(crate) fn record_listed(&self, list: ListKind, generation: CatalogGeneration) {
         self.listed[list as usize].store(generation.0, Ordering::SeqCst);
         if list == ListKind::Tools {

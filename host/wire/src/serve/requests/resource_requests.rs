@@ -52,12 +52,11 @@ impl Handler {
             state: request.request_state,
             answers: request.input_responses,
         };
-        let description = entry.prompt.description.clone();
         let work = |call, arguments: Value| async move {
             let arguments = arguments.as_object().cloned().unwrap_or_default();
             Call::new(call, Value::Null).get_prompt(&entry, &arguments).await
         };
-        let convert = |messages| prompt_result(description, messages).map(ServerResult::GetPromptResult);
+        let convert = |filled| prompt_result(filled).map(ServerResult::GetPromptResult);
         match self.interactive(params, None, context, call, work, convert).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(questions) => Ok(questions.into()),

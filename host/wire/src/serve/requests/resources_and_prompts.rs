@@ -6,7 +6,7 @@ use gatehouse_core::{
     Catalog, Fault, FaultKind,
     names::quoted,
     outcome::{EmbeddedResource, ResourceBody, ResourceLink},
-    prompt::{PromptMessage, PromptRole},
+    prompt::{FilledPrompt, PromptMessage, PromptRole},
     resource::ResourcePage,
     resources_and_prompts::{PromptEntry, ResourceSource},
     tool::SourceId,
@@ -49,10 +49,7 @@ fn prompt(entry: &PromptEntry) -> Prompt {
     prompt
 }
 
-pub(crate) fn prompt_result(
-    description: Option<String>,
-    messages: Result<Vec<PromptMessage>, Fault>,
-) -> Result<GetPromptResult, ErrorData> {
+pub(crate) fn prompt_result(filled: Result<FilledPrompt, Fault>) -> Result<GetPromptResult, ErrorData> {
     let message = |message: PromptMessage| {
         let role = match message.role {
             PromptRole::User => model::Role::User,
@@ -60,11 +57,13 @@ pub(crate) fn prompt_result(
         };
         Ok(model::PromptMessage::new(role, block(message.content)?))
     };
-    let messages =
-        messages.and_then(|messages| messages.into_iter().map(message).collect::<Result<Vec<_>, Fault>>());
-    let mut result = GetPromptResult::new(messages.map_err(|fault| fault_to_error(&fault, None))?);
-    result.description = description;
-    Ok(result)
+    let result = filled.and_then(|FilledPrompt { description, messages }| {
+        let messages = messages.into_iter().map(message).collect::<Result<Vec<_>, Fault>>()?;
+        let mut result = GetPromptResult::new(messages);
+        result.description = description;
+        Ok(result)
+    });
+    result.map_err(|fault| fault_to_error(&fault, None))
 }
 
 /// Returns the `resources/templates/list` result, in preset order. The same catalog gives the same bytes.

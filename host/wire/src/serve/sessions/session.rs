@@ -10,7 +10,7 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     io,
     sync::{Arc, Mutex, MutexGuard, OnceLock},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::ready;
@@ -180,18 +180,26 @@ impl HttpSession {
         }
     }
 
+    /// Returns how long no connection has read from this session. `None` while one does.
+    pub(crate) fn time_disconnected(&self) -> Option<Duration> {
+        let state = self.state();
+        let is_read = state.streams.values().any(|stream| stream.readers > 0);
+        (!is_read).then(|| state.used.elapsed())
+    }
+
     pub(crate) fn touch(&self) {
         self.state().used = Instant::now();
     }
 
     /// Lets requests of the session run on this handler directly.
-    pub(crate) fn attach(&self, handler: Handler, peer: Peer<RoleServer>) {
+    pub(in crate::serve) fn attach(self: &Arc<Self>, handler: Handler, peer: Peer<RoleServer>) {
+        let _ = handler.client.session.set(Arc::downgrade(self));
         // A client may send `initialized` again.
         let _ = self.handler.set((Arc::new(handler), peer));
     }
 
     /// Returns the handler of this session, and its client. `None` before the client is initialized.
-    pub(crate) fn handler(&self) -> Option<(Arc<Handler>, Peer<RoleServer>)> {
+    pub(in crate::serve) fn handler(&self) -> Option<(Arc<Handler>, Peer<RoleServer>)> {
         self.handler.get().cloned()
     }
 

@@ -124,8 +124,8 @@ impl ServerConnection for ScriptedConnection {
         _: &str,
         _: Map<String, Value>,
         _: &Arc<gatehouse_core::CallContext>,
-    ) -> Result<Vec<PromptMessage>, CallFailure> {
-        Ok(Vec::new())
+    ) -> Result<FilledPrompt, CallFailure> {
+        Ok(FilledPrompt::default())
     }
 
     async fn complete(&self, _: CompletionRequest) -> Result<Completions, CallFailure> {

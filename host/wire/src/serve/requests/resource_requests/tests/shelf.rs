@@ -11,7 +11,7 @@ use gatehouse_core::{
     catalog::ToolEntry,
     lock,
     outcome::{EmbeddedResource, ResourceBody, ResourceLink},
-    prompt::{Prompt, PromptArgument, PromptMessage, PromptRole},
+    prompt::{FilledPrompt, Prompt, PromptArgument, PromptMessage, PromptRole},
     resource::{ResourcePage, UriTemplate},
     source::Listing,
 };
@@ -159,16 +159,17 @@ impl Source for Shelf {
         _: &Arc<str>,
         _: &str,
         arguments: &Map<String, Value>,
-    ) -> Result<Vec<PromptMessage>, Fault> {
+    ) -> Result<FilledPrompt, Fault> {
         if arguments["book"] == "down" {
             return Err(Fault::unavailable("Its engine is down."));
         }
         let text = ContentPart::Text(format!("Read {}.", arguments["book"]));
         let bytes = ResourceBody::Blob(vec![1]);
         let resource = EmbeddedResource { uri: self.uri("1"), mime_type: None, body: bytes, meta: None };
-        Ok(vec![
+        let messages = vec![
             PromptMessage { role: PromptRole::User, content: text },
             PromptMessage { role: PromptRole::Assistant, content: ContentPart::Embedded(resource) },
-        ])
+        ];
+        Ok(FilledPrompt { description: Some("Filled.".into()), messages })
     }
 }
