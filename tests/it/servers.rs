@@ -2,6 +2,7 @@
 //! remains.
 
 mod apart;
+mod as_they_are;
 mod asking;
 mod attacks;
 mod changes;

@@ -106,9 +106,10 @@ impl ToolEntry {
         self.approval
     }
 
-    /// Returns the output schema shown to clients. `None` if a filter may replace the structured data.
-    pub fn client_output_schema(&self) -> Option<&Arc<Map<String, Value>>> {
-        self.spec.output_schema.as_ref().filter(|_| self.filters.is_empty())
+    /// Returns the output schema shown to clients. `None` if a filter may replace the structured data, which it does not
+    /// for an `interface` of the tool.
+    pub fn client_output_schema(&self, interface: bool) -> Option<&Arc<Map<String, Value>>> {
+        self.spec.output_schema.as_ref().filter(|_| interface || self.filters.is_empty())
     }
 
     /// Returns the arguments with those that the preset sets.

@@ -213,6 +213,12 @@ impl ToolSpec {
         schema
     }
 
+    /// Returns true if the tool has an interface (MCP Apps) or belongs to one, which reads its structured data.
+    pub fn has_interface(&self) -> bool {
+        const KEYS: [&str; 3] = ["ui", "ui/resourceUri", "openai/outputTemplate"];
+        self.meta.as_ref().is_some_and(|meta| KEYS.iter().any(|key| meta.contains_key(*key)))
+    }
+
     /// Returns false if only interfaces may call the tool (MCP Apps: `visibility` in its `_meta.ui`), so that no model
     /// should see it.
     pub fn is_for_models(&self) -> bool {

@@ -16,4 +16,4 @@ mod tests;
 pub use host_pattern::HostPattern;
 pub use redact::Redactor;
 pub use rules::{AddressScope, AllowedUrl, HostRule, HttpRules};
-pub use secret::{Secret, SecretTemplate};
+pub use secret::{Secret, SecretTemplate, is_token};

@@ -25,12 +25,35 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A header value with variables, such as `Bearer ${WEATHER_TOKEN}`.
+/// A text with variables, such as `Bearer ${WEATHER_TOKEN}`.
+///
+/// `${NAME}` is the value of an environment variable. `${NAME:-default}` is `default` if the variable is not set or
+/// empty. The default is a text with variables, too, and ends at the next `}` that is not part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretTemplate {
     /// Variables, each with the text before it.
-    variables: Vec<(String, String)>,
+    variables: Vec<(String, Variable)>,
     end: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Variable {
+    name: String,
+    default: Option<SecretTemplate>,
+}
+
+/// Maximum depth of defaults within defaults.
+const MAX_DEFAULTS: usize = 8;
+
+/// The variables of a template in an environment.
+#[derive(Default)]
+pub struct ResolvedTemplate<'a> {
+    /// The text, if no variable is missing.
+    pub text: String,
+    /// Variables with a value in the text.
+    pub set: Vec<(&'a str, Secret)>,
+    /// Variables without a value or a default.
+    pub missing: Vec<&'a str>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,36 +73,91 @@ impl SecretTemplate {
 
     /// Parses any text with variables. The error describes the fault.
     pub fn parse_text(text: &str) -> Result<Self, InvalidValue> {
+        Self::parse_part(text, 0).map(|(template, _)| template)
+    }
+
+    /// Parses a text, or the default of a variable at this depth, and returns what follows the template.
+    fn parse_part(text: &str, depth: usize) -> Result<(Self, &str), InvalidValue> {
+        ensure!(depth <= MAX_DEFAULTS, "has defaults more than {MAX_DEFAULTS} deep");
         let (mut variables, mut rest) = (Vec::new(), text);
-        while let Some((before, after)) = rest.split_once("${") {
-            let Some((name, after)) = after.split_once('}') else {
-                return Err("'${' is not closed; write variables as ${NAME}".into());
-            };
-            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(letter)
-            {
-                let shown = quoted(name, 64);
-                return Err(format!("'{shown}' is not a variable name; write variables as ${{NAME}}").into());
+        loop {
+            let next = rest.find("${");
+            if let Some(end) = rest.find('}').filter(|end| depth > 0 && next.is_none_or(|next| *end < next)) {
+                let (end, after) = (rest[..end].to_owned(), &rest[end + 1..]);
+                return Ok((Self { variables, end }, after));
             }
-            variables.push((before.to_owned(), name.to_owned()));
+            let Some(start) = next else {
+                ensure!(
+                    depth == 0,
+                    "'${{' is not closed; write variables as ${{NAME}} or ${{NAME:-default}}"
+                );
+                return Ok((Self { variables, end: rest.to_owned() }, ""));
+            };
+            let after = &rest[start + 2..];
+            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let (name, after) = after.split_at(after.find(|c| !letter(c)).unwrap_or(after.len()));
+            let (default, after) = if let Some(after) = after.strip_prefix(":-") {
+                let (default, after) = Self::parse_part(after, depth + 1)?;
+                let is_credential = default.variables.is_empty() && is_token(&default.end);
+                ensure!(
+                    !is_credential,
+                    "has a credential as the default of ${name}; set the variable instead"
+                );
+                (Some(default), after)
+            } else {
+                let closed = after.strip_prefix('}').filter(|_| is_variable_name(name));
+                let Some(after) = closed else {
+                    let shown = quoted(&rest[start + 2..], 64);
+                    let shown = shown.split_once('}').map_or(&*shown, |(inside, _)| inside);
+                    return Err(format!(
+                        "'{shown}' is not a variable name; write variables as ${{NAME}} or ${{NAME:-default}}"
+                    )
+                    .into());
+                };
+                (None, after)
+            };
+            if !is_variable_name(name) {
+                let shown = quoted(name, 64);
+                return Err(format!("'{shown}' is not a variable name").into());
+            }
+            variables.push((rest[..start].to_owned(), Variable { name: name.to_owned(), default }));
             rest = after;
         }
-        Ok(Self { variables, end: rest.to_owned() })
     }
 
-    /// Expands the variables without checking their values. The error is the first variable that is not set.
-    pub fn expand(&self, lookup: impl Fn(&str) -> Option<Secret>) -> Result<String, &str> {
-        let mut value = String::new();
-        for (before, variable) in &self.variables {
-            value.push_str(before);
-            value.push_str(lookup(variable).ok_or(&**variable)?.reveal());
+    /// Looks the variables up, and their defaults if they are not set.
+    pub fn resolve(&self, lookup: &dyn Fn(&str) -> Option<Secret>) -> ResolvedTemplate<'_> {
+        let mut resolved = ResolvedTemplate::default();
+        self.resolve_into(lookup, &mut resolved);
+        resolved
+    }
+
+    fn resolve_into<'a>(
+        &'a self,
+        lookup: &dyn Fn(&str) -> Option<Secret>,
+        resolved: &mut ResolvedTemplate<'a>,
+    ) {
+        for (before, Variable { name, default }) in &self.variables {
+            resolved.text.push_str(before);
+            match (lookup(name).filter(|value| !value.reveal().is_empty()), default) {
+                (Some(value), _) => {
+                    resolved.text.push_str(value.reveal());
+                    resolved.set.push((name, value));
+                }
+                (None, Some(default)) => default.resolve_into(lookup, resolved),
+                (None, None) => resolved.missing.push(name),
+            }
         }
-        value.push_str(&self.end);
-        Ok(value)
+        resolved.text.push_str(&self.end);
     }
 
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.variables.iter().map(|(_, variable)| variable.as_str())
+    /// Returns the variables, those in defaults included.
+    pub fn variables(&self) -> Vec<&str> {
+        let all = self.variables.iter().flat_map(|(_, Variable { name, default })| {
+            let within = default.as_ref().map(Self::variables).unwrap_or_default();
+            std::iter::once(name.as_str()).chain(within)
+        });
+        all.collect()
     }
 
     /// Expands the variables for the header `name`.
@@ -87,27 +165,27 @@ impl SecretTemplate {
     /// A value without variables is a secret if `name` suggests a credential.
     pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> FilledTemplate {
         let failed = |why: String| FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
-        let mut secrets = Vec::new();
-        for variable in self.variables() {
-            match lookup(variable) {
-                Some(secret) if header::is_value(secret.reveal().as_bytes()) => secrets.push(secret),
-                Some(_) => {
-                    return failed(format!(
-                        "cannot hold the value of the environment variable {variable}: it contains a line break or \
-                        control character"
-                    ));
-                }
-                None => {
-                    return failed(format!("needs the environment variable {variable}, which is not set"));
-                }
-            }
+        let ResolvedTemplate { text: value, set, missing } = self.resolve(&lookup);
+        if let Some(variable) = missing.first() {
+            return failed(format!("needs the environment variable {variable}, which is not set"));
         }
-        let value = self.expand(lookup).unwrap_or_default();
+        let is_broken = |value: &Secret| !header::is_value(value.reveal().as_bytes());
+        if let Some((variable, _)) = set.iter().find(|(_, value)| is_broken(value)) {
+            return failed(format!(
+                "cannot hold the value of the environment variable {variable}: it contains a line break or control \
+                character"
+            ));
+        }
+        let mut secrets: Vec<Secret> = set.into_iter().map(|(_, value)| value).collect();
         if secrets.is_empty() && is_secret_name(name) {
             secrets.push(Secret::new(value.as_str()));
         }
         FilledTemplate { value: Ok(Secret::new(value)), secrets }
     }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Returns true if a header or variable name suggests a credential.
@@ -177,15 +255,40 @@ mod tests {
     #[test]
     fn any_text_is_expanded_whatever_its_variables_hold() {
         let template = SecretTemplate::parse_text("a\n${BROKEN}-${TOKEN}").expect("a template");
-        assert_eq!(template.expand(environment).as_deref(), Ok("a\nline\nbreak-s3cret-value"));
-        assert_eq!(template.variables().collect::<Vec<_>>(), ["BROKEN", "TOKEN"]);
+        assert_eq!(template.resolve(&environment).text, "a\nline\nbreak-s3cret-value");
+        assert_eq!(template.variables(), ["BROKEN", "TOKEN"]);
         let template = SecretTemplate::parse_text("${TOKEN}${NONE}").expect("a template");
-        assert_eq!(template.expand(environment), Err("NONE"));
+        assert_eq!(template.resolve(&environment).missing, ["NONE"]);
+    }
+
+    #[test]
+    fn defaults_stand_for_variables_that_are_not_set() {
+        for (text, expected) in [
+            ("${NONE:-https://api.example.com/a?b={c}", "https://api.example.com/a?b={c"),
+            ("x ${TOKEN:-y} z", "x s3cret-value z"),
+            ("--ws=${NONE:-}", "--ws="),
+            ("${NONE:-${TOKEN}}!", "s3cret-value!"),
+            ("${NONE:-a${OTHER:-b${LAST:-c}}d}e", "abcde"),
+            ("{\"a\": 1} $5 a$$b {{x}}", "{\"a\": 1} $5 a$$b {{x}}"),
+        ] {
+            let template = SecretTemplate::parse_text(text).expect("a template");
+            let resolved = template.resolve(&environment);
+            assert_eq!((resolved.text.as_str(), resolved.missing.len()), (expected, 0), "{text}");
+        }
+        let nested = SecretTemplate::parse_text("${A:-${B:-${C}}}").expect("a template");
+        assert_eq!(
+            (nested.variables(), nested.resolve(&environment).missing),
+            (vec!["A", "B", "C"], vec!["C"])
+        );
+        let deep = format!("{}x{}", "${A:-".repeat(9), "}".repeat(9));
+        assert!(SecretTemplate::parse_text(&deep).is_err());
+        let secret = SecretTemplate::parse_text("${A:-ghp_0123456789abcdef}").expect_err("a credential");
+        assert!(secret.to_string().contains("credential as the default of $A"), "{secret}");
     }
 
     #[test]
     fn bad_templates_are_refused() {
-        for bad in ["${", "${}", "${1A}", "${A B}", "a\nb"] {
+        for bad in ["${", "${}", "${1A}", "${A B}", "${A-b}", "${A:-b", "${A:-${B}", "${1:-b}", "a\nb"] {
             assert!(SecretTemplate::parse(bad).is_err(), "{bad:?}");
         }
     }

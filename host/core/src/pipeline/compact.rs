@@ -72,6 +72,9 @@ impl Stage for CompactStage {
         if reply.is_error {
             return Ok(reply);
         }
+        // An interface shows the data, which no model reads.
+        let has_interface = entry.spec.has_interface() && call.context.client.profile().features.apps;
+        let for_interface = reply.structured.clone().filter(|_| has_interface);
         if text_bytes(&reply) >= MIN_TEXT_BYTES {
             let origin = ReplyOrigin::from_call(call, entry);
             for filter in &entry.filters {
@@ -80,7 +83,7 @@ impl Stage for CompactStage {
                 }
             }
         }
-        Ok(drop_structured(reply))
+        Ok(Reply { structured: for_interface, ..drop_structured(reply) })
     }
 }
 

@@ -154,17 +154,18 @@ fn introspection(
 ) -> Result<IntrospectionSettings, ConfigError> {
     let url = text.at(&raw.url, secure_url(&raw.url))?;
     let template = text.at(&raw.client_secret, SecretTemplate::parse_text(&raw.client_secret))?;
-    if template.variables().next().is_none() {
+    if template.variables().is_empty() {
         bail_at!(
             text,
             raw.client_secret,
             "a secret belongs in the environment; write client_secret = \"${{NAME}}\""
         );
     }
-    let client_secret = match template.expand(|name| env.secret(name)) {
+    let resolved = template.resolve(&|name| env.secret(name));
+    let client_secret = match resolved.missing.first() {
         // Secrets read from files end in a line break.
-        Ok(secret) => Ok(gatehouse_core::http::Secret::new(secret.trim())),
-        Err(variable) => Err(variable.to_owned()),
+        None => Ok(gatehouse_core::http::Secret::new(resolved.text.trim())),
+        Some(variable) => Err((*variable).to_owned()),
     };
     Ok(IntrospectionSettings { url, client_id: raw.client_id.clone(), client_secret })
 }

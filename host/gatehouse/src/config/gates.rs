@@ -133,7 +133,7 @@ fn http_rules(
             let template = text.at(value, SecretTemplate::parse(value))?;
             let filled = template.fill(name, |variable| env.secret(variable));
             secrets.extend(filled.secrets);
-            let variables = template.variables().map(str::to_owned).collect();
+            let variables = template.variables().into_iter().map(str::to_owned).collect();
             headers.push(AddedHeader { name: name.to_string(), value: filled.value, variables });
         }
         rules.push(HostRule { key, headers, private: host.private });

@@ -47,6 +47,15 @@ fn servers_by_name(servers: Option<&Value>) -> Result<Vec<(String, Value)>, Plai
     Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
 }
 
+/// Returns whether a document is the table of servers itself.
+fn is_server_map(document: &Value) -> bool {
+    document.as_object().is_some_and(|servers| !servers.is_empty() && servers.values().all(is_server))
+}
+
+fn is_server(entry: &Value) -> bool {
+    ["command", "url", "serverUrl", "httpUrl"].iter().any(|key| entry.get(key).is_some_and(Value::is_string))
+}
+
 impl ImportClient {
     pub(crate) const fn in_project(self) -> Option<&'static str> {
         match self {
@@ -128,7 +137,11 @@ impl ImportClient {
             _ => &[&["mcpServers"], &["servers"]],
         };
         let at = |path: &&[&str]| path.iter().try_fold(&document, |value, key| value.get(key));
-        entries.servers.extend(servers_by_name(keys.iter().find_map(at))?);
+        let found = keys.iter().find_map(at).or_else(|| is_server_map(&document).then_some(&document));
+        entries.servers.extend(servers_by_name(found)?);
+        if entries.servers.is_empty() && is_server(&document) {
+            return Err("has one server without a name; write {\"mcpServers\": {\"NAME\": {…}}}".into());
+        }
         Ok(entries)
     }
 

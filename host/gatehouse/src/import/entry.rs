@@ -1,8 +1,11 @@
 //! Converts one entry of a client's file to the keys of `[servers.NAME]`.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::{ImportClient, ImportContext, PlainError, set_keys, variables};
+use crate::config::credentials::is_variable;
 
 /// Keys that are converted or deliberately ignored.
 const HANDLED_KEYS: [&str; 24] = [
@@ -121,26 +124,34 @@ impl EntryReader<'_> {
 
     fn program(&mut self) -> Result<(), PlainError> {
         let command = self.text("command")?.ok_or("it has no command")?.to_owned();
-        let command = self.convert_variables(&command)?;
-        let args = match self.entry.get("args") {
+        let mut args = match self.entry.get("args") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(args)) => args.clone(),
             Some(_) => return Err("its args are not a list".into()),
         };
+        let (command, own_args) = self.split_command(&command);
+        args.splice(..0, own_args.into_iter().map(Value::String));
+        let command = self.in_home(&command);
+        let command = self.convert_variables(&command)?;
         let mut env = self.pairs("env")?;
+        for name in passed_on_by_docker(text(&command), &args) {
+            // Docker passes on what its own environment has.
+            env.entry(name.clone()).or_insert_with(|| format!("${{{name}:-}}").into());
+        }
         for name in self.names("env_vars")? {
             env.insert(name.clone(), format!("${{{name}}}").into());
         }
         let mut converted = Vec::new();
         for arg in &args {
-            let mut arg = self.convert_variables(arg.as_str().ok_or("its args are not all strings")?)?;
+            let arg = self.in_home(arg.as_str().ok_or("its args are not all strings")?);
+            let mut arg = self.convert_variables(&arg)?;
             // Variables of its own, which the program fills in from `env` and the host does not.
             for (name, value) in &env {
                 arg = text(&arg).replace(&format!("${{{name}}}"), text(value)).into();
             }
             converted.push(arg);
         }
-        let cwd = self.text("cwd")?.map(str::to_owned);
+        let cwd = self.text("cwd")?.map(|cwd| self.in_home(cwd));
         let cwd = cwd.map(|cwd| self.convert_variables(&cwd)).transpose()?;
         self.made.extend(set_keys([
             ("command", command),
@@ -152,6 +163,26 @@ impl EntryReader<'_> {
             self.notes.push("its envFile is not read; list its variables under env".into());
         }
         Ok(())
+    }
+
+    /// Splits a command line that was written as the command, unless there is such a file.
+    fn split_command(&mut self, command: &str) -> (String, Vec<String>) {
+        let mut words = command.split_whitespace().map(str::to_owned);
+        let (first, rest) = (words.next().unwrap_or_default(), words.collect::<Vec<_>>());
+        let is_line = !rest.is_empty() && !command.contains(['"', '\'', '$']);
+        if !is_line || self.context.workspace().join(self.in_home(command)).exists() {
+            return (command.to_owned(), Vec::new());
+        }
+        self.notes.push(format!("its command '{command}' is split into a program and its arguments"));
+        (first, rest)
+    }
+
+    /// Replaces `~` at the start of a path by the home directory, as a shell does.
+    fn in_home(&self, path: &str) -> String {
+        match (path.strip_prefix("~/"), self.context.home) {
+            (Some(rest), Some(home)) => home.join(rest).display().to_string(),
+            _ => path.to_owned(),
+        }
     }
 
     fn address(&mut self) -> Result<(), PlainError> {
@@ -217,4 +248,19 @@ impl EntryReader<'_> {
             self.made.insert(key.into(), format!("{} s", seconds.min(most)).into());
         }
     }
+}
+
+/// Returns the variables that `docker run -e NAME` takes from the environment of docker.
+fn passed_on_by_docker(command: &str, args: &[Value]) -> Vec<String> {
+    let program = Path::new(command).file_stem().unwrap_or_default();
+    if !["docker", "podman"].iter().any(|known| program == *known) {
+        return Vec::new();
+    }
+    let options = args.iter().map(text);
+    let values = args.iter().skip(1).map(text).chain([""]);
+    let named = options.zip(values).filter_map(|(option, value)| match option {
+        "-e" | "--env" => Some(value),
+        _ => option.strip_prefix("--env=").or_else(|| option.strip_prefix("-e")),
+    });
+    named.filter(|name| is_variable(name)).map(str::to_owned).collect()
 }

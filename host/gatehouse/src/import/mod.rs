@@ -130,13 +130,13 @@ impl<'a> ServerImporter<'a> {
         entry: &Value,
     ) -> Result<(), PlainError> {
         let mut notes = Vec::new();
-        let valid_name = server_name(name).ok_or("its name has no characters that a server name can have")?;
-        if valid_name != name {
-            notes.push(format!("its original name is '{name}'"));
-        }
         let mut definition = entry::definition(client, context, entry, &mut notes)?;
         if is_gatehouse(&definition) {
             return Err("it is Gatehouse itself".into());
+        }
+        let valid_name = self.free_name(name, &definition);
+        if valid_name != name {
+            notes.push(format!("its original name is '{name}'"));
         }
         if let Some(twin) = self.imported.servers.iter().find(|server| server.name == valid_name) {
             let same = if self.taken.get(&valid_name) == Some(&definition) { "the same" } else { "another" };
@@ -144,10 +144,8 @@ impl<'a> ServerImporter<'a> {
         }
         let described = format!("server '{name}' of {}", context.file.display());
         if let Some((by, present)) = self.present.get(&valid_name) {
-            SecretVariables::default().extract(&valid_name, &described, &mut definition);
-            let checked = config::from_json(self.config, &valid_name, &definition, self.env);
-            let same = if checked.as_ref() == Ok(present) { "the same" } else { "another" };
-            bail!("{by} {same} '{valid_name}'");
+            let is_same = self.is_same(&valid_name, present, &definition);
+            bail!("{by} {} '{valid_name}'", if is_same { "the same" } else { "another" });
         }
         self.taken.insert(valid_name.clone(), definition.clone());
         self.secrets.extract(&valid_name, &described, &mut definition);
@@ -155,6 +153,35 @@ impl<'a> ServerImporter<'a> {
         let file = context.file.to_path_buf();
         self.imported.servers.push(ImportedServer { name: valid_name, definition, file, notes });
         Ok(())
+    }
+}
+
+impl ServerImporter<'_> {
+    /// Returns a valid name for a server. A changed name that is taken by another server gets a number.
+    fn free_name(&self, name: &str, definition: &Map<String, Value>) -> String {
+        let valid_name = server_name(name).unwrap_or_else(|| "server".to_owned());
+        let is_taken = |candidate: &str| {
+            self.present
+                .get(candidate)
+                .is_some_and(|(_, present)| !self.is_same(candidate, present, definition))
+                || self.taken.get(candidate).is_some_and(|taken| taken != definition)
+        };
+        if valid_name == name || !is_taken(&valid_name) {
+            return valid_name;
+        }
+        let numbered = (2..).map(|number| {
+            let suffix = format!("-{number}");
+            let end = valid_name.len().min(MAX_SERVER_NAME - suffix.len());
+            format!("{}{suffix}", &valid_name[..end])
+        });
+        numbered.into_iter().find(|candidate| !is_taken(candidate)).unwrap_or(valid_name.clone())
+    }
+
+    /// Returns whether a definition, without its secrets, is that of a known server.
+    fn is_same(&self, name: &str, known: &ServerConfig, definition: &Map<String, Value>) -> bool {
+        let mut definition = definition.clone();
+        SecretVariables::default().extract(name, "", &mut definition);
+        config::from_json(self.config, name, &definition, self.env).as_ref() == Ok(known)
     }
 }
 

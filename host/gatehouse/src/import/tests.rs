@@ -27,6 +27,43 @@ fn blocks(imported: &ImportOutcome) -> String {
 }
 
 #[test]
+fn what_people_write_is_imported() {
+    let file = r#"{
+        "Größe": {"command": "z"}, "文件": {"command": "npx -y @acme/server --flag"},
+        "a.b": {"command": "~/bin/server", "args": ["~/data", "x~/y"], "cwd": "~/work"},
+        "a b": {"command": "docker", "args": ["run", "-e", "API_KEY", "--env=MODE", "-e", "SET=1", "-eOTHER", "img"],
+                "env": {"OTHER": "own"}},
+        "查询": {"command": "sh", "args": ["-c", "A=${A:-${B:-c}} x"]},
+        "secret": {"url": "https://h.example/mcp", "headers": {"Authorization": "${T:-ghp_0123456789abcdef}"}}
+    }"#;
+    let imported = import(&[("/p/.mcp.json", file)]);
+    assert!(imported.left_out.is_empty(), "{:?}", imported.left_out);
+    let expected = "[servers.Gr-e]
+command = \"z\"
+[servers.server]
+command = \"npx\"
+args = [\"-y\", \"@acme/server\", \"--flag\"]
+[servers.a-b]
+command = \"/home/me/bin/server\"
+args = [\"/home/me/data\", \"x~/y\"]
+cwd = \"/home/me/work\"
+[servers.a-b-2]
+command = \"docker\"
+args = [\"run\", \"-e\", \"API_KEY\", \"--env=MODE\", \"-e\", \"SET=1\", \"-eOTHER\", \"img\"]
+env = { OTHER = \"own\", API_KEY = \"${API_KEY:-}\", MODE = \"${MODE:-}\" }
+[servers.server-2]
+command = \"sh\"
+args = [\"-c\", \"A=${A:-${B:-c}} x\"]
+[servers.secret]
+url = \"https://h.example/mcp\"
+headers = { Authorization = \"${T}\" }
+";
+    assert_eq!(blocks(&imported), expected);
+    let notes = &imported.servers.last().expect("a server").notes;
+    assert_eq!(notes, &["set T; its default is not copied, because it looks like a secret"]);
+}
+
+#[test]
 fn claude_code_and_desktop() {
     let imported = import(&[
         (
@@ -44,7 +81,7 @@ fn claude_code_and_desktop() {
             r#"{"mcpServers": {"My files!": {"command": "uvx", "args": ["files", "/tmp"]}}}"#,
         ),
     ]);
-    let wanted = "[servers.github]\ncommand = \"npx\"\nargs = [\"-y\", \"@github/mcp\"]\nenv = { GITHUB_TOKEN = \"${GITHUB_TOKEN}\", DEBUG = \"1\" }\n[servers.docs]\nurl = \"https://docs.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\n[servers.My-files]\ncommand = \"uvx\"\nargs = [\"files\", \"/tmp\"]\n";
+    let wanted = "[servers.github]\ncommand = \"npx\"\nargs = [\"-y\", \"@github/mcp\"]\nenv = { GITHUB_TOKEN = \"${GITHUB_TOKEN}\", DEBUG = \"1\" }\n[servers.docs]\nurl = \"https://docs.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN:-none}\" }\n[servers.My-files]\ncommand = \"uvx\"\nargs = [\"files\", \"/tmp\"]\n";
     assert_eq!(blocks(&imported), wanted);
     let stands = "env.GITHUB_TOKEN of server 'github' of /p/.mcp.json";
     assert_eq!(imported.variables, [("GITHUB_TOKEN".to_owned(), stands.to_owned())]);
@@ -55,7 +92,7 @@ fn claude_code_and_desktop() {
         ("broken", "it has neither a command nor a url"),
     ];
     assert_eq!(left, wanted);
-    assert_eq!(imported.servers[1].notes, ["set DOCS_TOKEN; the client's default is \"none\""]);
+    assert!(imported.servers[1].notes.is_empty(), "the default is copied");
     assert_eq!(imported.servers[2].notes, ["its original name is 'My files!'"]);
 }
 

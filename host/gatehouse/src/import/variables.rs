@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use gatehouse_core::http::is_token;
 use serde_json::{Map, Value};
 
 use super::{ImportClient, ImportContext, PlainError};
@@ -18,14 +19,27 @@ pub(super) fn convert(
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         out.push_str(&bare(client, before));
-        let Some((inside, after)) = after.split_once('}') else {
+        let Some(end) = closing_brace(after) else {
             bail!("'${{{after}' is not closed");
         };
-        out.push_str(&resolve(client, context, inside, notes)?);
-        rest = after;
+        out.push_str(&resolve(client, context, &after[..end], notes)?);
+        rest = &after[end + 1..];
     }
     out.push_str(&bare(client, rest));
     Ok(out)
+}
+
+/// Returns the place of the brace that ends a variable, whose default may have variables.
+fn closing_brace(text: &str) -> Option<usize> {
+    let mut open = 1;
+    text.char_indices().find_map(|(place, c)| {
+        match c {
+            '{' if text[..place].ends_with('$') => open += 1,
+            '}' => open -= 1,
+            _ => {}
+        }
+        (open == 0).then_some(place)
+    })
 }
 
 fn resolve(
@@ -59,10 +73,14 @@ fn resolve(
     if editor || !is_variable(name) {
         bail!("it uses ${{{inside}}}, which only its client can fill in");
     }
-    if let Some(default) = default.filter(|default| !default.is_empty()) {
-        notes.push(format!("set {name}; the client's default is \"{default}\""));
+    match default {
+        Some(default) if is_token(default) => {
+            notes.push(format!("set {name}; its default is not copied, because it looks like a secret"));
+            Ok(format!("${{{name}}}"))
+        }
+        Some(default) => Ok(format!("${{{name}:-{}}}", convert(client, context, default, notes)?)),
+        None => Ok(format!("${{{name}}}")),
     }
-    Ok(format!("${{{name}}}"))
 }
 
 /// Converts `$NAME`, which Gemini also supports.

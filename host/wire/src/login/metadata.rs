@@ -3,7 +3,7 @@
 
 use gatehouse_core::{Fault, names::quoted};
 use gatehouse_net::Url;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{
     address::{ConfiguredHosts, LoginTarget, covers},
@@ -30,9 +30,9 @@ pub(super) struct AuthorizationServer {
 #[derive(Deserialize)]
 struct ResourceDocument {
     resource: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     authorization_servers: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     scopes_supported: Vec<String>,
 }
 
@@ -43,16 +43,23 @@ struct AuthorizationServerDocument {
     token_endpoint: String,
     registration_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     scopes_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     code_challenge_methods_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     token_endpoint_auth_methods_supported: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     authorization_response_iss_parameter_supported: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     client_id_metadata_document_supported: bool,
+}
+
+/// Reads a value that some servers write as null when they have none.
+fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    value: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }
 
 impl AuthorizationServerDocument {

@@ -118,7 +118,7 @@ impl TokenEndpoint<'_> {
         pairs.extend(self.resource.map(|resource| ("resource", resource.to_owned())));
         let (answer, refused) = self.send(pairs, secrets).await?;
         let Some(why) = refused else { return Ok(answer) };
-        let is_client_error = answer.status.is_client_error();
+        let is_client_error = !answer.status.is_server_error();
         match answer.error().as_deref() {
             Some("invalid_grant") if is_client_error => Err(TokenError::Grant(why)),
             Some("invalid_request") if is_exchange && is_client_error => Err(TokenError::Grant(why)),
@@ -144,7 +144,8 @@ impl TokenEndpoint<'_> {
         let secrets: Vec<Secret> = secrets.into_iter().chain(self.client.secret.clone()).collect();
         let sent = self.client.authenticate(pairs)?;
         let answer = self.http.send(Method::POST, self.target, sent).await?;
-        let refused = (!answer.status.is_success())
+        // GitHub answers errors with status 200.
+        let refused = (!answer.status.is_success() || answer.error().is_some())
             .then(|| format!("{} answered {}", self.host(), answer.error_text(&secrets)));
         Ok((answer, refused))
     }

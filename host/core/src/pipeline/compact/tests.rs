@@ -204,13 +204,13 @@ fn what_is_no_text_stays() {
 async fn filtered_tools_return_no_structured_data() {
     let host = host(Some(&["typed"])).await.expect("a host");
     let entry = |name: &str| Arc::clone(host.catalog.get(name).expect("a tool"));
-    assert!(entry("typed").client_output_schema().is_none() && entry("typed").output_schema.is_some());
+    assert!(entry("typed").client_output_schema(false).is_none() && entry("typed").output_schema.is_some());
     let reply = host.call("typed", json!({"structured": {"n": 1}})).await;
     assert_eq!((texts(&reply).as_str(), reply.structured), ("typed", None));
     let bare = drop_structured(Reply { structured: Some(json!({"n": 1})), ..Reply::default() });
     assert_eq!(bare.content, [ContentPart::Text("{\"n\":1}".into())], "what was said by data alone");
     let unfiltered = self::host(Some(&[])).await.expect("a host");
-    assert!(unfiltered.catalog.get("typed").expect("a tool").client_output_schema().is_some());
+    assert!(unfiltered.catalog.get("typed").expect("a tool").client_output_schema(false).is_some());
     let reply = unfiltered.call("typed", json!({"structured": {"n": 1}})).await;
     assert!(reply.structured.is_some());
 }

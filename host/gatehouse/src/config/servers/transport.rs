@@ -115,14 +115,13 @@ impl TemplateFiller<'_> {
         }
         let template = self.text.at(given, SecretTemplate::parse_text(given))?;
         let lookup = |name: &str| self.env.secret(name);
-        self.variables.extend(template.variables().map(str::to_owned));
-        for name in template.variables() {
-            match lookup(name) {
-                Some(value) => self.redaction.variable(name, &value),
-                None => self.missing.push(name.to_owned()),
-            }
+        self.variables.extend(template.variables().into_iter().map(str::to_owned));
+        let resolved = template.resolve(&lookup);
+        for (name, value) in &resolved.set {
+            self.redaction.variable(name, value);
         }
-        Ok(template.expand(lookup).unwrap_or_else(|_| given.to_string()))
+        self.missing.extend(resolved.missing.iter().map(|name| (*name).to_owned()));
+        Ok(if resolved.missing.is_empty() { resolved.text } else { given.to_string() })
     }
 
     /// Fills in a named value. A credential in it is secret even if it is written in the file.

@@ -351,8 +351,13 @@ impl DownstreamServer {
             }
             CallFailure::Unreadable(why) => {
                 lock(&self.inner).breaker.record_success();
+                let is_too_large = ["more than", "limit"].iter().any(|word| why.contains(word));
                 let message = format!("cannot read the answer of server '{name}': {why}");
-                Fault::exhausted(message).hint("Request less data, for example one page or fewer fields.")
+                if is_too_large {
+                    Fault::exhausted(message).hint("Request less data, for example one page or fewer fields.")
+                } else {
+                    Fault::internal(message).hint("The server may work better in another version.")
+                }
             }
             CallFailure::Unanswered(fault) => {
                 lock(&self.inner).breaker.record_success();

@@ -56,6 +56,10 @@ pub(super) enum Misbehavior {
     ExchangesToOther,
     NoIdToken,
     AssertionRefused,
+    /// Optional lists of its metadata are null.
+    NullLists,
+    /// Errors of the token endpoint have status 200.
+    ErrorIsSuccess,
 }
 
 #[derive(Default)]
@@ -261,6 +265,11 @@ impl State {
                 fields.remove(field);
             }
         }
+        if self.has(Misbehavior::NullLists) {
+            for list in ["scopes_supported", "token_endpoint_auth_methods_supported"] {
+                document[list] = serde_json::Value::Null;
+            }
+        }
         json_of(200, document)
     }
 
@@ -278,7 +287,8 @@ impl State {
 
     fn token(&mut self, seen: &SeenRequest, base: &str) -> Option<Answer> {
         // Error messages quote the whole request, as careless servers do.
-        let refused = |error: &str| json_of(400, json!({"error": error, "error_description": seen.body}));
+        let status = if self.has(Misbehavior::ErrorIsSuccess) { 200 } else { 400 };
+        let refused = |error: &str| json_of(status, json!({"error": error, "error_description": seen.body}));
         match () {
             () if self.has(Misbehavior::TokenStuck) => return None,
             () if self.has(Misbehavior::TokenFails) => return Some((500, String::new(), seen.body.clone())),

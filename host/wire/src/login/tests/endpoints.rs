@@ -49,6 +49,19 @@ async fn an_issuer_that_presets_toml_names_may_have_its_endpoints_elsewhere() {
 }
 
 #[tokio::test]
+async fn null_lists_in_metadata_are_empty() {
+    let fixture = Fixture::with(&[Misbehavior::NullLists]);
+    fixture.log_in().await.expect("a login");
+}
+
+#[tokio::test]
+async fn an_error_with_the_status_of_a_success_is_an_error() {
+    let fixture = Fixture::with(&[Misbehavior::ErrorIsSuccess, Misbehavior::CodeUsed]);
+    let fault = fixture.log_in().await.expect_err("refused");
+    assert!(fault.message.contains("answered 200: invalid_grant"), "{fault}");
+}
+
+#[tokio::test]
 async fn a_token_that_expires_immediately_is_rejected() {
     for misbehavior in [Misbehavior::NoLife, Misbehavior::NegativeLife] {
         let fixture = Fixture::with(&[misbehavior, Misbehavior::NoRefresh]);

@@ -57,12 +57,15 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let catalog = self.served.catalog_with(&self.caller_of(&context.extensions), &params.name).await;
-        if catalog.get(&params.name).is_none() && has_apps(&context.client_capabilities().unwrap_or_default())
-        {
+        let has_apps = has_apps(&context.client_capabilities().unwrap_or_default());
+        if catalog.get(&params.name).is_none() && has_apps {
             let exposed = catalog.app_tool(&params.name).map_err(|fault| fault_to_error(&fault, None))?;
             params.name = exposed.map_or(params.name, ToString::to_string);
         }
-        let data = StructuredMode::for_request(&catalog, context);
+        let mut data = StructuredMode::for_request(&catalog, context);
+        if has_apps && catalog.get(&params.name).is_some_and(|entry| entry.spec.has_interface()) {
+            data = data.for_interface();
+        }
         let task_terms = match catalog.get(&params.name) {
             Some(entry) if requires_task(entry) && is_since_2026(context) && !has_tasks(context) => {
                 return Err(tasks_required(&params.name));

@@ -67,6 +67,11 @@ impl StructuredMode {
         Self::for_client(catalog, name, is_since_2026(context))
     }
 
+    /// Returns the mode for a tool with an interface, which shows the data, if the client has interfaces.
+    pub(crate) fn for_interface(self) -> Self {
+        if self == Self::None { Self::Objects } else { self }
+    }
+
     /// Returns the mode for programs that do not use MCP.
     pub fn for_programs(catalog: &Catalog) -> Self {
         if catalog.structured == StructuredOutputMode::Off { Self::None } else { Self::Any }
@@ -102,11 +107,13 @@ pub(crate) fn tools_with(
     has_apps: bool,
 ) -> Vec<Tool> {
     let is_listed = |entry: &&Arc<ToolEntry>| has_apps || entry.spec.is_for_models();
-    surface.tools(catalog).filter(is_listed).map(|entry| tool(entry, data)).collect()
+    surface.tools(catalog).filter(is_listed).map(|entry| tool(entry, data, has_apps)).collect()
 }
 
-fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
+fn tool(entry: &ToolEntry, data: StructuredMode, has_apps: bool) -> Tool {
     let spec = &entry.spec;
+    let has_interface = has_apps && spec.has_interface();
+    let data = if has_interface { data.for_interface() } else { data };
     let hints = entry.annotations();
     let annotations = ToolAnnotations::new()
         .read_only(hints.read_only)
@@ -122,7 +129,7 @@ fn tool(entry: &ToolEntry, data: StructuredMode) -> Tool {
         meta.get_or_insert_default().insert(LOAD_KEY.to_owned(), Value::Bool(true));
     }
     tool.meta = meta.map(MetaObject);
-    match entry.client_output_schema() {
+    match entry.client_output_schema(has_interface) {
         Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,
     }
