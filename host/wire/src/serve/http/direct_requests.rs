@@ -30,8 +30,8 @@ use crate::serve::{
     sessions::{EventReader, HttpSession},
 };
 
-/// Longest time for which the headers of a reply in a session wait for its call to end.
-const MAX_HOLD: Duration = Duration::from_millis(20);
+/// Longest time for which the headers of a reply wait for its call to end.
+pub(super) const MAX_HOLD: Duration = Duration::from_millis(20);
 
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";

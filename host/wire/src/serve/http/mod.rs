@@ -16,6 +16,7 @@ mod direct_requests;
 mod door_audit;
 mod endpoints;
 mod guard;
+mod held_response;
 mod listener;
 mod mcp;
 mod page;

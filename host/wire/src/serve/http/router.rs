@@ -15,6 +15,7 @@ use super::{
     door_audit::DoorAudit,
     endpoints::{self, Route},
     guard::RequestGuard,
+    held_response,
     mcp::PresetServices,
     page,
     reply::{self, BoxResponse, ResponseBody, refuse},
@@ -150,8 +151,13 @@ impl Router {
             return self.answer(is_large, answer).await;
         }
         let mcp = self.services.preset(preset.as_deref(), &served);
+        let may_stream = held_response::may_stream(&parts);
         let request = Request::from_parts(parts, read);
-        self.answer(is_large, async move { mcp.answer(request).await }).await
+        let answer = async move { mcp.answer(request).await };
+        match may_stream {
+            true => self.answer(is_large, held_response::hold(answer)).await,
+            false => self.answer(is_large, answer).await,
+        }
     }
 
     /// Answers a request. Parsing some megabytes blocks a thread for half a second, so a large one is answered on the
