@@ -54,7 +54,12 @@ fn options(place: &Place, server: &str) -> Vec<String> {
 }
 
 impl Pair {
-    fn start(feature: &Feature, version: &'static str, transport: Transport) -> Self {
+    fn start(
+        feature: &Feature,
+        version: &'static str,
+        client_transport: Transport,
+        server_transport: Transport,
+    ) -> Self {
         let place = Place::with("", &[]);
         let (first, last) = feature.servers;
         let versions = VERSIONS.iter().filter(|version| (first..=last).contains(*version));
@@ -66,7 +71,7 @@ impl Pair {
             let mut options = options(&place, server);
             options.extend(has_login.then(|| "login=yes".to_owned()));
             let options: Vec<_> = options.iter().map(String::as_str).collect();
-            match transport {
+            match server_transport {
                 Transport::Stdio => presets += &child(server, &options, ""),
                 Transport::Http => {
                     let started = Listening::start("http", &options);
@@ -81,7 +86,7 @@ impl Pair {
         for (server, _) in listening.iter().filter(|_| has_login) {
             log_in(place.command(&["servers", "login", server, "--no-browser", "--json"]));
         }
-        let client = MatrixClient::start(&place, version, transport);
+        let client = MatrixClient::start(&place, version, client_transport);
         let client_has_it = version >= feature.clients_since;
         Self { place, client, client_has_it, servers, listening }
     }
@@ -104,11 +109,14 @@ fn cell(feature: &Feature, version: &str) -> String {
     }
 }
 
-/// Runs the checks of one client: over stdio with servers over stdio, and over HTTP with servers over HTTP.
+/// Runs the checks of one client over both transports, each with servers over both.
 fn run(feature: &Feature, version: &'static str) {
-    for transport in [Transport::Stdio, Transport::Http] {
-        if transport == Transport::Http || !feature.http_only {
-            (feature.check)(&mut Pair::start(feature, version, transport));
+    const TRANSPORTS: [Transport; 2] = [Transport::Stdio, Transport::Http];
+    for server in TRANSPORTS {
+        for client in TRANSPORTS {
+            if server == Transport::Http || !feature.http_only {
+                (feature.check)(&mut Pair::start(feature, version, client, server));
+            }
         }
     }
 }
@@ -182,7 +190,7 @@ fn the_page_shows_the_matrix() {
 #[test]
 fn the_version_of_2024_calls() {
     let feature = Feature { servers: ("2025-03-26", NEW), ..Feature { name: "call", ..FEATURES[0] } };
-    let mut pair = Pair::start(&feature, "2024-11-05", Transport::Stdio);
+    let mut pair = Pair::start(&feature, "2024-11-05", Transport::Stdio, Transport::Stdio);
     features::call(&mut pair);
     let old = child("v2024_11_05", &["version=2024-11-05"], "");
     pair.place.write("presets.toml", format!("{old}[presets.all]\nservers = [\"v2024_11_05\"]\n"));

@@ -37,6 +37,25 @@ fn the_stateless_protocol_needs_no_handshake() {
     assert_eq!(called["result"]["resultType"], "complete", "{called}");
 }
 
+/// Claude Code asks for discovery, and begins a session on the same pipe all the same.
+#[test]
+fn a_session_may_begin_after_discovery() {
+    let place = Place::shipped();
+    let mut client = Client::raw(&place, &["serve"], &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let discovered = client.request("server/discover", json!({"_meta": meta}));
+    assert!(discovered["result"]["supportedVersions"].is_array(), "{discovered}");
+    client.initialize_with("2025-11-25", json!({}));
+    let listed = client.request("tools/list", json!({}));
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(13), "{listed}");
+    assert!(listed["result"].get("ttlMs").is_none(), "{listed}");
+    assert!(client.call("get_page_structure", json!({"page_type": "heuristic"}))["isError"] == false);
+}
+
 #[test]
 fn tools_list_is_sorted_and_the_same_bytes_every_time() {
     let place = Place::shipped();
