@@ -13,6 +13,8 @@ mod keywords;
 mod node;
 mod pattern;
 mod read;
+mod readable_part;
+mod reference;
 mod unevaluated;
 mod value;
 mod violation;

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::{
     node::{Keyword, SchemaNode, SchemaNodeId, SchemaTree},
     pattern::SchemaPattern,
+    reference::resolve,
 };
 use crate::{InvalidValue, invalid::ensure, names::quoted};
 
@@ -71,11 +72,11 @@ pub(super) struct SchemaReader<'a> {
     /// Keywords and members on the path to the current value.
     pub(super) path: Vec<String>,
     /// Current recursion depth. A reference is an extra level.
-    depth: u32,
+    pub(super) depth: u32,
     dialect: Option<&'a str>,
     /// True if unreadable parts are skipped.
     pub(super) is_lenient: bool,
-    skipped: Option<InvalidValue>,
+    pub(super) skipped: Option<InvalidValue>,
     /// True once a part of the current schema was skipped.
     pub(super) is_partial: bool,
     /// True inside a subschema that changes the meaning of references.
@@ -123,30 +124,10 @@ impl<'a> SchemaReader<'a> {
         self.patterns.len()
     }
 
-    fn at_path(&self, why: InvalidValue) -> InvalidValue {
+    pub(super) fn at_path(&self, why: InvalidValue) -> InvalidValue {
         match self.path.is_empty() {
             true => why,
             false => format!("{why} (at '{}')", quoted(&self.path.join("."), 100)).into(),
-        }
-    }
-
-    /// Runs one step. If it fails and this reader skips parts, returns `None`, and the current schema is partial.
-    pub(super) fn unless_skipped<T>(
-        &mut self,
-        step: impl FnOnce(&mut Self) -> Result<T, InvalidValue>,
-    ) -> Result<Option<T>, InvalidValue> {
-        let (steps, depth) = (self.path.len(), self.depth);
-        match step(self) {
-            Ok(value) => Ok(Some(value)),
-            Err(why) if self.is_lenient => {
-                let why = self.at_path(why);
-                self.skipped.get_or_insert(why);
-                self.path.truncate(steps);
-                self.depth = depth;
-                self.is_partial = true;
-                Ok(None)
-            }
-            Err(why) => Err(why),
         }
     }
 
@@ -272,86 +253,7 @@ impl<'a> SchemaReader<'a> {
         Ok(id)
     }
 
-    fn node(&self, id: SchemaNodeId) -> &SchemaNode {
+    pub(super) fn node(&self, id: SchemaNodeId) -> &SchemaNode {
         &self.nodes[id.0 as usize]
-    }
-
-    /// Weakens keywords that would refuse more if one of their partial schemas accepts more. Returns true if the schema
-    /// of these keywords is partial.
-    fn relax(&self, keywords: &mut Vec<Keyword>, is_partial: bool) -> bool {
-        let partial = |id: &SchemaNodeId| self.node(*id).is_partial;
-        let is_partial = is_partial || keywords.iter().flat_map(Keyword::schemas).any(|id| partial(&id));
-        keywords.retain_mut(|keyword| {
-            match keyword {
-                Keyword::Not(id) => return !partial(id),
-                Keyword::If { condition, .. } => return !partial(condition),
-                Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => return !is_partial,
-                Keyword::OneOf(all) if all.iter().any(partial) => {
-                    *keyword = Keyword::AnyOf(std::mem::take(all));
-                }
-                Keyword::Contains { schema, max, .. } if partial(schema) => *max = None,
-                _ => {}
-            }
-            true
-        });
-        is_partial
-    }
-}
-
-/// Keywords whose value is a map of schemas.
-const MAPS: [&str; 6] =
-    ["properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"];
-
-/// Keywords whose value is a list of schemas. `items` is one in earlier drafts.
-const LISTS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-
-/// Keywords whose value is a schema.
-const SCHEMAS: [&str; 11] = [
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "items",
-    "propertyNames",
-    "additionalProperties",
-    "additionalItems",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-
-/// Returns the subschema that a reference points to. The error describes the fault of the reference.
-fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
-    let path = reference
-        .strip_prefix("#/")
-        .ok_or("expected a JSON pointer from the root, such as '#/$defs/name'")?;
-    if path.contains('%') {
-        return Err("percent-encoding is not supported; write the name without '%'");
-    }
-    const NO_SCHEMA: &str = "there is no such subschema";
-    let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).peekable();
-    let mut object = root;
-    loop {
-        let has_base = ["$id", "id"].iter().any(|key| object.get(*key).is_some_and(Value::is_string));
-        if has_base && !std::ptr::eq(object, root) {
-            return Err("it leads into a subschema with its own $id");
-        }
-        let keyword = steps.next().ok_or(NO_SCHEMA)?;
-        let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
-        let is_in = |keywords: &[&str]| keywords.contains(&keyword.as_str());
-        let found = match found {
-            Value::Object(_) | Value::Bool(_) if is_in(&SCHEMAS) => Some(found),
-            Value::Object(map) if is_in(&MAPS) => steps.next().and_then(|name| map.get(&name)),
-            Value::Array(list) if is_in(&LISTS) => {
-                let digits = steps.next().filter(|step| step == "0" || !step.starts_with(['0', '+']));
-                digits.and_then(|digits| list.get(digits.parse::<usize>().ok()?))
-            }
-            _ => None,
-        };
-        let found = found.ok_or(NO_SCHEMA)?;
-        if steps.peek().is_none() {
-            return Ok(found);
-        }
-        object = found.as_object().ok_or(NO_SCHEMA)?;
     }
 }
