@@ -63,14 +63,14 @@ impl UriTemplate {
     pub fn check_server(&self) -> Result<(), InvalidValue> {
         let template = &self.uri_template;
         ensure!(template.len() <= MAX_URI_BYTES, "is longer than {MAX_URI_BYTES} bytes");
-        let literals = template.split('{').enumerate().map(|(place, part)| match place {
+        let mut literals = template.split('{').enumerate().map(|(place, part)| match place {
             0 => Some(part),
             _ => {
                 let (expression, literal) = part.split_once('}')?;
                 variables(expression).all(is_variable).then_some(literal)
             }
         });
-        let is_template = literals.map(|literal| literal.is_some_and(is_plain)).all(|fits| fits);
+        let is_template = literals.all(|literal| literal.is_some_and(is_plain));
         ensure!(is_template, "is not a template of RFC 6570");
         Ok(())
     }

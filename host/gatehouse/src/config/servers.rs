@@ -229,11 +229,10 @@ fn checked_server(
     let range = timeout..=Duration::from_secs(86_400);
     let max_timeout = duration(text, "max_timeout", &server.max_timeout, range)?.unwrap_or(MAX_TASK_PAUSE);
     let connecting = connection_timeout(text, &server.connection_timeout)?;
-    let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
     let (enabled, wants_login) = (server.enabled.unwrap_or(true), server.oauth.is_some());
-    let tools = tools::validate(text, &server.tools)?;
+    let (tags, tools) = (checked_tags(text, &server.tags)?, tools::validate(text, &server.tools)?);
     let login = login::validate(text, &server)?;
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {

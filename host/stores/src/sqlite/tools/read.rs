@@ -1,10 +1,15 @@
 //! Reads server listings.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex, Weak},
+};
 
 use gatehouse_core::{
     SourceId, ToolSpec,
     definition::{DefinitionKind, ReviewedDefinition},
+    hash::sha256_hex,
+    lock,
     ports::tool_index::{CATEGORIES, KnownListing, KnownTool, PendingChange},
     source::Listing,
     tool_policy::ToolPromise,
@@ -122,11 +127,25 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
     Ok(all)
 }
 
+/// Definitions in use, by a digest of their texts. Listings and the search index share them, because a schema takes many
+/// times its text in memory.
+static SPECS_IN_USE: LazyLock<Mutex<HashMap<String, Weak<ToolSpec>>>> = LazyLock::new(Mutex::default);
+
 /// Returns a tool whose promises are limited to the accepted ones.
 fn accepted_spec(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>> {
+    let digest = sha256_hex(format!("{}\0{spec}", accepted.as_deref().unwrap_or_default()));
+    if let Some(known) = lock(&SPECS_IN_USE).get(&digest).and_then(Weak::upgrade) {
+        return Ok(known);
+    }
     let mut spec: ToolSpec = parsed(spec)?;
     accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(ToolPromise::NONE).enforce(&mut spec);
-    Ok(Arc::new(spec))
+    let spec = Arc::new(spec);
+    let mut specs = lock(&SPECS_IN_USE);
+    if specs.len() == specs.capacity() {
+        specs.retain(|_, spec| spec.strong_count() > 0);
+    }
+    specs.insert(digest, Arc::downgrade(&spec));
+    Ok(spec)
 }
 
 pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>> {
