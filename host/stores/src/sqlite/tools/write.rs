@@ -1,6 +1,6 @@
 //! Writes server listings.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use gatehouse_core::{
     ToolSpec,
@@ -157,8 +157,8 @@ pub(super) fn changed(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-fn previous_tools(db: &Connection, server: &str) -> Result<HashMap<String, PreviousTool>> {
-    let sql = "SELECT name, digest, length(spec), last_change FROM tool WHERE server = ?1";
+fn previous_tools(db: &Connection, server: &str) -> Result<BTreeMap<String, PreviousTool>> {
+    let sql = "SELECT name, digest, octet_length(spec), last_change FROM tool WHERE server = ?1";
     db.all(sql, [server], |row| {
         let bytes = row.get::<_, u32>(2)? as usize;
         Ok((row.get(0)?, PreviousTool { digest: row.get(1)?, bytes, last_change: row.get(3)? }))

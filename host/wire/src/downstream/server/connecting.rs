@@ -239,8 +239,7 @@ impl DownstreamServer {
             if self.uses_known_listing().await {
                 return Ok((connection, RefreshReport::default()));
             }
-            let listed = tokio::time::timeout(limit, self.list_and_store(&connection, false)).await;
-            match listed.unwrap_or_else(|_| Err(ConnectFailure::timed_out(limit).message.into())) {
+            match self.list_and_store(&connection, false).await {
                 Ok(report) => Ok((connection, report)),
                 Err(ListFailure::Index(fault)) => {
                     tracing::warn!(source = %self.id, "cannot store the listing: {}", fault.in_one_line());

@@ -171,7 +171,11 @@ impl ServerSession {
     ) -> Result<ListPage, CallFailure> {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let page = timeout_at(deadline, self.request(list.method, params)).await;
-        let page = page.map_err(|_| CallFailure::Transport("it did not answer in time".into()))??;
+        // Without a first page of tools, the user needs to know which limit to raise.
+        let is_first_of_tools = list.list == ServerList::Tools && cursor.is_none();
+        let key = if is_first_of_tools { " (`connection_timeout`)" } else { "" };
+        let late = || CallFailure::Transport(format!("it did not answer in time{key}"));
+        let page = page.map_err(|_| late())??;
         budget.take(list.method, &page.memory)?;
         read_page(list.method, list.key, page.value)
     }
