@@ -120,9 +120,7 @@ impl Schema {
             }
         }
     }
-}
 
-impl Schema {
     /// Whether the schema of a member may refuse text. False for unknown members.
     pub(crate) fn may_refuse_text(&self, member: &str) -> bool {
         let Some((tree, id)) = self.member(member) else { return false };

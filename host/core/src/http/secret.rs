@@ -96,7 +96,9 @@ impl SecretTemplate {
             let after = &rest[start + 2..];
             let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let (name, after) = after.split_at(after.find(|c| !letter(c)).unwrap_or(after.len()));
-            let (default, after) = if let Some(after) = after.strip_prefix(":-") {
+            let (default, after) = if let Some(after) = after.strip_prefix('}') {
+                (None, after)
+            } else if let Some(after) = after.strip_prefix(":-") {
                 let (default, after) = Self::parse_part(after, depth + 1)?;
                 let is_credential = default.variables.is_empty() && is_token(&default.end);
                 ensure!(
@@ -105,20 +107,10 @@ impl SecretTemplate {
                 );
                 (Some(default), after)
             } else {
-                let closed = after.strip_prefix('}').filter(|_| is_variable_name(name));
-                let Some(after) = closed else {
-                    let shown = quoted(&rest[start + 2..], 64);
-                    let shown = shown.split_once('}').map_or(&*shown, |(inside, _)| inside);
-                    return Err(format!(
-                        "'{shown}' is not a variable name; write variables as ${{NAME}} or ${{NAME:-default}}"
-                    )
-                    .into());
-                };
-                (None, after)
+                return Err(not_a_variable(&rest[start + 2..]));
             };
             if !is_variable_name(name) {
-                let shown = quoted(name, 64);
-                return Err(format!("'{shown}' is not a variable name").into());
+                return Err(not_a_variable(name));
             }
             variables.push((rest[..start].to_owned(), Variable { name: name.to_owned(), default }));
             rest = after;
@@ -182,6 +174,12 @@ impl SecretTemplate {
         }
         FilledTemplate { value: Ok(Secret::new(value)), secrets }
     }
+}
+
+/// Returns the error for a text after `${` that does not begin with a name.
+fn not_a_variable(text: &str) -> InvalidValue {
+    let shown = quoted(text.split('}').next().unwrap_or(text), 64);
+    format!("'{shown}' is not a variable name; write variables as ${{NAME}} or ${{NAME:-default}}").into()
 }
 
 fn is_variable_name(name: &str) -> bool {

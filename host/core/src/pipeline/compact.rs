@@ -74,7 +74,7 @@ impl Stage for CompactStage {
         }
         // An interface shows the data, which no model reads.
         let has_interface = entry.spec.has_interface() && call.context.client.profile().features.apps;
-        let for_interface = reply.structured.clone().filter(|_| has_interface);
+        let for_interface = if has_interface { reply.structured.clone() } else { None };
         if text_bytes(&reply) >= MIN_TEXT_BYTES {
             let origin = ReplyOrigin::from_call(call, entry);
             for filter in &entry.filters {

@@ -169,12 +169,12 @@ impl ServerImporter<'_> {
         if valid_name == name || !is_taken(&valid_name) {
             return valid_name;
         }
-        let numbered = (2..).map(|number| {
+        let mut numbered = (2..).map(|number| {
             let suffix = format!("-{number}");
             let end = valid_name.len().min(MAX_SERVER_NAME - suffix.len());
             format!("{}{suffix}", &valid_name[..end])
         });
-        numbered.into_iter().find(|candidate| !is_taken(candidate)).unwrap_or(valid_name.clone())
+        numbered.find(|candidate| !is_taken(candidate)).unwrap_or(valid_name.clone())
     }
 
     /// Returns whether a definition, without its secrets, is that of a known server.

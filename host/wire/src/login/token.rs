@@ -118,10 +118,10 @@ impl TokenEndpoint<'_> {
         pairs.extend(self.resource.map(|resource| ("resource", resource.to_owned())));
         let (answer, refused) = self.send(pairs, secrets).await?;
         let Some(why) = refused else { return Ok(answer) };
-        let is_client_error = !answer.status.is_server_error();
+        let is_decided = !answer.status.is_server_error();
         match answer.error().as_deref() {
-            Some("invalid_grant") if is_client_error => Err(TokenError::Grant(why)),
-            Some("invalid_request") if is_exchange && is_client_error => Err(TokenError::Grant(why)),
+            Some("invalid_grant") if is_decided => Err(TokenError::Grant(why)),
+            Some("invalid_request") if is_exchange && is_decided => Err(TokenError::Grant(why)),
             Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(why)),
             Some("access_denied" | "invalid_target") => Err(TokenError::Other(Fault::denied(why))),
             _ => Err(TokenError::Other(Fault::unavailable(why))),

@@ -33,7 +33,7 @@ use crate::serve::{
 /// Longest time for which the headers of a reply wait for its call to end.
 pub(super) const MAX_HOLD: Duration = Duration::from_millis(20);
 
-const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 const PARAM_PREFIX: &str = "mcp-param-";
@@ -193,13 +193,17 @@ fn status(reply: &ServerJsonRpcMessage) -> StatusCode {
     }
 }
 
+/// Whether the only `Accept` header has both types of a response, without parameters.
 pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(ACCEPT).iter();
-    let (Some(accept), None) = (values.next().and_then(|value| value.to_str().ok()), values.next()) else {
-        return false;
-    };
-    let has = |wanted: &str| accept.split(',').any(|one| one.trim().eq_ignore_ascii_case(wanted));
-    has("application/json") && has("text/event-stream")
+    headers.get_all(ACCEPT).iter().count() == 1
+        && accepts(headers, "application/json")
+        && accepts(headers, "text/event-stream")
+}
+
+/// Whether the `Accept` headers have this type, without parameters.
+pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.any(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case(media_type)))
 }
 
 /// Whether the version header is absent, or names this version.
@@ -219,7 +223,7 @@ fn has_standard_headers(headers: &HeaderMap, tool: &str) -> bool {
 }
 
 /// Whether a header has this value and no other.
-fn has_only(headers: &HeaderMap, name: &str, expected: &str) -> bool {
+pub(super) fn has_only(headers: &HeaderMap, name: &str, expected: &str) -> bool {
     let mut values = headers.get_all(name).iter();
     values.next().is_some_and(|value| value.as_bytes() == expected.as_bytes()) && values.next().is_none()
 }

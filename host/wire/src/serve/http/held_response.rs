@@ -9,19 +9,24 @@ use std::{convert::Infallible, pin::Pin, time::Duration};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{
-    HeaderMap, HeaderValue, Method, Response,
-    header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE},
+    HeaderValue, Method, Response,
+    header::{CACHE_CONTROL, CONTENT_TYPE},
     request::Parts,
 };
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
+use rmcp::model::ProtocolVersion;
 use tokio::{
     sync::mpsc,
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{direct_requests::MAX_HOLD, reply::BoxResponse};
+use super::{
+    direct_requests::{MAX_HOLD, VERSION, accepts, has_only},
+    mcp::SESSION,
+    reply::BoxResponse,
+};
 use crate::{media_type, serve::envelope};
 
 /// Time between two comments of a stream, shorter than the idle limits of common proxies.
@@ -33,16 +38,10 @@ type PendingResponse = Pin<Box<dyn Future<Output = BoxResponse> + Send>>;
 
 /// Whether the response to a request may be an event stream that begins before the result.
 pub(super) fn may_stream(parts: &Parts) -> bool {
-    let has = |name: &str, value: &str| parts.headers.get(name).is_some_and(|given| given == value);
     parts.method == Method::POST
-        && has("mcp-protocol-version", "2026-07-28")
-        && !parts.headers.contains_key("mcp-session-id")
-        && accepts_events(&parts.headers)
-}
-
-fn accepts_events(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    values.any(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case("text/event-stream")))
+        && has_only(&parts.headers, VERSION, ProtocolVersion::V_2026_07_28.as_str())
+        && !parts.headers.contains_key(SESSION)
+        && accepts(&parts.headers, "text/event-stream")
 }
 
 /// Waits for a response, and opens a stream for it if it takes longer than [`MAX_HOLD`]. Dropping the stream drops

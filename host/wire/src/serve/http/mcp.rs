@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: &str = "mcp-session-id";
 
 /// A request that no check of rmcp refuses in a session.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
