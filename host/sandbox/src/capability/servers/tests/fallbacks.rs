@@ -185,8 +185,8 @@ fn in_reach(base: &Preset, top: &Preset, tool: &ToolId, fact: &Fact) -> bool {
     });
     let exposed = format!("{server}__{}", tool.name);
     let change = top.tools.get(&exposed).or(base.tools.get(&exposed));
-    let shown = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
-    let denied = base.deny.iter().chain(&top.deny).any(|glob| is(glob, &shown));
+    let shown = change.and_then(|change| change.name.as_ref()).unwrap_or(&exposed);
+    let denied = base.deny.iter().chain(&top.deny).any(|glob| is(glob, shown) || is(glob, &exposed));
     reached && !denied && !change.is_some_and(|change| change.hidden) && fact.listed && !fact.held
 }
 
