@@ -9,6 +9,7 @@ mod layers;
 mod models;
 mod names;
 mod parameters;
+mod served;
 mod strictness;
 mod trust;
 

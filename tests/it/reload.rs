@@ -6,6 +6,7 @@ mod healing;
 mod over_http;
 mod probation;
 mod soak;
+mod widening;
 
 use std::{fs, path::Path};
 

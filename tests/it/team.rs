@@ -1,6 +1,7 @@
 //! Several people on one host: what one may do and owns, no other can see, use or end.
 
 mod exposure;
+mod recipe;
 
 use serde_json::{Value, json};
 

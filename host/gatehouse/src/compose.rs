@@ -3,7 +3,7 @@
 //! Longer than 300 lines because it shows all parts of a host together.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -21,11 +21,15 @@ use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
 use gatehouse_stores::{SqliteAudit, SqliteKeys, SqliteKv, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
-use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
+use gatehouse_wire::{
+    login::Logins,
+    outbound::Outbound,
+    serve::{PresetView, PresetViews},
+};
 
 use crate::{
     built_in,
-    config::{Config, ConfigError, Env},
+    config::{Config, ConfigError, Env, NO_DEFAULT_PRESET},
     plain_error::PlainError,
     system_limits,
 };
@@ -135,24 +139,6 @@ impl HostStores {
     }
 }
 
-/// The presets of a composition, ready to be served.
-pub(crate) struct PresetViews {
-    /// View for clients that name no preset.
-    pub(crate) default: PresetView,
-    /// Views that HTTP serves by name, or the reason they cannot be served.
-    pub(crate) presets: BTreeMap<String, Result<PresetView, String>>,
-}
-
-impl PresetViews {
-    /// Returns the presets that cannot be served, with the reason.
-    pub(crate) fn failing(&self) -> BTreeMap<String, String> {
-        let failing = |(name, view): (&String, &Result<PresetView, String>)| {
-            Some((name.clone(), view.as_ref().err()?.clone()))
-        };
-        self.presets.iter().filter_map(failing).collect()
-    }
-}
-
 pub(crate) fn models(config: &Config) -> Result<ConfiguredModels, ConfigError> {
     let local = LocalModels { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(BpeTokenCounter) };
     ConfiguredModels::new(&config.models, local)
@@ -236,20 +222,25 @@ impl Composition {
     }
 
     /// Builds the views to serve: the chosen preset, which must work, and, if `all` is set, every served preset by
-    /// name, which may fail.
+    /// name over HTTP, which may fail.
     pub(crate) async fn views(&self, chosen: &CompiledPreset, all: bool) -> Result<PresetViews, PlainError> {
-        let default = self.view(chosen).await?;
-        let mut presets = BTreeMap::new();
-        let named = self.config.served_presets().map(String::as_str);
-        let named: BTreeSet<&str> = named.chain(chosen.declared.then_some(chosen.preset.as_str())).collect();
-        for name in named.into_iter().filter(|_| all) {
-            let view = match self.config.compiled(name) {
+        let mut views = PresetViews::from(self.view(chosen).await?);
+        let config = &self.config;
+        for name in config.presets.keys().filter(|_| all) {
+            if let Some(reason) = config.not_served(name).filter(|_| *name != chosen.preset) {
+                views.unserved.insert(Some(name.clone()), reason);
+                continue;
+            }
+            let view = match config.compiled(name) {
                 Ok(compiled) => self.view(&compiled).await,
                 Err(error) => Err(error.into()),
             };
-            presets.insert(name.to_owned(), view.map_err(String::from));
+            views.presets.insert(name.clone(), view.map_err(String::from));
         }
-        Ok(PresetViews { default, presets })
+        if all && chosen.preset == NO_DEFAULT_PRESET {
+            views.unserved.extend(config.no_default().map(|reason| (None, reason)));
+        }
+        Ok(views)
     }
 
     async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, PlainError> {

@@ -21,8 +21,8 @@ use crate::{
 /// Options that select configuration and gates.
 #[derive(Args)]
 pub(crate) struct GlobalArgs {
-    /// Configuration file; `built-in` is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml in
-    /// this directory or above, else the one in the XDG config home, else built-in]
+    /// Configuration file; `built-in` is the shipped one, `user` the one in the XDG config home, or built-in while there
+    /// is none [default: GATEHOUSE_CONFIG, else a trusted presets.toml in this directory or above, else user]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Directory with gates, in place of the configured ones

@@ -1,13 +1,16 @@
 //! Commands of this program that mean the same from any directory and environment, for client configurations and
 //! scripts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use crate::{
     cli::CommandError,
-    config::{Config, Env, locate::BUILT_IN},
+    config::{
+        Config, Env,
+        locate::{self, BUILT_IN, USER},
+    },
     global_args::GlobalArgs,
     out,
 };
@@ -22,8 +25,7 @@ pub(crate) struct PinnedCommand {
 impl PinnedCommand {
     pub(crate) fn new(config: &Config, global: &GlobalArgs, env: &Env) -> Result<Self, CommandError> {
         let program = std::env::current_exe().map_err(CommandError::failed)?;
-        let file =
-            config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
+        let file = pinned_name(config, global, env);
         if config.choice.by_trust {
             out::note(format!("the client will use {file} even after it changes, because --config names it"));
         }
@@ -54,6 +56,18 @@ impl PinnedCommand {
         let arguments = self.arguments(command, preset);
         let words = std::iter::once(&program).chain(&arguments).map(|word| quoted(word));
         variables.chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Returns the value of `--config` that selects this configuration. For that of the configuration home it is `user`, so
+/// that a file that is written there later counts.
+fn pinned_name(config: &Config, global: &GlobalArgs, env: &Env) -> String {
+    let named = global.config.as_deref().or_else(|| env.get("GATEHOUSE_CONFIG").map(Path::new));
+    let own = locate::user_file().and_then(|file| file.canonicalize().ok());
+    match &config.file {
+        None if named == Some(Path::new(BUILT_IN)) => BUILT_IN.to_owned(),
+        Some(file) if own.as_ref() != Some(file) => file.display().to_string(),
+        _ => USER.to_owned(),
     }
 }
 

@@ -60,6 +60,10 @@ pub(crate) struct RunningHost {
 }
 
 impl HostFacts {
+    fn config_name(&self) -> String {
+        self.config.as_ref().map_or("the built-in presets".into(), |file| file.display().to_string())
+    }
+
     pub(crate) fn new(config: &Config, preset: &str, address: Option<SocketAddr>) -> Self {
         Self {
             pid: std::process::id(),
@@ -73,11 +77,24 @@ impl HostFacts {
     }
 }
 
+impl RunningHost {
+    /// Returns a warning if the host uses another configuration than `config`, so that edits there do not reach it.
+    pub(crate) fn other_config(&self, config: &Config) -> Option<String> {
+        let HostFacts { pid, config: own, .. } = &self.facts;
+        let edited = config.file.as_deref().filter(|file| own.as_deref() != Some(*file))?.display();
+        Some(format!(
+            "the host of process {pid} uses {}, so edits of {edited} do not reach it; restart it, or name that file with \
+             --config",
+            self.facts.config_name()
+        ))
+    }
+}
+
 impl fmt::Display for RunningHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HostFacts { pid, preset, address, .. } = &self.facts;
         let place = address.map_or("stdio".into(), |address| format!("http://{address}/mcp"));
-        write!(f, "host       process {pid}: preset {preset} over {place}")?;
+        write!(f, "host       process {pid}: preset {preset} over {place}, {}", self.facts.config_name())?;
         let ReloadHealth { configuration, gates, restart, .. } = &self.health;
         if let Some(why) = configuration {
             write!(f, "\n           the last change of presets.toml is not applied: {why}")?;

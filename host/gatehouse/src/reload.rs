@@ -16,15 +16,18 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{Principal, hash, ports::audit::AuditKind};
+use gatehouse_core::{CompiledPreset, Principal, hash, ports::audit::AuditKind};
 use gatehouse_sandbox::{FileStamp, Gate};
-use gatehouse_wire::serve::ServedPresets;
+use gatehouse_wire::serve::{PresetViews, ServedPresets};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     built_in,
-    compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, preset_files, trust::TrustedFiles},
+    compose::{Composition, HostServers},
+    config::{
+        Config, ConfigError, Env, NO_DEFAULT_PRESET, applied, preset_files, trust::TrustedFiles,
+        widening::widening,
+    },
     plain_error::PlainError,
     watch::DirectoryWatcher,
 };
@@ -34,6 +37,9 @@ pub(crate) use report::{ReloadHealth, ReloadReporter, short_digest};
 
 /// Interval of scans without change events, which mounted directories may not send.
 const RESCAN: Duration = Duration::from_secs(30);
+
+/// Time without changes after which a configuration counts that could be caught half written.
+const SETTLE_TIME: Duration = Duration::from_millis(500);
 
 /// Time until a missing file withdraws its gate: some tools remove a file before they write it again.
 const REMOVAL_GRACE: Duration = Duration::from_millis(500);
@@ -48,14 +54,29 @@ pub(crate) struct ConfigOrigin {
     pub(crate) by_trust: bool,
 }
 
+impl ConfigOrigin {
+    /// Returns the preset for clients that name none. A host over HTTP has none there if nothing chooses it.
+    pub(crate) fn select(&self, config: &Config) -> Result<CompiledPreset, ConfigError> {
+        let is_chosen = self.preset.is_some() || self.env.chooses_preset();
+        match config.no_default().filter(|_| self.all && !is_chosen) {
+            Some(_) => Ok(CompiledPreset::from_sources(NO_DEFAULT_PRESET, Vec::new())),
+            None => config.select(self.preset.as_deref(), &self.env),
+        }
+    }
+}
+
 pub(crate) struct Reloader {
     origin: ConfigOrigin,
     presets: Arc<ServedPresets>,
     current: Composition,
+    /// The configuration at the start.
+    started: Arc<Config>,
     failing: BTreeSet<String>,
     /// Content of `presets.toml` at the last read, valid or not.
     text: Option<String>,
     pending_config: Option<Arc<Config>>,
+    /// Content that may be half written, with the time at which it was first read.
+    unsettled: Option<(String, Instant)>,
     /// Files that were refused. They are tried again with another configuration.
     refused: BTreeMap<String, FileStamp>,
     /// Digests of versions that trapped repeatedly, by gate. They are refused in any file.
@@ -87,9 +108,11 @@ impl Reloader {
             origin,
             presets,
             text: current.config.text.clone(),
+            started: Arc::clone(&current.config),
             current,
             failing: failing.into_keys().collect(),
             pending_config: None,
+            unsettled: None,
             refused: BTreeMap::new(),
             unfit: BTreeMap::new(),
             former: BTreeMap::new(),
@@ -126,7 +149,11 @@ impl Reloader {
             self.check_files().await;
             self.ask_unlisted_servers().await;
             self.log_idle_gates().await;
-            let rest = if self.missing.is_empty() { RESCAN } else { REMOVAL_GRACE };
+            let rest = match (&self.unsettled, self.missing.is_empty()) {
+                (Some(_), _) => SETTLE_TIME,
+                (None, false) => REMOVAL_GRACE,
+                (None, true) => RESCAN,
+            };
             let changed = async {
                 match &mut watch {
                     Some(watch) => watch.next_change().await,
@@ -184,6 +211,10 @@ impl Reloader {
             && !preset_files::params_changed(&in_force.param_files)
             && !preset_files::skills_changed(&in_force.skill_folders)
         {
+            self.unsettled = None;
+            return;
+        }
+        if (text.trim().is_empty() || self.current.config.auth.is_some()) && !self.has_settled(&text) {
             return;
         }
         let trusts = |list: TrustedFiles| list.trusts(&file, text.as_bytes()) == Some(true);
@@ -201,18 +232,66 @@ impl Reloader {
         self.refused.clear();
         let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
-        let why = match Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
-            Ok(config) if config.auth.is_some() == self.current.config.auth.is_some() => {
+        let config = Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env);
+        let why = match config.and_then(|config| Ok((self.refusal(&config)?, config))) {
+            Ok((None, config)) => {
                 self.pending_config = Some(Arc::new(config));
                 return;
             }
-            // Clients are authenticated as at the start, so the rules must not change between both ways.
-            Ok(_) => "[auth] was added or removed; restart the host to apply it".to_owned(),
+            Ok((Some(reason), _)) => reason,
             Err(error) => error.to_string(),
         };
         // Read again next time: a file that it names may appear or be corrected.
         (self.text, self.pending_config) = (None, None);
         self.report.configuration_refused(&why);
+    }
+
+    /// Returns whether this content was the same for a while.
+    fn has_settled(&mut self, text: &str) -> bool {
+        match &self.unsettled {
+            Some((seen, since)) if seen == text => {
+                let is_settled = since.elapsed() >= SETTLE_TIME;
+                if is_settled {
+                    self.unsettled = None;
+                }
+                is_settled
+            }
+            _ => {
+                self.unsettled = Some((text.to_owned(), Instant::now()));
+                false
+            }
+        }
+    }
+
+    /// Returns the reason why a valid configuration waits. `None` if it applies now.
+    fn refusal(&self, config: &Config) -> Result<Option<String>, ConfigError> {
+        let (Some(file), Some(text), current) = (&config.file, &config.text, &self.current.config) else {
+            return Ok(None);
+        };
+        // Clients are authenticated as at the start, so the rules must not change between both ways.
+        if current.auth.is_none() && config.auth.is_some() {
+            return Ok(Some("[auth] was added; restart the host to apply it".into()));
+        }
+        let is_chosen = self.origin.preset.is_some() || self.origin.env.chooses_preset();
+        let lost = match text.trim().is_empty() {
+            true => Some("the file is empty".to_owned()),
+            false if !is_chosen && current.no_default().is_none() && config.no_default().is_some() => {
+                Some(format!("it does not set default_preset = \"{}\" any more", current.default_preset))
+            }
+            false => current.auth.as_ref().and_then(|_| widening(current, config)),
+        };
+        let state = &self.current.config.state;
+        let is_applied = || tokio::task::block_in_place(|| applied::is_applied(state, file, text));
+        Ok(match lost {
+            Some(lost) if !is_applied()? => {
+                let file = file.display();
+                Some(format!("{file}: {lost}; to apply the change, run `gatehouse presets apply`"))
+            }
+            Some(_) if current.auth.is_some() != config.auth.is_some() => {
+                Some("[auth] was removed; restart the host to apply it".into())
+            }
+            _ => None,
+        })
     }
 
     /// Composes the change and swaps it in. Returns the reason and changes nothing if that fails.
@@ -280,7 +359,7 @@ impl Reloader {
         }
         if change.configuration.is_some() {
             self.pending_config = None;
-            self.report.configuration_applied(&before.config, &self.current.config);
+            self.report.configuration_applied(&self.started, &self.current.config);
             self.current.stores.quotas.set_rules(self.current.config.quotas.clone());
             if let Some(audit) = self.current.stores.audit_log() {
                 let digest = self.text.as_deref().map(hash::sha256_hex).unwrap_or_default();

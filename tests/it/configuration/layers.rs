@@ -61,10 +61,10 @@ fn a_shipped_preset_is_extended_by_its_name_with_its_gates_and_their_grants() {
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let (status, _, body) = host.post("/mcp/p/merger", &ping, &[]);
     assert_eq!(status, 404, "{body}");
-    says(&body, &["There are: work."]);
+    says(&body, &["There are: work.", "write shipped_presets = [\\\"merger\\\"] under [host]"]);
     assert_eq!(served(&place, &[], &[]).tools().len(), 13);
     let doctor = place.run(&["doctor"]).stdout();
-    says(&doctor, &["the default preset is the shipped 'full'", "its own presets are: work"]);
+    says(&doctor, &["sets no preset for clients that name none", "default_preset = \"work\" under [host]"]);
 }
 
 #[test]

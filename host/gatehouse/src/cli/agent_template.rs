@@ -5,13 +5,13 @@ use std::{path::PathBuf, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
-    Catalog, CompiledPreset, Principal, SourceId, catalog::ToolEntry, isolation, ports::ServerRegistry as _,
-    ports::ledger::MetricsFilter, ports::servers::ServerStatus,
+    Catalog, Principal, SourceId, catalog::ToolEntry, isolation, ports::ServerRegistry as _,
+    ports::ledger::MetricsFilter,
 };
 use serde_json::json;
 
 use super::{CommandError, CommandResult, GlobalArgs, presets, request, write_file};
-use crate::{compose::Composition, config::Env, out, pinned_command::PinnedCommand};
+use crate::{config::Env, out, pinned_command::PinnedCommand};
 
 /// Maximum number of tools in the text. The model can find the others.
 const MAX_NAMED_TOOLS: usize = 40;
@@ -85,16 +85,18 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     };
     let mut requests = None;
     if is_isolated {
-        match request_preset(&composition, &compiled.preset, status.as_ref()).await {
-            Some(preset) => requests = Some((PinnedCommand::new(&composition.config, global, env)?, preset)),
+        let preset = &compiled.preset;
+        // Another preset would give the subagent other tools.
+        match request::name(&catalog) {
+            Some(_) => requests = Some(PinnedCommand::new(&composition.config, global, env)?),
             None if matches!(arguments.strategy, AgentStrategy::Auto) => {
-                why = "no preset with access to it has the tool `request`".to_owned();
+                why = format!("preset '{preset}' lacks the tool `request`");
             }
             None => {
                 return Err(CommandError::usage(format!(
-                    "no preset with access to server '{}' has the tool `request`, which --strategy subprocess needs; \
-                    write `gates.proxy = {{ request = true }}` under one, or use --strategy agent",
-                    arguments.server
+                    "preset '{preset}' lacks the tool `request`, which --strategy subprocess needs; write \
+                    `gates.proxy = {{ request = true }}` under [presets.{preset}], choose another preset with --preset, \
+                    or use --strategy agent"
                 )));
             }
         }
@@ -112,25 +114,6 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     Ok(())
 }
 
-/// Returns a preset that takes requests for this server: the chosen one, else `gateway`, else the first by name.
-async fn request_preset(
-    composition: &Composition,
-    chosen: &str,
-    server: Option<&ServerStatus>,
-) -> Option<String> {
-    let others = composition.config.presets.keys().map(String::as_str);
-    for preset in [chosen, "gateway"].into_iter().chain(others) {
-        let Ok(compiled) = CompiledPreset::compile(&composition.config.presets, preset) else { continue };
-        let Ok(catalog) = composition.catalog(&compiled).await else { continue };
-        if request::name(&catalog).is_some()
-            && server.is_none_or(|server| catalog.server_tools.allows_server(server))
-        {
-            return Some(preset.to_owned());
-        }
-    }
-    None
-}
-
 /// Replaces unusual characters in a tool's name, which the server chooses freely.
 fn plain(name: &str) -> String {
     let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
@@ -141,8 +124,8 @@ struct TemplateContext<'a> {
     arguments: &'a Arguments,
     catalog: &'a Catalog,
     tools: &'a [Arc<ToolEntry>],
-    /// Command for requests in a shell, and the preset that takes them. `None` if the subagent has tools instead.
-    requests: Option<(PinnedCommand, String)>,
+    /// Command for requests in a shell. `None` if the subagent has tools instead.
+    requests: Option<PinnedCommand>,
 }
 
 impl TemplateContext<'_> {
@@ -156,7 +139,7 @@ impl TemplateContext<'_> {
             names => format!("Among its tools: {}.", names[..names.len().min(6)].join(", ")),
         };
         let (allowed, way) = match &self.requests {
-            Some((pinned, preset)) => self.by_requests(pinned, preset),
+            Some(pinned) => self.by_requests(pinned),
             None => self.by_tools()?,
         };
         let mut text = format!(
@@ -212,8 +195,8 @@ impl TemplateContext<'_> {
 
     /// Returns the tools and instructions for a subagent that sends requests from a shell. Each request starts and ends
     /// the server.
-    fn by_requests(&self, pinned: &PinnedCommand, preset: &str) -> (String, String) {
-        let server = &self.arguments.server;
+    fn by_requests(&self, pinned: &PinnedCommand) -> (String, String) {
+        let (server, preset) = (&self.arguments.server, &self.catalog.preset);
         let request = pinned.shell_line(&["request"], preset);
         let schema = pinned.shell_line(&["tools", "schema", server, "TOOL"], preset);
         let way = format!(

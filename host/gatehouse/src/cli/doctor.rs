@@ -1,32 +1,23 @@
 //! `gatehouse doctor`: checks the configuration and everything that it uses. Starts and contacts no MCP server.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+mod servers;
+
+use std::{path::Path, sync::Arc};
 
 use clap::Args;
-use gatehouse_core::{
-    Fault, names,
-    ports::servers::{ServerDefinition, ServerTransport},
-};
+use gatehouse_core::Fault;
 use gatehouse_models::config::ProviderName;
 use gatehouse_sandbox::format_bytes;
 use gatehouse_stores::{DataFile, StoreHealth};
-use gatehouse_wire::downstream::WithheldVariable;
 use serde_json::{Value, json};
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{
     check::{CheckLine, CheckStatus},
     compose::Composition,
-    config::{
-        Config, Env, ServerConfig, ServersConfig,
-        added::{AddedSnapshot, FileServerStore},
-        env::VARIABLES,
-        unused,
-    },
+    config::{Config, Env, added::FileServerStore, env::VARIABLES, unused},
     out::{self, TerminalColor},
+    presence,
 };
 
 #[derive(Args)]
@@ -92,6 +83,9 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
         CheckLine::ok("configuration", file),
         CheckLine::from_result("data directory", writable(&config.state)),
     ];
+    let hosts = presence::running(&config.state);
+    let others = hosts.iter().filter_map(|host| host.other_config(config));
+    checks.extend(others.map(|warning| CheckLine::warning("hosts", warning)));
     if let Some(ignored) = &config.choice.ignored {
         checks.push(CheckLine::warning("configuration", ignored.to_string()));
     }
@@ -105,7 +99,7 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
-    checks.extend(check_servers(&config.servers, &added));
+    checks.extend(servers::check_servers(&config.servers, &added));
     let catalogs = composition.catalogs().await;
     if catalogs.is_empty() {
         let why = "the configuration has no preset, so nothing can be served; write a block [presets.NAME]";
@@ -113,7 +107,8 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     }
     let chosen = config.select(None, env);
     checks.push(CheckLine::from_result("chosen preset", chosen.map(|compiled| compiled.preset)));
-    checks.extend(config.unnamed_default().map(|why| CheckLine::warning("chosen preset", why)));
+    let unnamed = config.unnamed_default();
+    checks.extend(unnamed.map(|reason| CheckLine::warning("chosen preset", reason)));
     let mut warnings = composition.preset_warnings(&catalogs).await;
     for (name, catalog) in catalogs {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
@@ -223,77 +218,4 @@ fn writable(folder: &Path) -> Result<String, PlainError> {
         Ok(_) => Ok(format!("{shown} (created on first use)")),
         Err(error) => Err(format!("{shown} cannot be written: {error}").into()),
     }
-}
-
-fn check_servers(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<CheckLine> {
-    let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
-    let mut checks: Vec<CheckLine> =
-        all.clone().flat_map(|(name, server)| check_server(name, server)).collect();
-    checks.extend(withheld_variables(&all.map(|(_, server)| &server.definition).collect::<Vec<_>>()));
-    checks.extend(added.problems.iter().map(|why| CheckLine::warning("servers", why.clone())));
-    checks
-}
-
-fn check_server(name: &str, server: &ServerConfig) -> Vec<CheckLine> {
-    let (what, definition) = (format!("server {name}"), &server.definition);
-    let mut checks = vec![match find_program(definition) {
-        Ok(found) => CheckLine::ok(&what, found),
-        Err(why) => CheckLine::warning(&what, why),
-    }];
-    if !definition.missing.is_empty() {
-        let missing = definition.missing.join(", ");
-        let why = format!(
-            "it needs the environment variable {missing}, which is not set; set it to connect the server"
-        );
-        checks.push(CheckLine::warning(&what, why));
-    }
-    checks.extend(server.literals.iter().map(|name| {
-        let why = format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
-        CheckLine::warning(&what, why)
-    }));
-    checks
-}
-
-fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<CheckLine> {
-    let lacks = |server: &ServerDefinition, variable: &str| match &server.transport {
-        ServerTransport::Stdio { env, .. } => env.iter().all(|(name, _)| name != variable),
-        ServerTransport::Http { .. } | ServerTransport::Sse { .. } => false,
-    };
-    let check = |WithheldVariable { name, reason }| {
-        let lacking: Vec<&str> =
-            servers.iter().filter(|server| lacks(server, &name)).map(|server| &*server.name).collect();
-        let (name, lacking) = (names::quoted(&name, 64), lacking.join(", "));
-        (!lacking.is_empty()).then(|| {
-            let why = format!(
-                "{name} is set, but not passed on to {lacking}: {reason}; to pass it to a server, add it to `env` of \
-                that server"
-            );
-            CheckLine::warning("servers", why)
-        })
-    };
-    Env::inherited().withheld.into_iter().filter_map(check).collect()
-}
-
-/// Returns the program or the address of a server, or an error if the program is missing.
-fn find_program(definition: &ServerDefinition) -> Result<String, PlainError> {
-    let ServerTransport::Stdio { command, cwd, .. } = &definition.transport else {
-        return Ok(format!("{}, not contacted", definition.transport.as_str()));
-    };
-    if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-        bail!("its working directory {} does not exist", cwd.display());
-    }
-    match program(command) {
-        Some(program) => Ok(format!("{}, not started", program.display())),
-        None => Err(format!("program '{command}' not found; install it, or write its full path").into()),
-    }
-}
-
-fn program(command: &str) -> Option<PathBuf> {
-    if command.contains(['/', '\\']) {
-        return Some(PathBuf::from(command)).filter(|file| file.is_file());
-    }
-    let named = |folder: PathBuf| {
-        [command.to_owned(), format!("{command}.exe"), format!("{command}.cmd")].map(|name| folder.join(name))
-    };
-    Env::program_folders().into_iter().flat_map(named).find(|file| file.is_file())
 }

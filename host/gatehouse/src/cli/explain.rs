@@ -192,6 +192,9 @@ async fn explain_access(
     let access = config.access.rules.access_of(&Arc::new(caller));
     let preset = &compiled.preset;
     let not_allowed = |why| Ok(Some(AccessExplanation { allowed: false, why }));
+    if let Some(reason) = config.not_served(preset) {
+        return not_allowed(reason);
+    }
     if !access.opens_preset(preset) {
         return not_allowed(format!("no rule allows '{name}' a tool of preset '{preset}'"));
     }

@@ -38,7 +38,10 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
         out::note(format!("server '{}' needs {missing} in the environment of the host", server.name));
     }
     let entry = match &arguments.http {
-        Some(url) => remote(url, arguments, env)?,
+        Some(url) => {
+            config.not_served(&arguments.preset).into_iter().for_each(out::warn);
+            remote(url, arguments, env)?
+        }
         // The client starts the host with another working directory and environment.
         None => local(arguments, &PinnedCommand::new(&config, global, env)?),
     };

@@ -12,9 +12,10 @@ pub(super) use self::cost::tokens;
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, compile_preset, with_header};
 use crate::{
     check::providers,
-    compose::Composition,
-    config::{Config, Env},
+    compose::{Composition, HostServers},
+    config::{Config, Env, applied},
     out::{self, TerminalColor},
+    presence,
 };
 
 /// More than any model reads at once.
@@ -33,6 +34,8 @@ pub(super) enum Command {
     },
     /// Load every preset and report problems
     Check(OutputFormat),
+    /// Apply presets.toml as it is to hosts that wait, because it allows more than before
+    Apply,
     /// Count the tokens that tools/list costs a client, per preset and tool (o200k_base)
     Cost {
         /// Count for this client instead, with the requests that a question takes: the name that it sends, such as
@@ -49,8 +52,12 @@ pub(super) enum Command {
 }
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
+    if let Command::Apply = command {
+        return apply(&global.config(env)?);
+    }
     let composition = global.compose(env)?;
     match command {
+        Command::Apply => {}
         Command::List(output) => list(&composition.config, output),
         Command::Show { preset, output } => show(&composition, &preset, output).await?,
         Command::Check(output) => return check(&composition, output).await,
@@ -63,17 +70,42 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     Ok(())
 }
 
+/// Records the content of the file, and notifies the hosts on it. Blocking.
+fn apply(config: &Config) -> CommandResult {
+    let Some(file) = &config.file else {
+        return Err(CommandError::usage(
+            "the built-in presets need no `presets apply`; name a file with --config",
+        ));
+    };
+    applied::apply(config)?;
+    HostServers::notify_hosts(config).map_err(CommandError::failed)?;
+    let hosts = presence::running(&config.state).into_iter().map(|host| host.facts);
+    let hosts = hosts.filter(|facts| facts.config.as_ref() == Some(file)).map(|facts| facts.pid.to_string());
+    let (file, hosts) = (file.display(), hosts.collect::<Vec<_>>().join(", "));
+    match hosts.as_str() {
+        "" => out::line(format!(
+            "{file} applies at the next start; no host of {} uses it",
+            config.state.display()
+        )),
+        _ => out::line(format!("{file} is applied to the host of process {hosts}")),
+    }
+    Ok(())
+}
+
 fn list(config: &Config, output: OutputFormat) {
-    let (mut reports, mut rows) = (Vec::new(), Vec::new());
+    let (mut reports, mut rows, mut advice) = (Vec::new(), Vec::new(), None);
     for (name, preset) in &config.presets {
         let [gates, servers] = ["gate", "server"].map(|kind| source_names(&preset.sources, kind));
-        let (is_default, is_shipped) = (*name == config.default_preset, !config.is_own(name));
-        let mark = match (is_default, is_shipped) {
-            (true, false) => " (default)",
-            (true, true) => " (default, shipped)",
-            (false, false) => "",
-            (false, true) => " (shipped)",
-        };
+        let is_default = *name == config.default_preset;
+        let is_shipped = config.file.is_none() || !config.is_own(name);
+        let unserved = config.not_served(name);
+        let marks = [
+            (is_default, "default"),
+            (is_shipped && config.file.is_some(), "shipped"),
+            (unserved.is_some(), "not over HTTP"),
+        ];
+        let marks: Vec<&str> = marks.into_iter().filter_map(|(is_so, mark)| is_so.then_some(mark)).collect();
+        let mark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
         let mut sources = gates.join(", ");
         if !servers.is_empty() {
             sources += &format!(" + servers {}", servers.join(", "));
@@ -84,9 +116,13 @@ fn list(config: &Config, output: OutputFormat) {
         rows.push(vec![format!("{name}{mark}"), sources, preset.description.clone().unwrap_or_default()]);
         reports.push(json!({"name": name, "description": preset.description, "extends": preset.extends,
                             "gates": gates, "servers": servers, "proxied": preset.proxied,
-                            "default": is_default, "shipped": is_shipped}));
+                            "default": is_default, "shipped": is_shipped, "http": unserved.is_none()}));
+        advice = advice.or(unserved);
     }
-    output.print(&reports, || out::table(&with_header(["PRESET", "GATES", "FOR"], rows)));
+    output.print(&reports, || {
+        out::table(&with_header(["PRESET", "GATES", "FOR"], rows));
+        config.no_default().into_iter().chain(advice).for_each(out::line);
+    });
 }
 
 fn source_names<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -> Vec<&'a str> {
@@ -159,12 +195,22 @@ async fn check(composition: &Composition, output: OutputFormat) -> CommandResult
         reports.push(report);
     }
     let presets = reports.len();
-    if !of_rules.is_empty() {
-        reports.push(json!({"access": true, "ok": true, "warnings": of_rules}));
+    let config = &composition.config;
+    let served: Vec<&str> =
+        config.presets.keys().map(String::as_str).filter(|name| config.is_served(name)).collect();
+    let unserved = composition.unserved_in_rules(&served);
+    if !of_rules.is_empty() || !unserved.is_empty() {
+        let ok = unserved.is_empty();
+        reports.push(json!({"access": true, "ok": ok, "errors": unserved, "warnings": of_rules}));
     }
-    output.print(&reports, || of_rules.iter().for_each(print_warning));
-    match broken {
-        0 => Ok(()),
+    output.print(&reports, || {
+        of_rules.iter().for_each(print_warning);
+        let print_error = |why: &String| out::verdict("broken", TerminalColor::Red, &format!("  {why}"));
+        unserved.iter().for_each(print_error);
+    });
+    match (broken, unserved.len()) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(CommandError::failed("access rules name presets that are not served")),
         _ => Err(CommandError::failed(format!("{broken} of {presets} presets cannot be served"))),
     }
 }

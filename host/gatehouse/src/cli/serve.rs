@@ -18,7 +18,7 @@ use self::greeting::{Greeting, over_stdio};
 use super::{CommandError, CommandResult, GlobalArgs, PlainError};
 use crate::{
     compose::{self, Composition, HostReadiness},
-    config::{self, Config, Env},
+    config::{self, Config, Env, applied},
     presence::{self, HostFacts},
     reload::{ConfigOrigin, ReloadReporter, Reloader},
     signals, system_limits,
@@ -48,18 +48,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let limits = system_limits::read();
     system_limits::check(limits)?;
     let composition = global.compose(env)?;
+    applied::check_start(&composition.config, arguments.http.is_some())?;
     // Fail if the index file is missing: it selects one wiki. Files that it names may be missing for a while.
     if let Some(path) = &composition.config.knowledge.index_file {
         config::read_index(path)?;
     }
     for why in config::unused(&composition.config, env) {
         tracing::info!("{why}");
-    }
-    let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
-    if let (Some(why), None, None) =
-        (composition.config.unnamed_default(), &arguments.preset, env.get("MCP_PRESET"))
-    {
-        tracing::warn!("{why}");
     }
     let origin = ConfigOrigin {
         gates: global.gates.clone(),
@@ -68,6 +63,14 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         all: arguments.http.is_some(),
         by_trust: composition.config.choice.by_trust,
     };
+    let chosen = origin.select(&composition.config)?;
+    let config = &composition.config;
+    let unnamed = if origin.all { config.no_default() } else { config.unnamed_default() };
+    if let (Some(reason), None, false) = (unnamed, &origin.preset, env.chooses_preset()) {
+        let instead =
+            if origin.all { "" } else { &format!("; using the shipped preset '{}'", chosen.preset) };
+        tracing::warn!("{}{instead}", reason.trim_end_matches('.'));
+    }
     let drain = composition.config.http.drain;
     let mut background = BackgroundTasks::default();
     let pipeline = composition.stages(&compose::AnonymousCallers::HostClients);
@@ -150,6 +153,13 @@ async fn open(
     presets: Arc<ServedPresets>,
 ) -> CommandResult<Greeting> {
     let views = composition.views(chosen, origin.all).await.map_err(CommandError::usage)?;
+    // MCP_ENABLED_GATES is for hosts without a file, so nobody would see calls that are denied.
+    if !chosen.declared && chosen.gates().next().is_some() {
+        let lacking = composition.ungranted(chosen).await;
+        if !lacking.is_empty() {
+            return Err(CommandError::usage(lacking.join("; ")));
+        }
+    }
     let greeting = Greeting::from_views(&views);
     let failing = views.failing();
     for (preset, why) in &failing {
@@ -162,7 +172,7 @@ async fn open(
     report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
-    presets.begin(views.default, views.presets, &composition.config.access.rules);
+    presets.begin(views, &composition.config.access.rules);
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     let servers = Arc::clone(&composition.stores.servers);
     let ledger = composition.stores.ledger_health();

@@ -86,6 +86,8 @@ struct StatusReport<'a> {
     lacks: Vec<String>,
     left_out: StatusPart,
     hosts: Vec<RunningHost>,
+    /// Warnings about hosts on another configuration.
+    other_configs: Vec<String>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -111,6 +113,7 @@ impl<'a> StatusReport<'a> {
             .iter_mut()
             .filter_map(|(gate, counts)| Some((gate.clone(), FilterSavings::take(counts, now)?)))
             .collect();
+        let hosts = presence::running(&config.state);
         Self {
             version: env!("CARGO_PKG_VERSION"),
             config: config.file.as_deref(),
@@ -134,7 +137,8 @@ impl<'a> StatusReport<'a> {
             },
             lacks: composition.unmet_grants().await,
             left_out: StatusPart::omitted(composition.omitted_items().await),
-            hosts: presence::running(&config.state),
+            other_configs: hosts.iter().filter_map(|host| host.other_config(config)).collect(),
+            hosts,
         }
     }
 }
@@ -168,7 +172,8 @@ impl fmt::Display for StatusReport<'_> {
             let mark = if self.default_preset == *name { " (default)" } else { "" };
             write!(f, "\npreset     {name}{mark}: {}", preset.text)?;
         }
-        self.hosts.iter().try_for_each(|host| write!(f, "\n{host}"))
+        self.hosts.iter().try_for_each(|host| write!(f, "\n{host}"))?;
+        self.other_configs.iter().try_for_each(|warning| write!(f, "\nwarning    {warning}"))
     }
 }
 

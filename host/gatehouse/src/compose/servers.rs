@@ -96,15 +96,12 @@ impl HostServers {
         self.live.status().into_iter().map(|server| json!(server)).collect()
     }
 
-    /// Creates the directory that hosts watch if there are servers, because a missing directory cannot be watched.
-    /// Blocking.
+    /// Creates the directory that hosts watch, because a missing directory cannot be watched. Blocking.
     pub(crate) fn make_folder(config: &Config) {
-        if config.servers.enabled().next().is_some()
-            && let Err(error) = make_private(&Self::folder(config))
-        {
-            let folder = Self::folder(config);
-            tracing::warn!(folder = %folder.display(), %error, "approved tools are noticed within 30 s instead of \
-            immediately");
+        let folder = Self::folder(config);
+        if let Err(error) = make_private(&folder) {
+            tracing::info!(folder = %folder.display(), %error, "added servers and approved tools are noticed within 30 s \
+            instead of immediately");
         }
     }
 

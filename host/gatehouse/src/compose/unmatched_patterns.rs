@@ -12,7 +12,9 @@ use gatehouse_core::{
     surface,
 };
 
-use super::{Composition, KnownServer, PlainError, PresetViews};
+use gatehouse_wire::serve::PresetViews;
+
+use super::{Composition, KnownServer, PlainError};
 use crate::config::keys;
 
 impl Composition {
@@ -32,6 +34,8 @@ impl Composition {
             self.unmatched_patterns(&built).await.into_values().flatten().collect();
         // Over stdio, only one preset is built, and rules limit no caller.
         if !views.presets.is_empty() {
+            let served: Vec<&str> = views.presets.keys().map(String::as_str).collect();
+            warnings.extend(self.unserved_in_rules(&served));
             warnings.extend(self.unmatched_access(&built).await);
         }
         warnings

@@ -11,6 +11,7 @@ use gatehouse_core::{
     names,
     tool::ToolId,
 };
+use gatehouse_models::config::LlmChoice;
 use serde_json::Map;
 
 use super::{Composition, PlainError};
@@ -36,7 +37,29 @@ impl Composition {
         built.collect()
     }
 
-    /// Returns the warnings, given every served preset with its catalog.
+    /// Returns a message for each pattern of a rule that matches none of the presets `served` over HTTP: its callers are
+    /// locked out.
+    pub(crate) fn unserved_in_rules(&self, served: &[&str]) -> Vec<String> {
+        let mut messages = Vec::new();
+        for rule in &self.config.access.declared {
+            for pattern in rule.presets.iter().flatten() {
+                if served.iter().any(|preset| pattern_matches(pattern, preset)) {
+                    continue;
+                }
+                let mut matches =
+                    self.config.presets.keys().filter(|preset| pattern_matches(pattern, preset));
+                let next = match matches.find_map(|preset| self.config.not_served(preset)) {
+                    Some(reason) => format!(" {reason}"),
+                    None => names::did_you_mean(pattern, served.iter().copied()),
+                };
+                messages.push(warning(rule, "presets", pattern, "preset", &next));
+            }
+        }
+        messages
+    }
+
+    /// Returns a warning for each pattern of a rule over tools that matches none, given every served preset with its
+    /// catalog.
     pub(super) async fn unmatched_access(&self, built: &[(CompiledPreset, &Catalog)]) -> Vec<String> {
         let rules = &self.config.access.declared;
         if rules.is_empty() {
@@ -69,15 +92,8 @@ impl Composition {
                 known.extend(pattern_names(&id, &shown.unwrap_or_default()));
             }
         }
-        let presets: Vec<&str> = built.iter().map(|(compiled, _)| compiled.preset.as_str()).collect();
         let mut warnings = Vec::new();
         for rule in rules {
-            for pattern in rule.presets.iter().flatten() {
-                if !presets.iter().any(|preset| pattern_matches(pattern, preset)) {
-                    let near = names::did_you_mean(pattern, presets.iter().copied());
-                    warnings.push(warning(rule, "presets", pattern, "preset", &near));
-                }
-            }
             for (list, pattern) in tool_patterns(rule) {
                 let may_appear = unlisted.iter().any(|server| may_match_tools_of(pattern, server));
                 if !may_appear && !known.iter().any(|name| pattern_matches(pattern, name)) {
@@ -126,6 +142,11 @@ impl Composition {
             }
             (None, None) => None,
         };
+        // Shipped grants are for hosts that have a model; without one, their gates work too.
+        if self.config.models.llm == LlmChoice::Auto {
+            let is_own = |gate: &String| self.config.gates.get(gate).is_some_and(|gate| !gate.shipped);
+            models.retain(|gate| self.config.file.is_some() && is_own(gate));
+        }
         if let (Some(why), false) = (why, models.is_empty()) {
             lacks.push(format!("{} language models: {why}", gates_ask(&models)));
         }
@@ -143,7 +164,7 @@ impl Composition {
 
     /// Returns a warning for each gate of a preset that is granted nothing of what it asks for, with the line to add. A
     /// gate with some of it was configured on purpose.
-    pub(super) async fn ungranted(&self, compiled: &CompiledPreset) -> Vec<String> {
+    pub(crate) async fn ungranted(&self, compiled: &CompiledPreset) -> Vec<String> {
         let loaded = self.gates.loaded().await;
         let mut warnings = Vec::new();
         for info in compiled.gates().filter_map(|name| loaded.get(&**name)).map(|gate| gate.info()) {

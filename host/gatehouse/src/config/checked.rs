@@ -70,6 +70,8 @@ pub(crate) struct Config {
     pub(super) own_presets: BTreeSet<String>,
     /// True if `host.default_preset` is set.
     pub(super) sets_default_preset: bool,
+    /// Shipped presets that the file serves over HTTP.
+    pub(super) shipped_presets: BTreeSet<String>,
     /// Files whose text is inserted into preset parameters.
     pub(crate) param_files: ParamFiles,
     /// Folders of skills of all presets.
@@ -124,6 +126,7 @@ impl Config {
             cache_size: limits::disk_size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),
             sets_default_preset: default.is_some(),
+            shipped_presets: raw.host.shipped_presets.iter().map(|name| name.to_string()).collect(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.as_str()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
             access: access::validate(text, &raw.access, raw.auth.is_some())?,
@@ -155,6 +158,7 @@ impl Config {
             shipped::merge_shipped(&mut config, env)?;
         }
         presets::check(text, &config, raw.host.default_preset.as_ref())?;
+        shipped::check(text, &raw.host.shipped_presets)?;
         Ok(config)
     }
 
@@ -198,7 +202,7 @@ mod tests {
         let cases = [
             (
                 "[host]\ngatez = []\n",
-                "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset.",
+                "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset, shipped_presets.",
             ),
             ("[gates.kg]\ngrants = [\"knowlege\"]", "/etc/gh/presets.toml:2:11: unknown grant 'knowlege'"),
             ("[gates.kg]\nlimits = { time = \"soon\" }", ":2:19: invalid duration 'soon'"),

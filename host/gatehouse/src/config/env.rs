@@ -34,7 +34,10 @@ pub(crate) const VARIABLES: [(&str, &str); 30] = [
     ("NEO4J_DATABASE", "Neo4j database, if not the account's default"),
     ("WEAVIATE_URL", "URL of Weaviate, for the same engine"),
     ("WEAVIATE_API_KEY", "Weaviate API key, if required"),
-    ("GATEHOUSE_CONFIG", "configuration file, unless --config is set; built-in means the shipped one"),
+    (
+        "GATEHOUSE_CONFIG",
+        "configuration file, unless --config is set; built-in means the shipped one, user that of the user",
+    ),
     ("GATEHOUSE_STATE", "data directory"),
     ("GATEHOUSE_TOKEN", "bearer token for HTTP; required beyond loopback"),
     (
@@ -92,6 +95,11 @@ impl Env {
 
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.0.contains_key(name)
+    }
+
+    /// Returns true if a variable chooses the preset for clients that name none.
+    pub(crate) fn chooses_preset(&self) -> bool {
+        self.is_set("MCP_PRESET") || self.is_set("MCP_ENABLED_GATES")
     }
 
     pub(crate) fn enabled_gates(&self) -> Option<Vec<String>> {

@@ -19,6 +19,9 @@ pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
 /// Name that selects the shipped presets instead of a file.
 pub(crate) const BUILT_IN: &str = "built-in";
 
+/// Name that selects the file in the configuration home, or the shipped presets while there is none.
+pub(crate) const USER: &str = "user";
+
 const CONFIG_FILE: &str = "presets.toml";
 
 const PROJECT_MARKER: &str = ".git";
@@ -63,8 +66,7 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<LocatedConfig, Con
     if let Some(text) = explicit(named, env)? {
         return Ok(LocatedConfig { text, choice: ConfigChoice::default() });
     }
-    let own =
-        base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml")).filter(|path| path.exists());
+    let own = user_file();
     let working = std::env::current_dir().and_then(fs::canonicalize);
     let (trusted, untrusted) =
         working.map(|folder| nearest_trusted(&folder, own.as_deref())).unwrap_or_default();
@@ -156,7 +158,20 @@ fn levels_to_top(folder: &Path) -> usize {
     folder.ancestors().position(|folder| folder.join(PROJECT_MARKER).exists()).unwrap_or(0)
 }
 
+/// Returns the configuration directory of the user.
+pub(crate) fn config_home() -> Option<PathBuf> {
+    base().map(|dirs| dirs.config_dir().join("gatehouse"))
+}
+
+/// Returns the `presets.toml` of the configuration home, if there is one.
+pub(crate) fn user_file() -> Option<PathBuf> {
+    config_home().map(|folder| folder.join(CONFIG_FILE)).filter(|path| path.exists())
+}
+
 fn read_named(path: &Path, who: &str) -> Result<ConfigText, ConfigError> {
+    if path == Path::new(USER) {
+        return read_named(user_file().as_deref().unwrap_or(Path::new(BUILT_IN)), who);
+    }
     if path == Path::new(BUILT_IN) {
         return Ok(ConfigText { file: None, content: SHIPPED.into() });
     }

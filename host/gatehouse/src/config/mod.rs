@@ -5,6 +5,7 @@ pub(crate) mod error;
 
 mod access;
 pub(crate) mod added;
+pub(crate) mod applied;
 
 mod auth;
 pub(crate) mod checked;
@@ -36,11 +37,13 @@ pub(crate) mod servers;
 mod shipped;
 mod stores;
 pub(crate) mod trust;
+pub(crate) mod widening;
 mod workflow;
 
 pub(crate) use access::AccessConfig;
 
 pub(crate) use checked::Config;
+pub(crate) use shipped::NO_DEFAULT_PRESET;
 
 pub(crate) use env::{Env, unused};
 pub(crate) use error::{ConfigError, ConfigText, TextValue};

@@ -154,6 +154,9 @@ impl ConfigText {
     }
 
     fn syntax(&self, message: &str, span: Range<usize>) -> ConfigError {
+        if let Some(list) = self.unclosed_list(span.start) {
+            return self.error_at(list, "this list is not closed: write ] after its last entry");
+        }
         let rest = self.content.get(span.start..).unwrap_or_default();
         if let Some(quote) = rest.chars().next().filter(|c| TYPOGRAPHIC.contains(c)) {
             return self.error_at(span, typographic(quote));
@@ -187,6 +190,34 @@ impl ConfigText {
                 self.error_at(span, format!("this cannot be read as TOML: {}", names::quoted(message, 300)))
             }
         }
+    }
+}
+
+impl ConfigText {
+    /// Returns the list that is open at the beginning of the line of `error`, if that line is a key or a block.
+    fn unclosed_list(&self, error: usize) -> Option<Range<usize>> {
+        let (before, rest) = self.content.split_at_checked(error)?;
+        let line = before.rfind('\n').map_or(0, |end| end + 1);
+        let text = self.content.get(line..)?.lines().next()?.trim();
+        let is_key = |key: &str| {
+            let plain = |c: char| c.is_alphanumeric() || "_-. \"'".contains(c);
+            key.starts_with(char::is_alphabetic) && key.chars().all(plain)
+        };
+        let block = text.trim_start_matches('[').trim_end_matches(']');
+        let begins_block = block.len() + 1 < text.len() && is_key(block);
+        let begins_key = text.split_once('=').is_some_and(|(key, _)| is_key(key.trim()));
+        if !begins_block && !begins_key && !rest.trim().is_empty() {
+            return None;
+        }
+        let mut open: Vec<Range<usize>> = Vec::new();
+        for token in Source::new(&self.content).lex().take_while(|token| token.span().start() < line) {
+            match token.kind() {
+                TokenKind::LeftSquareBracket => open.push(token.span().start()..token.span().end()),
+                TokenKind::RightSquareBracket => drop(open.pop()),
+                _ => {}
+            }
+        }
+        open.pop()
     }
 }
 

@@ -82,8 +82,10 @@ pub(crate) struct Host {
     /// Limit for compiled gates in the cache directory, shared by all hosts; the least recently used go first. "1 GiB"
     /// by default, "1 MiB" to "1024 GiB".
     pub(crate) cache_size: Option<TextValue<String>>,
-    /// Preset for clients that name none. Default: "full".
+    /// Preset for clients that name none. Without it, a host over HTTP has none, and one over stdio serves "full".
     pub(crate) default_preset: Option<TextValue<String>>,
+    /// Shipped presets that HTTP serves too, next to those of this file and the default: ["proxy", "documents"].
+    pub(crate) shipped_presets: Vec<TextValue<String>>,
 }
 
 /// HTTP server. Takes effect at the next start.

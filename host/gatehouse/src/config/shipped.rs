@@ -6,13 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse_core::{CompiledPreset, Preset, SourceId, preset::PresetError};
+use gatehouse_core::{
+    CompiledPreset, Preset, SourceId,
+    names::{did_you_mean, quoted},
+    preset::PresetError,
+};
 
-use super::{Config, ConfigError, ConfigText, Env, keys::with_bases, locate::SHIPPED};
+use super::{Config, ConfigError, ConfigText, Env, TextValue, keys::with_bases, locate::SHIPPED};
 
 /// Adds the shipped presets and gates that the file does not define.
 pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
-    let shipped = Config::parse(&ConfigText { file: None, content: SHIPPED.into() }, &Env::default())?;
+    let shipped = shipped_config()?;
     let own: BTreeSet<String> = config.presets.keys().cloned().collect();
     for (name, preset) in shipped.presets {
         config.presets.entry(name).or_insert(preset);
@@ -33,6 +37,10 @@ pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), Config
     Ok(())
 }
 
+fn shipped_config() -> Result<Config, ConfigError> {
+    Config::parse(&ConfigText { file: None, content: SHIPPED.into() }, &Env::default())
+}
+
 fn gates(preset: &Preset) -> impl Iterator<Item = String> {
     preset.sources.iter().filter_map(|(source, _)| match source {
         SourceId::Gate(gate) => Some(gate.to_string()),
@@ -40,13 +48,56 @@ fn gates(preset: &Preset) -> impl Iterator<Item = String> {
     })
 }
 
+/// Checks that each name is one of a shipped preset.
+pub(super) fn check(text: &ConfigText, names: &[TextValue<String>]) -> Result<(), ConfigError> {
+    let shipped = names.first().map(|_| shipped_config()).transpose()?;
+    let shipped = shipped.map(|config| config.presets).unwrap_or_default();
+    for name in names.iter().filter(|name| !shipped.contains_key(name.as_str())) {
+        let near = did_you_mean(name, shipped.keys().map(String::as_str));
+        let known = shipped.keys().cloned().collect::<Vec<_>>().join(", ");
+        let shown = quoted(name, 64);
+        bail_at!(text, name, "there is no shipped preset '{shown}'.{near} There are: {known}");
+    }
+    Ok(())
+}
+
+/// Name of the preset of clients that name none, on a host that has no default preset.
+pub(crate) const NO_DEFAULT_PRESET: &str = "(none)";
+
 impl Config {
-    /// Returns the names of presets to serve: those of the file, and the default. The built-in configuration serves
-    /// all.
+    /// Returns the names of presets to serve: those of HTTP, and the default of a file without presets.
     pub(crate) fn served_presets(&self) -> impl Iterator<Item = &String> {
-        let named = self.sets_default_preset || self.own_presets.is_empty();
-        let default = move |name: &str| named && *name == self.default_preset;
-        self.presets.keys().filter(move |name| self.is_own(name) || default(name))
+        let default = |name: &str| self.own_presets.is_empty() && *name == self.default_preset;
+        self.presets.keys().filter(move |name| self.is_served(name) || default(name))
+    }
+
+    /// Returns whether HTTP serves a preset: one of the file, its default, or one that `shipped_presets` names. The
+    /// built-in configuration serves all.
+    pub(crate) fn is_served(&self, preset: &str) -> bool {
+        self.is_own(preset)
+            || self.shipped_presets.contains(preset)
+            || self.sets_default_preset && *preset == self.default_preset
+    }
+
+    /// Returns the reason why HTTP does not serve a preset, with the line to add. `None` if it does.
+    pub(crate) fn not_served(&self, preset: &str) -> Option<String> {
+        let file = self.file.as_ref().filter(|_| !self.is_served(preset))?.display();
+        let names: Vec<&str> = self.shipped_presets.iter().map(String::as_str).chain([preset]).collect();
+        Some(format!(
+            "The shipped preset '{preset}' is not served over HTTP. To serve it, write shipped_presets = {} under [host] \
+             in {file}.",
+            toml::Value::from(names)
+        ))
+    }
+
+    /// Returns the reason why HTTP serves no preset to clients that name none, with the line to add. `None` if there is
+    /// a default.
+    pub(crate) fn no_default(&self) -> Option<String> {
+        let file = self.file.as_ref().filter(|_| !self.sets_default_preset)?.display();
+        let name = self.own_presets.first().map_or(self.default_preset.as_str(), String::as_str);
+        Some(format!(
+            "{file} sets no preset for clients that name none. To set one, write default_preset = \"{name}\" under [host]."
+        ))
     }
 
     pub(crate) fn served_gates(&self) -> BTreeSet<String> {
@@ -66,18 +117,9 @@ impl Config {
         gates
     }
 
-    /// Returns a notice if the file has presets but the default is a shipped one that the file does not name.
+    /// Like [`Self::no_default`], for stdio: `None` too if the file has no presets or defines the one that is used instead.
     pub(crate) fn unnamed_default(&self) -> Option<String> {
-        let (file, default) = (self.file.as_ref()?, &self.default_preset);
-        if self.served_presets().any(|name| name == default) {
-            return None;
-        }
-        let own: Vec<&str> = self.own_presets.iter().map(String::as_str).collect();
-        Some(format!(
-            "the default preset is the shipped '{default}', because {} has no default_preset under [host]; its own presets are: {}",
-            file.display(),
-            own.join(", ")
-        ))
+        self.no_default().filter(|_| !self.own_presets.is_empty() && !self.is_own(&self.default_preset))
     }
 
     /// Returns whether the preset is defined in the file itself. Always true for the built-in copy.

@@ -10,12 +10,13 @@ use std::{
 
 use gatehouse_core::{CompiledPreset, SourceId, ports::ServerRegistry as _};
 use gatehouse_sandbox::FileStamp;
+use gatehouse_wire::serve::PresetViews;
 use tokio::{sync::watch, time::Instant};
 
 use super::{PlainError, REMOVAL_GRACE, Reloader};
 use crate::{
     built_in,
-    compose::{Composition, HostServers, PresetViews},
+    compose::{Composition, HostServers},
     config::{Config, preset_files, trust},
 };
 
@@ -183,7 +184,7 @@ impl Reloader {
         if live.status().is_empty() {
             return;
         }
-        let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
+        let chosen = self.origin.select(config).ok();
         let others = config.served_presets().filter(|_| self.origin.all);
         let others = others.filter_map(|name| config.compiled(name).ok());
         let reaches_servers = |compiled: &CompiledPreset| self.current.reaches_servers(compiled);
@@ -209,16 +210,16 @@ impl Reloader {
     /// Swaps the pointer of each preset to views of the current composition.
     pub(super) async fn swap_views(&mut self, views: PresetViews) {
         let current = &self.current;
-        if let Ok(chosen) = current.config.select(self.origin.preset.as_deref(), &self.origin.env) {
+        if let Ok(chosen) = self.origin.select(&current.config) {
             self.report.unmatched_patterns(current.unmatched_in_views(&views, &chosen).await);
         }
         self.failing = views.failing().into_keys().collect();
-        let notified = self.presets.swap(views.default, views.presets, &self.current.config.access.rules);
+        let notified = self.presets.swap(views, &self.current.config.access.rules);
         self.report.swapped(&notified);
     }
 
     pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, PlainError> {
-        let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
-        composition.views(&chosen?, self.origin.all).await
+        let chosen = self.origin.select(&composition.config)?;
+        composition.views(&chosen, self.origin.all).await
     }
 }

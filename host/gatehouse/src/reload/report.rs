@@ -50,29 +50,30 @@ impl ReloadReporter {
         self.set(|health| health.configuration = Some(why.to_owned()));
     }
 
-    pub(super) fn configuration_applied(&self, before: &Config, now: &Config) {
+    /// Reports a new configuration, and the keys that differ from those at the start and need another one.
+    pub(super) fn configuration_applied(&self, started: &Config, now: &Config) {
         let waits = [
-            ("host.state", before.state_in_file != now.state_in_file),
-            ("http", before.http != now.http),
-            ("auth", before.auth != now.auth),
-            ("models", before.models != now.models),
-            ("knowledge", before.knowledge != now.knowledge),
-            ("documents", before.documents != now.documents),
-            ("artifacts", before.artifacts != now.artifacts),
-            ("ledger", before.ledger != now.ledger),
-            ("audit", before.audit != now.audit),
-            ("proxy", before.servers.proxy != now.servers.proxy),
+            ("host.state", started.state_in_file != now.state_in_file),
+            ("http", started.http != now.http),
+            ("auth", started.auth != now.auth),
+            ("models", started.models != now.models),
+            ("knowledge", started.knowledge != now.knowledge),
+            ("documents", started.documents != now.documents),
+            ("artifacts", started.artifacts != now.artifacts),
+            ("ledger", started.ledger != now.ledger),
+            ("audit", started.audit != now.audit),
+            ("proxy", started.servers.proxy != now.servers.proxy),
         ];
         let waits: Vec<&str> =
             waits.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect();
         let restart = (!waits.is_empty()).then(|| waits.join(", "));
         tracing::info!("presets.toml changed and is in use");
-        if let Some(keys) = &restart {
+        if let Some(keys) = restart.as_ref().filter(|_| self.health.borrow().restart != restart) {
             tracing::warn!("{keys} changed in presets.toml; restart the host to apply the change");
         }
         self.set(|health| {
             health.configuration = None;
-            health.restart = restart.or(health.restart.take());
+            health.restart = restart;
         });
     }
 
@@ -140,5 +141,6 @@ mod tests {
         assert_eq!(change("[artifacts]\nmax_bytes = \"2 MiB\"\n").as_deref(), Some("artifacts"));
         let both = "[ledger]\nenabled = false\n[artifacts]\nengine = \"postgres\"\n";
         assert_eq!(change(both).as_deref(), Some("artifacts, ledger"));
+        assert_eq!(change(""), None, "taken back");
     }
 }

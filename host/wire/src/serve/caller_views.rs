@@ -127,19 +127,34 @@ impl ServedPresets {
         let presets = self.presets();
         let refused = |status, why| Err(PresetRefusal { status, why });
         let known = || presets.keys().map(String::as_str).filter(|preset| access.opens_preset(preset));
+        let unserved = self.unserved.load();
+        // What the file lacks is for those who may see all of it.
+        let advice = |preset: Option<&str>| {
+            let may_know = access.is_full() && access.opens_preset(preset.unwrap_or_default());
+            let advice = unserved.get(&preset.map(str::to_owned)).filter(|_| may_know);
+            advice.map(|advice| format!(" {advice}")).unwrap_or_default()
+        };
         let Some(preset) = preset else {
-            if access.opens_preset(&self.default.full_catalog().preset) {
+            let has_default = !unserved.contains_key(&None);
+            if has_default && access.opens_preset(&self.default.full_catalog().preset) {
                 return Ok(Arc::clone(&self.default));
             }
             let open: Vec<String> = known().map(|preset| format!("/mcp/p/{preset}")).collect();
-            let why = match open.is_empty() {
-                true => "your credential opens no preset of this host. Ask its operator for access.".into(),
-                false => {
-                    let open = open.join(", ");
-                    format!("your credential does not open the default preset. Connect to: {open}.")
+            let connect = if open.is_empty() { "" } else { &format!(" Connect to: {}.", open.join(", ")) };
+            return match (open.is_empty() && !access.is_full(), has_default) {
+                (true, _) => {
+                    let why = "your credential opens no preset of this host. Ask its operator for access.";
+                    refused(StatusCode::FORBIDDEN, why.into())
+                }
+                (false, true) => {
+                    let why = "your credential does not open the default preset.";
+                    refused(StatusCode::FORBIDDEN, format!("{why}{connect}"))
+                }
+                (false, false) => {
+                    let why = format!("this host has no default preset.{connect}{}", advice(None));
+                    refused(StatusCode::NOT_FOUND, why)
                 }
             };
-            return refused(StatusCode::FORBIDDEN, why);
         };
         match presets.get(preset).filter(|_| access.opens_preset(preset)) {
             Some(Ok(served)) => Ok(Arc::clone(served)),
@@ -153,7 +168,10 @@ impl ServedPresets {
             None => {
                 let near = names::did_you_mean(preset, known());
                 let (shown, known) = (names::quoted(preset, 64), known().collect::<Vec<_>>().join(", "));
-                let why = format!("unknown preset '{shown}'.{near} There are: {known}.");
+                let known = if known.is_empty() { "none" } else { &known };
+                let advice = advice(Some(preset));
+                let near = if advice.is_empty() { near } else { String::new() };
+                let why = format!("unknown preset '{shown}'.{near} There are: {known}.{advice}");
                 refused(StatusCode::NOT_FOUND, why)
             }
         }

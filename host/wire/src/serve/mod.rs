@@ -9,6 +9,7 @@ mod handler;
 mod http;
 mod json_text;
 mod lists;
+mod preset_views;
 mod principal_slots;
 mod requests;
 mod seal;
@@ -29,10 +30,11 @@ pub use self::http::{
 pub(crate) use json_text::{replace_lone_surrogates, response_id};
 pub use lists::clients::ClientInfo;
 pub(crate) use lists::clients::ClientState;
+pub use preset_views::{PresetView, PresetViews};
 pub(crate) use requests::reply::{BASE64, icons_to_mcp};
 pub use requests::reply::{StructuredMode, call_result, tools, tools_for};
 pub use seal::{SEAL_KEY_LEN, SealError, SealKeys};
-pub use served_presets::{PresetView, ServedPreset, ServedPresets};
+pub use served_presets::{ServedPreset, ServedPresets};
 #[cfg(any(test, fuzzing))]
 pub(crate) use stdio::framing::LineTransport;
 pub use stdio::{StdioError, serve_stdio};

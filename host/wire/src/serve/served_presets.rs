@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ConnectedClients,
     serve::{
+        PresetView, PresetViews,
         caller_views::{CallerView, InstructionsWriter, PresetState},
         client_table,
         elicitation::OpenQuestions,
@@ -27,13 +28,6 @@ use crate::{
         shutdown::Shutdown,
     },
 };
-
-/// Catalog and instructions of a preset, ready to be served.
-pub struct PresetView {
-    pub catalog: Catalog,
-    /// `None` if the preset has no instructions.
-    pub instructions: Option<InstructionsWriter>,
-}
 
 /// A served preset. Clients keep it across reloads.
 pub struct ServedPreset {
@@ -164,6 +158,7 @@ pub struct ServedPresets {
     pub(super) shutdown: Arc<Shutdown>,
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
+    pub(super) unserved: ArcSwap<BTreeMap<Option<String>, String>>,
     rules: ArcSwap<AccessRules>,
     /// Cancelled once the presets are composed.
     pub(super) composed: CancellationToken,
@@ -193,6 +188,7 @@ impl ServedPresets {
             shutdown: Arc::default(),
             default,
             presets: ArcSwap::from_pointee(presets),
+            unserved: ArcSwap::default(),
             rules: ArcSwap::new(rules),
             clients_changed,
             connected_clients: Arc::default(),
@@ -215,36 +211,28 @@ impl ServedPresets {
     }
 
     /// Sets the first presets after [`ServedPresets::starting`], and the access rules of their callers.
-    pub fn begin(
-        &self,
-        default: PresetView,
-        presets: BTreeMap<String, Result<PresetView, String>>,
-        rules: &Arc<AccessRules>,
-    ) {
+    pub fn begin(&self, views: PresetViews, rules: &Arc<AccessRules>) {
         self.rules.store(Arc::clone(rules));
-        self.presets.store(Arc::new(serve_all(presets, rules, &self.clients_changed)));
+        self.presets.store(Arc::new(serve_all(views.presets, rules, &self.clients_changed)));
+        self.unserved.store(Arc::new(views.unserved));
         // No client has a list yet.
-        self.default.state.store(PresetState::new(default, rules));
+        self.default.state.store(PresetState::new(views.default, rules));
         self.composed.cancel();
     }
 
     /// Replaces all presets and the access rules. Running calls finish with their old catalog.
     ///
     /// Returns the presets whose clients were notified. `None` is the default preset.
-    pub fn swap(
-        &self,
-        default: PresetView,
-        presets: BTreeMap<String, Result<PresetView, String>>,
-        rules: &Arc<AccessRules>,
-    ) -> Vec<Option<String>> {
+    pub fn swap(&self, views: PresetViews, rules: &Arc<AccessRules>) -> Vec<Option<String>> {
         let mut notified = Vec::new();
         self.rules.store(Arc::clone(rules));
-        if self.default.swap(default, rules) {
+        self.unserved.store(Arc::new(views.unserved));
+        if self.default.swap(views.default, rules) {
             notified.push(None);
         }
         let before = self.presets.load_full();
         let mut now = BTreeMap::new();
-        for (name, view) in presets {
+        for (name, view) in views.presets {
             let named = match (view, before.get(&name)) {
                 (Ok(view), Some(Ok(served))) => {
                     if served.swap(view, rules) {

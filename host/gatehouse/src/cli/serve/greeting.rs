@@ -5,12 +5,11 @@ use std::{
     net::SocketAddr,
 };
 
-use gatehouse_wire::serve::{self, PresetView};
+use gatehouse_wire::serve::{self, PresetView, PresetViews};
 use serde_json::{Value, json};
 
 use crate::{
     cli::{presets, with_header},
-    compose::PresetViews,
     out,
 };
 

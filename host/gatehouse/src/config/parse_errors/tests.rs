@@ -25,6 +25,10 @@ fn syntax_errors_name_the_correction() {
         ("[host]\nstate: 'x'\n", "2:8: a key without a value: write key = value"),
         ("[host\nx = 1\n", "1:6: this block name is not closed: write ]"),
         ("[host]\ngates = [\"a\" \"b\"]\n", "a comma is missing"),
+        ("[host]\ngates = [\n\"a\",\n\n[presets.a]\ndeny = []\n", "2:9: this list is not closed: write ]"),
+        ("[host]\ngates = [\"a\"\nstate = \"x\"\n", "2:9: this list is not closed"),
+        ("[host]\ngates = [\n\"a\"\n", "2:9: this list is not closed"),
+        ("x = [\n[1]\n[2]\n]\n", "3:1: a comma is missing"),
         ("{\"host\": 1}", "1:1: neither a key nor a block"),
     ] {
         assert!(error_of(text).contains(words), "{text}: {}", error_of(text));

@@ -88,7 +88,7 @@ fn host(rules: &Arc<AccessRules>) -> Arc<ServedPresets> {
         ("secret".to_owned(), Ok(view("secret", &["get"]))),
         ("secret2".to_owned(), Err("its gate is missing".to_owned())),
     ]);
-    starting.begin(view("full", &["get", "push"]), presets, rules);
+    starting.begin(PresetViews { presets, ..view("full", &["get", "push"]).into() }, rules);
     Arc::new(starting)
 }
 
@@ -146,7 +146,8 @@ fn a_change_is_seen_by_those_who_may_use_the_tool() {
     let swap = |tools: &[&str], rules: &Arc<AccessRules>| {
         let before = [&dev, &ops].map(|caller| served.view(caller));
         let presets = BTreeMap::from([("dev".to_owned(), Ok(view("dev", tools)))]);
-        let notified = host.swap(view("full", &["get", "push"]), presets, rules);
+        let views = PresetViews { presets, ..view("full", &["get", "push"]).into() };
+        let notified = host.swap(views, rules);
         let changed = |before: &CallerView, caller| !before.changed_lists(&served.view(caller)).is_empty();
         let notified = notified.contains(&Some("dev".to_owned()));
         (notified, changed(&before[0], &dev), changed(&before[1], &ops))

@@ -188,7 +188,7 @@ async fn clients_are_told_of_the_lists_that_changed() {
     let mut client = Client::new(VERSIONS[0], &[&one]).await;
     client.ask("ping", json!({})).await;
     let mut now = async |shelves: &[&Arc<Shelf>], expected: &[&str]| {
-        client.presets.swap(view(shelves).await, Default::default(), &Arc::default());
+        client.presets.swap(view(shelves).await.into(), &Arc::default());
         let mut told = Vec::new();
         for _ in expected {
             told.push(client.hear().await["method"].as_str().expect("a method").to_owned());
@@ -213,9 +213,9 @@ async fn a_subscriber_is_told_of_what_it_asked_for() {
     let wanted = json!({"notifications": {"resourcesListChanged": true}});
     let said = client.ask("subscriptions/listen", wanted).await;
     assert_eq!(said["method"], "notifications/subscriptions/acknowledged", "{said}");
-    client.presets.swap(view(&[&one, &two]).await, Default::default(), &Arc::default());
+    client.presets.swap(view(&[&one, &two]).await.into(), &Arc::default());
     assert_eq!(client.hear().await["method"], "notifications/resources/list_changed");
-    client.presets.swap(view(&[&one]).await, Default::default(), &Arc::default());
+    client.presets.swap(view(&[&one]).await.into(), &Arc::default());
     assert_eq!(client.hear().await["method"], "notifications/resources/list_changed", "and not of prompts");
 }
 

@@ -151,7 +151,7 @@ async fn lists_that_were_promised_are_empty_rather_than_unknown() {
     say(json!({"jsonrpc": "2.0", "id": 2, "method": "prompts/list"})).await;
     let catalog =
         Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), Vec::new()).expect("a catalog");
-    presets.begin(PresetView { catalog, instructions: None }, BTreeMap::new(), &Arc::default());
+    presets.begin(PresetView { catalog, instructions: None }.into(), &Arc::default());
     assert_eq!(answer().await["result"]["prompts"], json!([]));
     drop(input);
     host.await.expect("it ends").expect("served");
