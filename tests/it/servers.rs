@@ -4,6 +4,7 @@
 mod apart;
 mod as_they_are;
 mod asking;
+mod at_the_shell;
 mod attacks;
 mod changes;
 mod content;

@@ -128,16 +128,18 @@ fn a_subagent_is_made_for_a_server() {
     }
     let text = made(&["--preset", "found", "--strategy", "agent"]).stdout();
     assert!(text.contains("mcp__gatehouse__call_tool") && text.contains("`server: \"far\"`"), "{text}");
-    // The shipped preset applies in addition to those of the file.
-    let shipped = made(&["--strategy", "subprocess"]).stdout();
+    // No other preset than the one that was asked for.
+    let refused = made(&["--preset", "found", "--strategy", "subprocess"]);
+    assert!(refused.stderr().contains("preset 'found' lacks the tool `request`"), "{}", refused.stderr());
+    let shipped = made(&["--preset", "gateway", "--strategy", "subprocess"]).stdout();
     assert!(shipped.contains("request --preset gateway --config"), "{shipped}");
     let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
     place.write("presets.toml", format!("{presets}[presets.sent]\ngates.proxy = {{ request = true }}\n"));
-    let auto = made(&[]).stdout();
+    let auto = made(&["--preset", "sent"]).stdout();
     assert!(auto.contains("<!-- strategy: subprocess (its tools were called 0 times"), "{auto}");
     assert!(auto.contains("tools: Bash\n") && auto.contains("\"isolation\": \"subprocess\""), "{auto}");
     let file = place.path("agents/far-gateway.md");
-    let told = made(&["--out", file.to_str().expect("a path")]).stdout();
+    let told = made(&["--preset", "sent", "--out", file.to_str().expect("a path")]).stdout();
     assert!(told.contains("far-gateway.md (subprocess: "), "{told}");
     assert_eq!(std::fs::read_to_string(&file).expect("a file").trim_end(), auto.trim_end());
     assert!(
@@ -154,7 +156,8 @@ fn the_commands_of_a_subagent_work_from_any_directory() {
     let place = Place::shipped();
     let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
     place.write("presets.toml", format!("{presets}{}", server("far", &inner)));
-    let text = run(&place, 0, &["agent-template", "far", "--strategy", "subprocess"]).stdout();
+    let text = run(&place, 0, &["agent-template", "far", "--preset", "gateway", "--strategy", "subprocess"])
+        .stdout();
     let blocks: Vec<&str> =
         text.split("```bash\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let [request, schema] = blocks.as_slice() else { panic!("{text}") };

@@ -85,11 +85,7 @@ fn a_server_is_found_and_added_with_its_version() {
     assert!(!listed().contains("acme"), "nothing was written");
     let ran = place.run(&[&add[..], &["--yes", "--tag", "work"]].concat());
     assert_eq!(ran.code(), 0, "{}", ran.stderr());
-    assert!(
-        ran.stderr().contains("Set FILES_KEY in the environment of the host: A key."),
-        "{}",
-        ran.stderr()
-    );
+    assert!(ran.stderr().contains("Run `gatehouse servers env set FILES_KEY`: A key."), "{}", ran.stderr());
     let listed = listed();
     assert!(listed.contains("@acme/files@1.2.3") && listed.contains("work"), "{listed}");
 }

@@ -5,14 +5,14 @@
 use std::{
     collections::BTreeSet,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use gatehouse_auth::HostAuthenticator;
 use gatehouse_core::{
     Catalog, CompiledPreset,
     catalog::SourceListing,
-    gather::{LastListings, ServerWait},
+    gather::LastListings,
     ports::{AuditLog, Authenticator, Clock},
     quota_meter::QuotaMeter,
     surface::SurfaceMode,
@@ -34,6 +34,7 @@ use crate::{
     system_limits,
 };
 
+mod first_listings;
 mod gates;
 mod instructions;
 
@@ -47,6 +48,7 @@ mod stores;
 mod unmatched_patterns;
 mod unmet;
 
+use first_listings::FirstListings;
 pub(crate) use gates::GateRegistry;
 
 pub(crate) use pipeline::AnonymousCallers;
@@ -56,9 +58,6 @@ pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};
 pub(crate) use stores::{GateCounts, audit_of, documents, keys, knowledge, logins};
 use stores::{LazyGraph, LazyLibrary, LazyPort, LazyWorkspace};
-
-/// Time that a command waits for servers that were never listed.
-pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
 
 pub(crate) struct SystemClock;
 
@@ -83,6 +82,8 @@ pub(crate) struct Composition {
     authenticator: Option<Arc<HostAuthenticator>>,
     /// Last listings of sources that are slow or unavailable now.
     last_listings: Arc<LastListings>,
+    /// How this command treats servers that were never listed. A host does not use it.
+    pub(crate) first_listings: FirstListings,
 }
 
 /// Stores and connections that must be closed at shutdown.
@@ -192,7 +193,16 @@ impl Composition {
         let limits = system_limits::read();
         let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, limits, ports);
         let gates = GateRegistry::new(Arc::clone(&config), sandbox);
-        Ok(Self { models, missing, stores, gates, authenticator, last_listings: Arc::default(), config })
+        Ok(Self {
+            models,
+            missing,
+            stores,
+            gates,
+            authenticator,
+            last_listings: Arc::default(),
+            first_listings: FirstListings::default(),
+            config,
+        })
     }
 
     /// Creates the composition of another configuration. Gates with unchanged settings stay loaded, except those in
@@ -212,6 +222,7 @@ impl Composition {
             // `[auth]` takes effect at the next start.
             authenticator: self.authenticator.clone(),
             last_listings: Arc::clone(&self.last_listings),
+            first_listings: FirstListings::default(),
             config,
         }
     }
@@ -244,7 +255,7 @@ impl Composition {
     }
 
     async fn view(&self, compiled: &CompiledPreset) -> Result<PresetView, PlainError> {
-        let offers = self.offers(compiled, ServerWait::None).await?;
+        let offers = self.offers(compiled).await?;
         let is_starting =
             |offer: &&SourceListing| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some());
         let starting = offers.iter().filter(is_starting);
@@ -264,7 +275,8 @@ impl Composition {
 
     /// Builds the catalog of one preset. The error names preset, gate and file.
     pub(crate) async fn catalog(&self, compiled: &CompiledPreset) -> Result<Catalog, PlainError> {
-        let offers = self.offers(compiled, COMMAND_WAIT).await?;
+        self.list_shown_servers(compiled.sources.iter().map(|(id, _)| id)).await;
+        let offers = self.offers(compiled).await?;
         self.check_changes(compiled, &offers)?;
         self.build(compiled, offers).await
     }

@@ -3,10 +3,12 @@
 use std::{
     path::{Path, PathBuf},
     sync::Mutex,
+    time::Duration,
 };
 
 use clap::Args;
 use gatehouse_core::lock;
+use gatehouse_sandbox::parse_duration;
 
 use crate::{
     archive,
@@ -23,11 +25,15 @@ use crate::{
 pub(crate) struct GlobalArgs {
     /// Configuration file; `built-in` is the shipped one, `user` the one in the XDG config home, or built-in while there
     /// is none [default: GATEHOUSE_CONFIG, else a trusted presets.toml in this directory or above, else user]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
     /// Directory with gates, in place of the configured ones
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) gates: Option<PathBuf>,
+    /// Maximum wait for MCP servers that were never listed, for example "30 s"; "0 s" starts none
+    #[arg(long, global = true, value_name = "TIME", default_value = "2 min", value_parser = parse_duration,
+          help_heading = "Global options")]
+    wait: Duration,
     #[arg(skip)]
     stores: Mutex<Vec<HostStores>>,
 }
@@ -58,6 +64,13 @@ impl GlobalArgs {
         self.open(self.config(env)?, env)
     }
 
+    /// Like [`Self::compose`], for commands that start no server.
+    pub(crate) fn compose_without_servers(&self, env: &Env) -> Result<Composition, ConfigError> {
+        let mut composition = self.compose(env)?;
+        composition.first_listings.wait = None;
+        Ok(composition)
+    }
+
     /// Composes from the file that the user names, else from the `presets.toml` of the project. Ignores the user's own
     /// configuration.
     pub(crate) fn compose_project(&self, folder: &Path, env: &Env) -> Result<Composition, ConfigError> {
@@ -66,7 +79,8 @@ impl GlobalArgs {
     }
 
     fn open(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {
-        let composition = Composition::new(config, env)?;
+        let mut composition = Composition::new(config, env)?;
+        composition.first_listings.wait = Some(self.wait).filter(|wait| !wait.is_zero());
         lock(&self.stores).push(composition.stores.clone());
         Ok(composition)
     }

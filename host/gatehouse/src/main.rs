@@ -40,7 +40,13 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|command| command == downstream::SUPERVISE) {
         return downstream::supervise(arguments);
     }
-    let env = config::Env::read();
+    let env = match config::Env::read() {
+        Ok(env) => env,
+        Err(error) => {
+            out::set_options(out::OutputOptions { quiet: false, colors: false });
+            return report_failure(&error.into());
+        }
+    };
     let cli = match cli::Cli::read(env.colors()) {
         Ok(Some(cli)) => cli,
         Ok(None) => return ExitCode::SUCCESS,

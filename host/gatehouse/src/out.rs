@@ -9,7 +9,7 @@ use std::{
 
 use gatehouse_core::hidden_chars;
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::telemetry;
 
@@ -171,15 +171,67 @@ pub(crate) fn padded(text: &str, width: usize) -> String {
     text.to_owned() + &" ".repeat(width.saturating_sub(text.width()))
 }
 
-/// Prints a table with columns as wide as their widest cells.
+/// Prints a table with columns as wide as their widest cells. On a terminal, the widest ones are narrower if the lines
+/// would not fit, and their cells take several lines.
 pub(crate) fn table(rows: &[Vec<String>]) {
-    columns(rows).iter().for_each(line);
+    let stdout = io::stdout();
+    let terminal = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten();
+    match terminal.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0) {
+        Some(width) => columns(&fitted(rows, width)).iter().for_each(line),
+        None => columns(rows).iter().for_each(line),
+    }
+}
+
+/// Narrowest column of a table that is too wide.
+const MIN_COLUMN: usize = 12;
+
+/// Splits cells into several rows, so that the table has at most `width` cells of the terminal.
+fn fitted(rows: &[Vec<String>], width: usize) -> Vec<Vec<String>> {
+    let mut widths = column_widths(rows);
+    while widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1) > width {
+        let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > MIN_COLUMN) else { break };
+        *widest -= 1;
+    }
+    let mut fitted = Vec::new();
+    for row in rows {
+        let cells: Vec<Vec<String>> =
+            row.iter().zip(&widths).map(|(cell, width)| wrapped(cell, *width)).collect();
+        for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            fitted.push(cells.iter().map(|cell| cell.get(line).cloned().unwrap_or_default()).collect());
+        }
+    }
+    fitted
+}
+
+/// Splits a text into lines of at most `width` terminal cells, between words if possible.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_inclusive([' ', ',', '/']) {
+        let used = lines.last().map_or(0, |line| line.width());
+        if used > 0 && used + word.trim_end().width() > width {
+            lines.push(String::new());
+        }
+        for c in word.chars() {
+            let line = lines.last().map_or("", String::as_str);
+            if !line.is_empty() && line.width() + c.width().unwrap_or(0) > width && c != ' ' {
+                lines.push(String::new());
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(c);
+            }
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn column_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
+    (0..columns).map(|column| width(column).unwrap_or(0)).collect()
 }
 
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let widths = column_widths(rows);
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| padded(cell, *width));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
@@ -197,6 +249,19 @@ mod tests {
         assert_eq!(padded("数据", 6), "数据  ");
         assert_eq!(padded("e\u{301}", 2), "e\u{301} ");
         assert_eq!(padded("abcde", 4), "abcde");
+    }
+
+    #[test]
+    fn a_table_fits_its_terminal_and_loses_nothing() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let long =
+            "a_gate, another_gate, https://example.com/a/long/path 数据数据数据数据数据数据数据数据数据数据";
+        let rows = [row(["NAME", "GATES", "FOR"]), row(["x", long, "two words"])];
+        let fitted = fitted(&rows, 40);
+        assert!(columns(&fitted).iter().all(|line| line.width() <= 40), "{fitted:?}");
+        let cells: String = fitted[1..].iter().map(|row| row[1].as_str()).collect();
+        assert_eq!(cells.replace(' ', ""), long.replace(' ', ""));
+        assert_eq!(super::fitted(&rows, 400), rows);
     }
 
     #[test]

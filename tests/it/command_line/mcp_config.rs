@@ -108,7 +108,7 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     let entry = &told["mcpServers"]["gatehouse"];
     let arguments: Vec<&str> =
         entry["args"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert_eq!(arguments[..5], ["serve", "--preset", "full", "--config", "built-in"]);
+    assert_eq!(arguments[..5], ["serve", "--preset", "full", "--config", "user"]);
     // The pasted configuration also wins over a trusted file in the working folder.
     for gate in ["kg", "code", "research", "document-retrieval", "summarizer"] {
         place.add_gate(gate);
@@ -119,6 +119,19 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     let mut client = Client::spawn(command);
     client.initialize("2025-11-25");
     assert_eq!(client.tools().len(), 13, "{}", client.log());
+    // A file that is written later counts for the same configuration.
+    place.write(".config/gatehouse/presets.toml", "[presets.full]\ngates.idea = {}\n");
+    let mut command = place.nameless(&arguments);
+    command.env_remove("GATEHOUSE_CONFIG");
+    let mut client = Client::spawn(command);
+    client.initialize("2025-11-25");
+    assert_eq!(client.tools(), ["wiki_idea_search"]);
+    let status = place.nameless(&["status", "--config", "built-in"]).output().expect("run gatehouse");
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(
+        status.contains("over stdio, /") && status.contains(".config/gatehouse/presets.toml"),
+        "{status}"
+    );
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn a_file_of_servers_alone_serves_the_shipped_presets() {
     let tools = served(&place, &["--preset", "proxy"], &[]).tools();
     assert!(tools.iter().any(|tool| tool == "search_tools"), "{tools:?}");
     let search = place.run(&["tools", "search", "anything"]);
-    says(&search.stderr(), &["preset 'full' has no tool 'search_tools'; using preset 'proxy'"]);
+    assert!(!search.stderr().contains("using preset"), "{}", search.stderr());
     says(&search.stdout(), &["web"]);
     assert_eq!(place.run(&["doctor"]).code(), 0);
     let unknown = place.command(&["doctor"]).env("MCP_PRESET", "ful").output().expect("run");

@@ -110,7 +110,7 @@ impl SecretTemplate {
                 return Err(not_a_variable(&rest[start + 2..]));
             };
             if !is_variable_name(name) {
-                return Err(not_a_variable(name));
+                return Err(not_a_variable(&rest[start + 2..]));
             }
             variables.push((rest[..start].to_owned(), Variable { name: name.to_owned(), default }));
             rest = after;
@@ -178,7 +178,10 @@ impl SecretTemplate {
 
 /// Returns the error for a text after `${` that does not begin with a name.
 fn not_a_variable(text: &str) -> InvalidValue {
-    let shown = quoted(text.split('}').next().unwrap_or(text), 64);
+    let Some((inside, _)) = text.split_once('}') else {
+        return "'${' is not closed; write variables as ${NAME} or ${NAME:-default}".into();
+    };
+    let shown = quoted(inside, 64);
     format!("'{shown}' is not a variable name; write variables as ${{NAME}} or ${{NAME:-default}}").into()
 }
 

@@ -42,7 +42,6 @@ impl Clock for FixedClock {
 #[derive(Clone, Copy)]
 pub(crate) enum Lists {
     AtOnce,
-    Never,
     WithAFault,
 }
 
@@ -226,7 +225,6 @@ impl Source for Fixture {
         let (lists, tools) = lock(&self.tools).clone();
         match lists {
             Lists::AtOnce => Ok(Arc::new(Listing { name: "fixture".into(), tools, ..Listing::default() })),
-            Lists::Never => std::future::pending().await,
             Lists::WithAFault => Err(Fault::unavailable("It is gone.").hint("Start it.")),
         }
     }

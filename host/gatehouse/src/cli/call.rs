@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Outcome, Reply};
+use gatehouse_core::{Call, CallContext, Catalog, ContentPart, Outcome, Reply, names};
 use gatehouse_wire::serve;
 use serde_json::Value;
 
@@ -40,6 +40,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let catalog = Arc::new(composition.catalog(&compiled).await?);
+    if catalog.get(&arguments.tool).is_none() && !arguments.json {
+        let (tool, preset) = (names::quoted(&arguments.tool, 64), &compiled.preset);
+        let near = names::did_you_mean(&arguments.tool, catalog.names());
+        return Err(CommandError::failed(format!(
+            "preset '{preset}' has no tool '{tool}'.{near} `gatehouse presets show {preset}` lists its tools"
+        )));
+    }
     call(&composition, catalog, &arguments.tool, given, arguments.json).await
 }
 
@@ -86,6 +93,7 @@ pub(super) async fn run_tool(
     tool: &str,
     arguments: Value,
 ) -> Outcome {
+    composition.list_servers_for(&catalog, tool, &arguments).await;
     let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
     let mut context = CallContext::new(&pipeline, catalog, tool);
     context.working_directory = std::env::current_dir().ok();

@@ -50,7 +50,7 @@ pub(super) fn answer() {
 
 /// Returns the configuration of a command without options. Ignores errors, which other commands report.
 fn config() -> Option<Config> {
-    let env = Env::read();
+    let env = Env::read().ok()?;
     Config::from_text(&locate::read(None, &env).ok()?.text, None, None, &env).ok()
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn run(
     global: &GlobalArgs,
     env: &Env,
 ) -> CommandResult {
-    let checks = match global.compose(env) {
+    let checks = match global.compose_without_servers(env) {
         Ok(composition) => examine(&composition, env).await?,
         Err(error) => vec![CheckLine::failed("configuration", error.to_string())],
     };

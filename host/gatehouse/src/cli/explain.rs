@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{
-    compose::{COMMAND_WAIT, Composition, KnownServer},
+    compose::{Composition, KnownServer},
     config::Env,
     out,
 };
@@ -124,7 +124,7 @@ async fn explain(
         return Ok(Explanation { exposed: true, through: None, why: describe(compiled, entry, tool) });
     }
     let not_exposed = |why| Ok(Explanation { exposed: false, through: None, why });
-    let offers = composition.offers(compiled, COMMAND_WAIT).await?;
+    let offers = composition.offers(compiled).await?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();

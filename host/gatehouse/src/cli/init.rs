@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     /// Show the change and write nothing
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// Remove only what this command wrote
+    /// Remove everything that this command wrote, for all clients
     #[arg(long)]
     undo: bool,
 }
@@ -72,11 +72,12 @@ const RULE: &str = "---\n\
 
 impl Arguments {
     fn files(&self) -> Vec<TargetFile> {
-        if self.skill {
-            let (name, head) = (".claude/skills/gatehouse/SKILL.md", section::SKILL_HEAD);
-            return vec![TargetFile { name, head, shared: false, body: |facts| facts.skill() }];
-        }
-        self.target.files()
+        if self.skill { vec![Self::skill_file()] } else { self.target.files() }
+    }
+
+    fn skill_file() -> TargetFile {
+        let (name, head) = (".claude/skills/gatehouse/SKILL.md", section::SKILL_HEAD);
+        TargetFile { name, head, shared: false, body: |facts| facts.skill() }
     }
 }
 
@@ -105,7 +106,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let missing = || format!("--folder {}: no such directory", folder.display());
     let root = root.ok_or_else(missing).map_err(CommandError::usage)?;
     let changes = if arguments.undo {
-        plan_removal(&arguments, &root)?
+        plan_removal(&root)?
     } else {
         plan_sections(&arguments, &root, global, env).await?
     };
@@ -167,10 +168,13 @@ async fn plan_sections(
     arguments.files().into_iter().map(change).collect()
 }
 
-/// In reverse order, so that directories are empty when they are removed.
-fn plan_removal(arguments: &Arguments, root: &Path) -> CommandResult<Vec<FileChange>> {
+/// Plans the removal of everything that any use of this command wrote. In reverse order, so that directories are empty
+/// when they are removed.
+fn plan_removal(root: &Path) -> CommandResult<Vec<FileChange>> {
     let mut changes = Vec::new();
-    for written in arguments.files().into_iter().rev() {
+    let skill = Arguments::skill_file();
+    let all = InitTarget::value_variants().iter().flat_map(|target| target.files()).chain([skill]);
+    for written in all.collect::<Vec<_>>().into_iter().rev() {
         let file = ProjectFile::read(root, written.name)?;
         let Some(text) = &file.text else { continue };
         let after = managed_section::remove_section(text, written.head)

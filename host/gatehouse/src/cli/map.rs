@@ -33,7 +33,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         let what = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
         return Err(CommandError::usage(what));
     }
-    let composition = global.compose(env)?;
+    let composition = global.compose_without_servers(env)?;
     let config = &composition.config;
     for name in &arguments.presets {
         config.select(Some(name), env)?;

@@ -35,7 +35,10 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
     config.select(Some(&arguments.preset), env)?;
     for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
         let missing = server.missing.join(", ");
-        out::note(format!("server '{}' needs {missing} in the environment of the host", server.name));
+        out::note(format!(
+            "server '{}' needs {missing}; `gatehouse servers env set NAME` sets it",
+            server.name
+        ));
     }
     let entry = match &arguments.http {
         Some(url) => {

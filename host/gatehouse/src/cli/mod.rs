@@ -30,8 +30,11 @@ mod trust;
 
 use std::{fmt, path::Path};
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
-use gatehouse_core::{CompiledPreset, Fault};
+use clap::{
+    Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use gatehouse_core::{CompiledPreset, Fault, names};
 use serde::Serialize;
 
 pub(crate) use crate::global_args::GlobalArgs;
@@ -50,13 +53,20 @@ pub(crate) struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
     /// Format of the lines on standard error
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Global options"
+    )]
     log_format: LogFormat,
     /// Log more, including each call
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Global options")]
     verbose: bool,
     /// Log only errors, and omit notes
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
     #[command(subcommand)]
     command: Command,
@@ -131,6 +141,24 @@ enum Command {
     Completions(completions::Arguments),
 }
 
+/// What `gatehouse` alone prints.
+const FIRST_STEPS: [&str; 10] = [
+    concat!(
+        "Gatehouse ",
+        env!("CARGO_PKG_VERSION"),
+        ": one MCP server between your agents and all their tools"
+    ),
+    "",
+    "I have MCP servers   gatehouse servers import --write",
+    "I have documents     gatehouse docs add FOLDER --name NAME",
+    "I write tools        gatehouse gates new NAME --lang python",
+    "Connect a client     claude mcp add gatehouse -- gatehouse serve --preset proxy",
+    "                     gatehouse mcp-config proxy --client cursor",
+    "Choose the tools     gatehouse presets list",
+    "Look for problems    gatehouse doctor",
+    "All commands         gatehouse help",
+];
+
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) exit_code: u8,
@@ -188,6 +216,10 @@ impl Cli {
     /// Prints completions and exits if a shell requests them.
     pub(crate) fn read(colors: bool) -> CommandResult<Option<Self>> {
         completions::answer();
+        if std::env::args_os().len() <= 1 {
+            FIRST_STEPS.iter().for_each(out::line);
+            return Ok(None);
+        }
         let read = examples::add_examples(Self::command()).try_get_matches();
         match read.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => Ok(Some(cli)),
@@ -196,6 +228,19 @@ impl Cli {
                 let (plain, colored) = (text.to_string(), text.ansi().to_string());
                 out::help(plain.trim_end(), colored.trim_end(), colors);
                 Ok(None)
+            }
+            Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+                let context = |kind| match error.get(kind) {
+                    Some(ContextValue::String(text)) => vec![text.clone()],
+                    Some(ContextValue::Strings(texts)) => texts.clone(),
+                    _ => Vec::new(),
+                };
+                let typed = context(ContextKind::InvalidSubcommand).concat();
+                let known = context(ContextKind::SuggestedSubcommand);
+                let near = names::did_you_mean(&typed, known.iter().map(String::as_str));
+                let typed = names::quoted(&typed, 64);
+                let reason = format!("unknown command '{typed}'.{near} `gatehouse help` lists the commands");
+                Err(CommandError::usage(reason))
             }
             Err(error) => {
                 let text = error.to_string();

@@ -33,7 +33,13 @@ pub(super) enum Command {
         output: OutputFormat,
     },
     /// Load every preset and report problems
-    Check(OutputFormat),
+    Check {
+        /// Start MCP servers that were never listed, to check the patterns over their tools
+        #[arg(long)]
+        start_servers: bool,
+        #[command(flatten)]
+        output: OutputFormat,
+    },
     /// Apply presets.toml as it is to hosts that wait, because it allows more than before
     Apply,
     /// Count the tokens that tools/list costs a client, per preset and tool (o200k_base)
@@ -55,12 +61,17 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     if let Command::Apply = command {
         return apply(&global.config(env)?);
     }
-    let composition = global.compose(env)?;
+    let composition = match command {
+        Command::Check { start_servers: false, .. } | Command::List(_) => {
+            global.compose_without_servers(env)?
+        }
+        _ => global.compose(env)?,
+    };
     match command {
         Command::Apply => {}
         Command::List(output) => list(&composition.config, output),
         Command::Show { preset, output } => show(&composition, &preset, output).await?,
-        Command::Check(output) => return check(&composition, output).await,
+        Command::Check { output, .. } => return check(&composition, output).await,
         Command::Cost { client: None, output, .. } => return cost::tools(&composition, output).await,
         Command::Cost { client: Some(name), host_tokens, output } => {
             let client = cost::Client { name, host_tokens };

@@ -1,11 +1,11 @@
 //! `gatehouse restore`: replaces the data directory with a backup.
 
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
-use super::{CommandResult, GlobalArgs, OutputFormat};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat};
 use crate::{
     archive::{self, ArchiveManifest},
     config::Env,
@@ -24,6 +24,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
+    // A file that is missing is the first thing to say.
+    if let Err(error) = File::open(&arguments.file) {
+        return Err(CommandError::usage(format!("{}: cannot be read: {error}", arguments.file.display())));
+    }
     let state = global.config(env)?.state;
     let manifest =
         tokio::task::block_in_place(|| archive::restore_archive(&arguments.file, &state, arguments.force));

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
-    let composition = match global.compose(env) {
+    let composition = match global.compose_without_servers(env) {
         Ok(composition) => composition,
         // Without a valid file, the hosts that still run the last valid version matter most.
         Err(error) => return print_without_config(arguments, global, env, error),

@@ -4,18 +4,23 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use gatehouse_core::{SourceId, names};
 use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::timeout};
 
 use super::PlainError;
 use crate::{
     allocator, built_in,
     config::{Config, GateConfig, check_gate_name, is_gate_name},
+    out,
     scaffold::GateProject,
 };
+
+/// Time after which a terminal shows that a gate is compiled.
+const NOTE_DELAY: Duration = Duration::from_secs(1);
 
 /// Gates by name. A loaded gate never changes, even if its file does.
 pub(crate) struct GateRegistry {
@@ -123,13 +128,25 @@ impl GateRegistry {
             return Ok(known);
         }
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
-        let loading = tokio::task::spawn_blocking(move || {
+        // Compiling takes many seconds, loading machine code of the cache a few milliseconds.
+        let shown = out::is_interactive().then(|| format!("compiling gate {name} …"));
+        let mut loading = tokio::task::spawn_blocking(move || {
             let gate = sandbox.gate(&name, &file, settings);
             // Compiling takes tens of megabytes.
             allocator::release_free_memory();
             gate
         });
-        loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string().into())
+        let loaded = match shown {
+            Some(shown) => match timeout(NOTE_DELAY, &mut loading).await {
+                Ok(loaded) => loaded,
+                Err(_) => {
+                    out::note(shown);
+                    loading.await
+                }
+            },
+            None => loading.await,
+        };
+        loaded.map_err(|error| error.to_string())?.map_err(|error| error.to_string().into())
     }
 
     /// Returns the settings of a gate. `None` if it has no block.

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 use gatehouse_core::{
     CompiledPreset, Source,
     catalog::SourceListing,
-    gather::{ServerWait, gather},
+    gather::gather,
     names,
     ports::ServerRegistry as _,
     tool::{SourceId, ToolId},
@@ -18,11 +18,7 @@ use super::{Composition, PlainError};
 
 impl Composition {
     /// Returns what the sources list, before renaming and denying.
-    pub(crate) async fn offers(
-        &self,
-        compiled: &CompiledPreset,
-        wait: ServerWait,
-    ) -> Result<Vec<SourceListing>, PlainError> {
+    pub(crate) async fn offers(&self, compiled: &CompiledPreset) -> Result<Vec<SourceListing>, PlainError> {
         let preset = compiled.preset.as_str();
         let refused = |why: &dyn fmt::Display| format!("preset '{preset}': {why}");
         let mut sources = Vec::new();
@@ -60,7 +56,7 @@ impl Composition {
             })?;
             sources.push((Arc::new(skills), Map::new()));
         }
-        gather(sources, &self.last_listings, wait).await.map_err(|error| {
+        gather(sources, &self.last_listings).await.map_err(|error| {
             let path = ["gates", error.source_id.name(), error.parameter.as_deref().unwrap_or_default()];
             let path = &path[..2 + usize::from(error.parameter.is_some())];
             self.config.with_line(preset, path, refused(&error)).into()

@@ -91,6 +91,11 @@ impl HostServers {
         }
     }
 
+    /// Returns the definitions in use.
+    pub(super) fn definitions(&self) -> Vec<ServerDefinition> {
+        lock(&self.applied).clone()
+    }
+
     /// Returns the status of each server as JSON. Starts none.
     pub(crate) fn status(&self) -> Vec<Value> {
         self.live.status().into_iter().map(|server| json!(server)).collect()

@@ -10,7 +10,10 @@ use gatehouse_stores::PostgresConfig;
 use gatehouse_wire::downstream::InheritedEnv;
 
 use super::{
-    Config, ConfigError, DocumentsEngine, KnowledgeEngine, inherited::inherited, raw::ArtifactsEngine,
+    Config, ConfigError, DocumentsEngine, KnowledgeEngine,
+    environment_file::{self, FileVariables},
+    inherited::inherited,
+    raw::ArtifactsEngine,
     read_index,
 };
 
@@ -58,13 +61,24 @@ pub(crate) const VARIABLES: [(&str, &str); 30] = [
 ];
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Env(BTreeMap<&'static str, String>);
+pub(crate) struct Env {
+    /// Listed variables that are set.
+    listed: BTreeMap<&'static str, String>,
+    /// Variables of the user's file. No program inherits them; a definition has to name them.
+    file: FileVariables,
+}
 
 impl Env {
-    /// Reads the listed variables. Empty ones count as unset.
-    pub(crate) fn read() -> Self {
-        let set = |name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
-        Self(VARIABLES.into_iter().filter_map(|(name, _)| set(name)).collect())
+    /// Reads the listed variables, and the [`environment_file`]. Empty ones count as unset. A variable of the process
+    /// comes before that of the file.
+    pub(crate) fn read() -> Result<Self, ConfigError> {
+        let file = environment_file::read()?;
+        let value = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+        let set = |name: &'static str| {
+            let of_file = || file.get(name).cloned().filter(|value| !value.is_empty());
+            Some((name, value(name).or_else(of_file)?))
+        };
+        Ok(Self { listed: VARIABLES.into_iter().filter_map(|(name, _)| set(name)).collect(), file })
     }
 
     /// Returns the variables that servers started as programs inherit, and those withheld from them.
@@ -73,14 +87,17 @@ impl Env {
     }
 
     pub(crate) fn secret(&self, name: &str) -> Option<Secret> {
-        let known = self.0.get(name).cloned();
-        let value = known.or_else(|| std::env::var(name).ok())?;
+        let known = self.listed.get(name).cloned().or_else(|| std::env::var(name).ok());
+        let value = known.or_else(|| self.file.get(name).cloned())?;
         Some(Secret::new(value)).filter(|secret| !secret.reveal().is_empty())
     }
 
     #[cfg(test)]
     pub(crate) fn from_pairs<const N: usize>(variables: [(&'static str, &str); N]) -> Self {
-        Self(variables.map(|(name, value)| (name, value.to_owned())).into())
+        Self {
+            listed: variables.map(|(name, value)| (name, value.to_owned())).into(),
+            file: FileVariables::new(),
+        }
     }
 
     pub(crate) fn program_folders() -> Vec<PathBuf> {
@@ -90,11 +107,11 @@ impl Env {
     /// Returns the value of a listed variable. `None` if it is not set or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         debug_assert!(VARIABLES.iter().any(|(known, _)| *known == name), "{name} is not in the list");
-        self.0.get(name).map(String::as_str)
+        self.listed.get(name).map(String::as_str)
     }
 
     pub(crate) fn is_set(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.listed.contains_key(name)
     }
 
     /// Returns true if a variable chooses the preset for clients that name none.
@@ -126,7 +143,7 @@ impl Env {
 
     /// Returns the variables that locate data, as absolute paths, for a host started in another directory.
     pub(crate) fn data_paths(&self) -> BTreeMap<&'static str, PathBuf> {
-        let set = |name| Some((name, std::path::absolute(self.0.get(name)?).ok()?));
+        let set = |name| Some((name, std::path::absolute(self.listed.get(name)?).ok()?));
         ["GATEHOUSE_STATE", "KG_INDEX_PATH"].into_iter().filter_map(set).collect()
     }
 

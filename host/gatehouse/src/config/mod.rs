@@ -14,6 +14,7 @@ pub(crate) mod docker;
 
 pub(crate) mod edit;
 pub(crate) mod env;
+pub(crate) mod environment_file;
 
 pub(crate) mod gates;
 mod http_server;
@@ -44,6 +45,7 @@ pub(crate) use access::AccessConfig;
 
 pub(crate) use checked::Config;
 pub(crate) use shipped::NO_DEFAULT_PRESET;
+pub(crate) use trust::edit_locked;
 
 pub(crate) use env::{Env, unused};
 pub(crate) use error::{ConfigError, ConfigText, TextValue};

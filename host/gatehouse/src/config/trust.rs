@@ -91,7 +91,7 @@ fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
 /// Edits the JSON in `file` under its lock, and writes it if `edit` returns true. Returns whether it did.
 ///
 /// Creates the parent directory with access for this user only.
-pub(super) fn edit_locked<T: Serialize, E>(
+pub(crate) fn edit_locked<T: Serialize, E>(
     file: &Path,
     failed: impl Fn(io::Error) -> E,
     read: impl FnOnce(&Path) -> Result<T, E>,

@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gatehouse_core::http::Secret;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -34,6 +35,8 @@ pub(crate) struct ImportOutcome {
     pub(crate) left_out: Vec<(PathBuf, String, PlainError)>,
     /// Variables to set, each with the location of its current value.
     pub(crate) variables: Vec<(String, String)>,
+    /// Values of these variables. Never shown.
+    pub(crate) secrets: BTreeMap<String, Secret>,
     /// Other projects with servers in a file: file, directory and number of servers.
     pub(crate) elsewhere: Vec<(PathBuf, PathBuf, usize)>,
 }
@@ -119,7 +122,8 @@ impl<'a> ServerImporter<'a> {
     }
 
     pub(crate) fn finish(self) -> ImportOutcome {
-        ImportOutcome { variables: self.secrets.into_variables(), ..self.imported }
+        let secrets = self.secrets.values();
+        ImportOutcome { variables: self.secrets.into_variables(), secrets, ..self.imported }
     }
 
     fn import_server(

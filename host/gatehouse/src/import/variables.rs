@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use gatehouse_core::http::is_token;
+use gatehouse_core::http::{Secret, is_token};
 use serde_json::{Map, Value};
 
 use super::{ImportClient, ImportContext, PlainError};
@@ -147,6 +147,10 @@ impl SecretVariables {
             let found = credentials::in_url(url);
             self.replace(server, None, url, found, |name| place("url".into(), name));
         }
+    }
+
+    pub(crate) fn values(&self) -> BTreeMap<String, Secret> {
+        self.0.iter().map(|(name, taken)| (name.clone(), Secret::new(&*taken.value))).collect()
     }
 
     pub(crate) fn into_variables(self) -> Vec<(String, String)> {

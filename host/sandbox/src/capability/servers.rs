@@ -178,6 +178,7 @@ impl<'a> ServerAccess<'a> {
             // They may have listed tools meanwhile.
             callable = self.callable(server).await?;
         }
+        let is_starting = unlisted.iter().any(|server| server.failure.is_none());
         let limit = request.limit;
         // The preferred twin of a hit may be beyond the limit.
         let request = ToolSearchRequest { limit: limit + alternatives::EXTRA_HITS, ..request };
@@ -189,6 +190,12 @@ impl<'a> ServerAccess<'a> {
             let fits = |hit: &(ToolHit, _)| matches!(hit.0.fit, MatchQuality::Names | MatchQuality::Good);
             let place = hits.iter().rposition(fits).map_or(0, |last| last + 1);
             hits.splice(place..place, of_gates);
+        }
+        if is_starting {
+            // A tool of such a server may fit better.
+            for (hit, _) in &mut hits {
+                hit.fit = hit.fit.max(MatchQuality::Weak);
+            }
         }
         let unlisted = (!unlisted.is_empty()).then(|| visible::missing_listings(&unlisted));
         let joined = |parts: [Option<String>; 2], separator: &str| {

@@ -157,6 +157,14 @@ impl DownstreamServers {
         tokens
     }
 
+    /// Treats servers as ones whose first listing failed for the given reasons, so that nothing starts them for a listing
+    /// as long as the returned tokens are held.
+    pub fn hold_back(&self, failures: &[(Arc<str>, String)]) -> Vec<Arc<()>> {
+        let held =
+            failures.iter().filter_map(|(name, reason)| Some(self.server(name).ok()?.hold_back(reason)));
+        held.collect()
+    }
+
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *lock(&self.servers));
         join_all(servers.values().map(|server| server.close())).await;
@@ -208,6 +216,9 @@ impl ServerRegistry for DownstreamServers {
         let asked = asked.map(|server| async move {
             let in_one_line = |fault: Fault| Some(fault.in_one_line());
             let listed = async {
+                if !server.definition.missing.is_empty() {
+                    return Err(Some("variables not set".to_owned()));
+                }
                 let own = server.signed_in(caller).await.map_err(in_one_line)?;
                 let pending = own.first_listing(AfterListing::Stop);
                 // Do not wait longer for a server that other clients have already waited for.

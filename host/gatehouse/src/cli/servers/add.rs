@@ -9,8 +9,8 @@ use gatehouse_wire::mcp_registry::{DEFAULT_MCP_REGISTRY, McpRegistry, RegistryEn
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, note_missing_variables,
-    with_header,
+    CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, list_new_servers,
+    note_missing_variables, with_header,
 };
 use crate::{
     config::{Config, Env, added::FileServerStore, edit},
@@ -114,9 +114,9 @@ pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: 
     note_missing_variables(&secrets.into_variables());
     for (variable, about) in needed {
         let about = if about.is_empty() { String::new() } else { format!(": {about}") };
-        out::note(format!("Set {variable} in the environment of the host{about}"));
+        out::note(format!("Run `gatehouse servers env set {variable}`{about}"));
     }
-    Ok(())
+    list_new_servers(&[&name], global, env, OutputFormat { json }).await
 }
 
 /// Returns the definition of a server in a registry, once the user agrees to what it runs.

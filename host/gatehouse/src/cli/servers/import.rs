@@ -9,9 +9,11 @@ use std::{
 use clap::{Args, ValueEnum as _};
 use serde_json::{Value, json};
 
-use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, note_missing_variables};
+use super::{
+    CommandError, CommandResult, GlobalArgs, OutputFormat, list_new_servers, note_missing_variables,
+};
 use crate::{
-    config::{Env, added::FileServerStore, edit, locate},
+    config::{Env, added::FileServerStore, edit, environment_file, locate},
     import::{ImportClient, ImportContext as Source, ImportOutcome, ServerImporter},
     out,
 };
@@ -28,11 +30,14 @@ pub(in crate::cli) struct Arguments {
     /// Write the servers into presets.toml; with the built-in configuration, into the data directory like `servers add`
     #[arg(long)]
     write: bool,
+    /// Also write the secrets of the files into the file `environment` of the configuration directory
+    #[arg(long, requires = "write")]
+    with_secrets: bool,
     #[command(flatten)]
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
+pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let found = global.locate_config(env)?;
     let config = Arc::new(global.config(env)?);
     let added = FileServerStore::new(Arc::clone(&config), env.clone());
@@ -52,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
             .import_file(*client, &source, &text)
             .map_err(|why| CommandError::failed(format!("{shown} {why}")))?;
     }
-    let imported = import.finish();
+    let mut imported = import.finish();
     if arguments.write && !imported.servers.is_empty() {
         let servers: BTreeMap<&str, _> =
             imported.servers.iter().map(|server| (server.name.as_str(), &server.definition)).collect();
@@ -61,11 +66,23 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
             None => added.store_all(&servers)?,
         }
     }
+    if arguments.with_secrets && !imported.secrets.is_empty() {
+        // A variable that is set may belong to another server.
+        imported.secrets.retain(|name, _| env.secret(name).is_none());
+        let values = imported.secrets.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+        let file = environment_file::write(&values.collect())?;
+        imported.variables.retain(|(name, _)| !imported.secrets.contains_key(name));
+        out::note(format!("wrote {} secrets into {}", imported.secrets.len(), file.display()));
+    }
     let target =
         || found.text.file.as_ref().map_or_else(|| added.file_name(), |file| file.display().to_string());
     let written = arguments.write.then(target);
     let report = to_json(&imported, written.as_deref());
     arguments.output.print(&report, || print_imported(&imported, &files, written.as_deref()));
+    if arguments.write {
+        let names: Vec<&str> = imported.servers.iter().map(|server| server.name.as_str()).collect();
+        list_new_servers(&names, global, &Env::read()?, arguments.output).await?;
+    }
     Ok(())
 }
 
@@ -99,7 +116,7 @@ fn files(arguments: &Arguments) -> CommandResult<Vec<(ImportClient, PathBuf)>> {
 }
 
 fn to_json(imported: &ImportOutcome, written: Option<&str>) -> Value {
-    let ImportOutcome { servers, left_out, variables, elsewhere } = imported;
+    let ImportOutcome { servers, left_out, variables, elsewhere, secrets: _ } = imported;
     let path = |path: &PathBuf| path.display().to_string();
     let left_out =
         left_out.iter().map(|(file, name, why)| json!({"file": path(file), "name": name, "why": why}));

@@ -22,9 +22,10 @@ use self::login::LoginReport;
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
 use crate::{
     compose::Composition,
-    config::{Env, ServerConfig, added::FileServerStore},
+    config::{Env, ServerConfig, added::FileServerStore, environment_file},
     out,
     presence::{self, HostFacts, RunningHost},
+    progress::ProgressTicker,
 };
 
 #[derive(Subcommand)]
@@ -50,10 +51,42 @@ pub(super) enum Command {
     },
     /// Show the servers in other clients' files as presets.toml blocks, or write them into it
     Import(import::Arguments),
+    /// Set variables that servers need, in the file `environment` of the configuration directory
+    #[command(subcommand)]
+    Env(EnvCommand),
     /// Log in to a server in a browser, which is opened
     Login(login::LoginArgs),
     /// Delete the login to a server, and revoke it at the authorization server
     Logout(login::LogoutArgs),
+}
+
+#[derive(Subcommand)]
+pub(super) enum EnvCommand {
+    /// Read the value of a variable from standard input, and write it; an empty value removes it
+    Set {
+        /// Name of the variable
+        name: String,
+    },
+    /// List the names of the variables in the file
+    List(OutputFormat),
+}
+
+fn environment(command: EnvCommand) -> CommandResult {
+    match command {
+        EnvCommand::Set { name } => {
+            let text = super::call::read_text(std::io::stdin().lock()).map_err(CommandError::failed)?;
+            let value = text.unwrap_or_default();
+            let value = value.trim_end_matches(['\r', '\n']).to_owned();
+            let verb = if value.is_empty() { "removed" } else { "set" };
+            let file = environment_file::write(&[(name.clone(), value)].into())?;
+            out::line(format!("{verb} {name} in {}; hosts read it at their next start", file.display()));
+        }
+        EnvCommand::List(output) => {
+            let names: Vec<String> = environment_file::read()?.into_keys().collect();
+            output.print(&names, || names.iter().for_each(out::line));
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
@@ -65,15 +98,41 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Search(arguments) => add::search(&arguments).await,
         Command::Add(arguments) => add::add(arguments, global, env).await,
         Command::Remove { server, output } => add::remove(&server, global, env, output),
-        Command::Import(arguments) => import::run(&arguments, global, env),
+        Command::Import(arguments) => import::run(&arguments, global, env).await,
+        Command::Env(command) => environment(command),
         Command::Login(arguments) => login::log_in(&arguments, global, env).await,
         Command::Logout(arguments) => login::log_out(&arguments, global, env).await,
     }
 }
 
+/// Lists the tools of servers that were written now, and prints how many each has, or why it has none.
+async fn list_new_servers(
+    names: &[&str],
+    global: &GlobalArgs,
+    env: &Env,
+    output: OutputFormat,
+) -> CommandResult {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let composition = global.compose(env)?;
+    composition.forget_failures(|server| names.contains(&server));
+    let failed = composition.list_servers(&|server| names.contains(&&*server.name)).await;
+    for (server, reason) in failed {
+        out::note(format!("server '{server}': {reason}"));
+    }
+    for (name, server) in composition.known_servers().await? {
+        let listing = server.listing.filter(|_| names.contains(&name.as_str()) && !output.json);
+        if let Some(listing) = listing {
+            out::line(format!("server '{name}': {} tools", listing.listing.tools.len()));
+        }
+    }
+    Ok(())
+}
+
 fn note_missing_variables(variables: &[(String, String)]) {
     for (variable, value) in variables {
-        out::note(format!("Set {variable} in the environment of the host: its value is {value}."));
+        out::note(format!("Run `gatehouse servers env set {variable}`: its value is {value}."));
     }
 }
 
@@ -215,7 +274,12 @@ pub(super) struct RefreshArgs {
 async fn refresh(composition: &Composition, arguments: &RefreshArgs) -> CommandResult {
     let RefreshArgs { server, force, output } = arguments;
     let servers = &composition.stores.servers.live;
+    let what =
+        server.as_ref().map_or("listing all servers".into(), |name| format!("listing server '{name}'"));
+    let progress = ProgressTicker::start(what);
+    composition.forget_failures(|name| server.as_ref().is_none_or(|server| *server == *name));
     let report = servers.refresh(server.as_deref(), *force, &Principal::Local).await?;
+    drop(progress);
     output.print(&report, || {
         let RefreshReport { added, updated, removed, unchanged, embeddings, failed, omitted } = &report;
         out::line(format!(

@@ -155,6 +155,11 @@ impl ProxyTools {
     /// another preset that has it.
     async fn open(global: &GlobalArgs, env: &Env, named: Option<&str>, tool: &str) -> CommandResult<Self> {
         let composition = global.compose(env)?;
+        if composition.stores.servers.status().is_empty() {
+            out::note(
+                "there are no servers: run `gatehouse servers import`, or add one with `gatehouse servers add`",
+            );
+        }
         let compiled = composition.config.select(named, env)?;
         let catalog = composition.catalog(&compiled).await?;
         let through = Self { catalog: Arc::new(catalog), composition };
@@ -165,8 +170,11 @@ impl ProxyTools {
             let compiled = through.composition.config.select(Some(&other), env)?;
             let Ok(catalog) = through.composition.catalog(&compiled).await else { continue };
             if find(&catalog, tool).is_some() {
-                let chosen = &through.catalog.preset;
-                out::note(format!("preset '{chosen}' has no tool '{tool}'; using preset '{other}'"));
+                // The shipped preset is the one that these commands are for.
+                if other != "proxy" {
+                    let chosen = &through.catalog.preset;
+                    out::note(format!("preset '{chosen}' has no tool '{tool}'; using preset '{other}'"));
+                }
                 return Ok(Self { catalog: Arc::new(catalog), ..through });
             }
         }

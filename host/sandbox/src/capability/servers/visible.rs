@@ -1,7 +1,10 @@
 //! Servers and tools that the caller may know, and refreshes of their listings. Access rules can hide some of those that
 //! the preset allows.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
@@ -141,18 +144,28 @@ fn sum(all: RefreshReport, one: RefreshReport) -> RefreshReport {
 /// Names servers without a listing: those that are still starting, then those that failed.
 pub(super) fn missing_listings(servers: &[UnlistedServer]) -> String {
     const MAX_NAMED: usize = 20;
-    const MAX_WHY: usize = 200;
+    const MAX_REASON: usize = 200;
+    let list = |names: &[&str]| {
+        let more = if names.len() > MAX_NAMED { ", …" } else { "" };
+        format!("{}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
+    };
     let starting: Vec<&str> =
         servers.iter().filter(|server| server.failure.is_none()).map(|server| &*server.name).collect();
-    let failed = servers.iter().filter_map(|server| Some((&server.name, server.failure.as_ref()?)));
+    let mut failed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for server in servers {
+        if let Some(reason) = &server.failure {
+            failed.entry(reason).or_default().push(&server.name);
+        }
+    }
     let mut notes = Vec::new();
     if !starting.is_empty() {
-        let more = if starting.len() > MAX_NAMED { ", …" } else { "" };
-        let names = starting[..starting.len().min(MAX_NAMED)].join(", ");
-        notes.push(format!("Still starting: {names}{more}; search again in a moment."));
+        notes.push(format!("Still starting: {}; search again in a moment.", list(&starting)));
     }
-    for (name, why) in failed.take(MAX_NAMED) {
-        notes.push(format!("Not searched: {name}. {}", names::quoted(why, MAX_WHY)));
+    if !failed.is_empty() {
+        let failed = failed.iter().take(MAX_NAMED);
+        let failed = failed
+            .map(|(reason, servers)| format!("{} ({})", list(servers), names::quoted(reason, MAX_REASON)));
+        notes.push(format!("Not searched: {}.", failed.collect::<Vec<_>>().join(", ")));
     }
     notes.join("\n")
 }

@@ -82,6 +82,15 @@ impl DownstreamServer {
         (PendingListing { why: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
     }
 
+    /// Records a first listing that failed, as long as the returned token is held.
+    pub(in crate::downstream) fn hold_back(&self, reason: &str) -> Arc<()> {
+        let wanted = Arc::new(());
+        let (progress, _) = watch::channel(ListingProgress::Failed(Fault::unavailable(reason)));
+        let first = FirstListing { wanted: Arc::downgrade(&wanted), began: Instant::now(), progress };
+        lock(&self.inner).first_listing = Some(first);
+        wanted
+    }
+
     /// Waits until the server is listed, and starts the listing if necessary. Concurrent callers share it.
     pub(in crate::downstream) async fn wait_until_listed(&self) -> Result<(), Fault> {
         if self.known().await?.is_some() {
