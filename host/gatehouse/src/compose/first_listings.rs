@@ -20,7 +20,7 @@ use gatehouse_core::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Composition, SystemClock};
 use crate::{config::edit_locked, out, plain_error::PlainError};
@@ -28,7 +28,7 @@ use crate::{config::edit_locked, out, plain_error::PlainError};
 /// Time for which a failed first listing is not repeated.
 const FAILURE_TIME: Duration = Duration::from_secs(600);
 
-const REPORT_INTERVAL: Duration = Duration::from_secs(3);
+const REPORT_INTERVAL: Duration = Duration::from_secs(4);
 
 const MAX_CONCURRENT_LISTINGS: usize = 8;
 
@@ -121,10 +121,12 @@ impl Composition {
     /// Lists the `wanted` servers that were never listed and did not fail recently. Reports the progress on standard
     /// error. Returns early at Ctrl-C. Returns the servers that failed, with the reason.
     pub(crate) async fn list_servers(&self, wanted: ServerFilter<'_>) -> Vec<(Arc<str>, String)> {
-        let live = &self.stores.servers.live;
+        let (live, definitions) = (&self.stores.servers.live, self.stores.servers.definitions());
         let mut unlisted = Vec::new();
         for server in live.status().into_iter().filter(wanted) {
-            if matches!(live.known(&server.name).await, Ok(None)) {
+            // Without its variables, a server cannot start.
+            let lacks = |one: &ServerDefinition| one.name == server.name && !one.missing.is_empty();
+            if !definitions.iter().any(lacks) && matches!(live.known(&server.name).await, Ok(None)) {
                 unlisted.push(server.name);
             }
         }
@@ -136,7 +138,6 @@ impl Composition {
         };
         let failures = tokio::task::block_in_place(|| RecentFailures::read(&self.failures_file()));
         let failures = failures.unwrap_or_default().0;
-        let definitions = self.stores.servers.definitions();
         let failure_of = |name: &str| {
             let definition = definitions.iter().find(|definition| *definition.name == *name)?;
             failures.get(name).filter(|failure| failure.definition == digest(definition))
@@ -154,7 +155,7 @@ impl Composition {
         let recorded = failed.iter().filter_map(|(name, reason)| {
             let definition = definitions.iter().find(|one| one.name == *name)?;
             let failure = ListingFailure { at, definition: digest(definition), reason: reason.clone() };
-            definition.missing.is_empty().then(|| (name.to_string(), failure))
+            Some((name.to_string(), failure))
         });
         let recorded: Vec<(String, ListingFailure)> = recorded.collect();
         if !recorded.is_empty() {
@@ -171,6 +172,7 @@ impl Composition {
             .map(|name: Arc<str>| async move { (live.probe(&name, &Principal::Local).await, name) })
             .buffer_unordered(MAX_CONCURRENT_LISTINGS);
         let mut ticks = interval(REPORT_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await;
         let mut failed = Vec::new();
         while !waiting.is_empty() {
@@ -178,7 +180,7 @@ impl Composition {
             tokio::select! {
                 Some((listed, name)) = listings.next() => {
                     waiting.retain(|other| *other != name);
-                    failed.extend(listed.err().map(|fault| (name, fault.in_one_line())));
+                    failed.extend(listed.err().map(|fault| (name, fault.message)));
                 }
                 _ = ticks.tick() => {
                     out::note(format!("waiting for {}: {} s so far; Ctrl-C stops waiting", waiting.join(", "), seconds));

@@ -264,7 +264,7 @@ impl Connector for RealConnector {
     ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         if !server.missing.is_empty() {
             let why = format!(
-                "the host's environment does not set {}, which its definition uses",
+                "it needs {}, which is not set; `gatehouse servers env set NAME` sets a variable",
                 server.missing.join(", ")
             );
             return Err(ConnectFailure::permanent(why));

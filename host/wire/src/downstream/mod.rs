@@ -214,17 +214,18 @@ impl ServerRegistry for DownstreamServers {
     ) -> Vec<UnlistedServer> {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
-            let in_one_line = |fault: Fault| Some(fault.in_one_line());
+            // Its hint is for operators.
+            let reason = |fault: Fault| Some(fault.message);
             let listed = async {
                 if !server.definition.missing.is_empty() {
                     return Err(Some("variables not set".to_owned()));
                 }
-                let own = server.signed_in(caller).await.map_err(in_one_line)?;
+                let own = server.signed_in(caller).await.map_err(reason)?;
                 let pending = own.first_listing(AfterListing::Stop);
                 // Do not wait longer for a server that other clients have already waited for.
                 let until = pending.until.ok_or(Some(pending.why))?.min(Instant::now() + patience);
                 let listed = tokio::time::timeout_at(until, own.wait_until_listed()).await;
-                listed.map_err(|_| None)?.map_err(in_one_line)
+                listed.map_err(|_| None)?.map_err(reason)
             };
             let failure = listed.await.err()?;
             Some(UnlistedServer { name: Arc::clone(&server.definition.name), failure })

@@ -154,6 +154,8 @@ pub(super) fn missing_listings(servers: &[UnlistedServer]) -> String {
     let mut failed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for server in servers {
         if let Some(reason) = &server.failure {
+            let prefix = format!("cannot reach server '{}': ", server.name);
+            let reason = reason.strip_prefix(&prefix).unwrap_or(reason);
             failed.entry(reason).or_default().push(&server.name);
         }
     }
