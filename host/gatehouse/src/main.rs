@@ -7,6 +7,7 @@ mod plain_error;
 
 mod allocator;
 mod archive;
+mod arguments;
 mod built_in;
 mod check;
 mod cli;

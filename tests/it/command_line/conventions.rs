@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use super::run;
-use crate::support::Place;
+use crate::{servers::child, support::Place};
 
 const JSON: [&[&str]; 13] = [
     &["gates", "list"],
@@ -37,7 +37,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
     let place = Place::shipped();
     let cases: [(&[&str], &str); 8] = [
         (&["serv"], "'serve'"),
-        (&["nonsense"], "unrecognized subcommand 'nonsense'"),
+        (&["nonsense"], "unknown command 'nonsense'"),
         (&["allowed-tools"], "<PRESET>"),
         (&["explain"], "<TOOL>"),
         (&["gates", "inspect"], "<GATE>"),
@@ -51,7 +51,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
         assert!(ran.stderr().starts_with("error: "), "{arguments:?}: {}", ran.stderr());
         assert_eq!(ran.stdout(), "", "{arguments:?}");
     }
-    let ran = run(&place, 2, &[]);
+    let ran = run(&place, 2, &["-q"]);
     assert!(ran.stderr().contains("Usage: gatehouse"), "{}", ran.stderr());
 }
 
@@ -106,6 +106,10 @@ fn help_ends_with_examples_and_has_no_colours_beyond_terminals() {
 #[test]
 fn quiet_leaves_out_remarks_and_nothing_that_went_wrong() {
     let place = Place::shipped();
+    let warned = |place: &Place| place.nameless(&["presets", "list"]).output().expect("run gatehouse").stderr;
+    assert_eq!(warned(&place), b"", "the shipped file would change nothing");
+    let shipped = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    place.write("presets.toml", format!("{shipped}\n# Ours.\n"));
     let said = |arguments: &[&str]| {
         let output = place.nameless(arguments).output().expect("run gatehouse");
         String::from_utf8_lossy(&output.stderr).into_owned()
@@ -134,6 +138,14 @@ fn a_shell_is_told_commands_presets_gates_and_servers() {
     assert_eq!(completed(&["gates", "inspect", "res"]), "research");
     place.write("presets.toml", "[servers.github]\nurl = \"https://a.example\"\n");
     assert_eq!(completed(&["servers", "login", ""]).split(' ').next(), Some("github"));
+    run(&place, 0, &["keys", "create", "ada"]);
+    assert_eq!(completed(&["keys", "revoke", ""]).split(' ').next(), Some("ada"));
+    place.write("notes/one.md", "# One\n");
+    run(&place, 0, &["docs", "add", "notes", "--name", "handbook"]);
+    assert_eq!(completed(&["docs", "search", "hand"]), "handbook");
+    place.write("presets.toml", child("mine", &[], ""));
+    run(&place, 0, &["servers", "refresh"]);
+    assert_eq!(completed(&["tools", "schema", "mine", "ech"]), "echo");
     place.write("presets.toml", "nonsense");
     assert_eq!(completed(&["presets", "show", "cont"]), "", "completion reports no errors");
 }

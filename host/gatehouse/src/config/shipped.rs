@@ -52,7 +52,7 @@ fn gates(preset: &Preset) -> impl Iterator<Item = String> {
 pub(super) fn check(text: &ConfigText, names: &[TextValue<String>]) -> Result<(), ConfigError> {
     let shipped = names.first().map(|_| shipped_config()).transpose()?;
     let shipped = shipped.map(|config| config.presets).unwrap_or_default();
-    for name in names.iter().filter(|name| !shipped.contains_key(name.as_str())) {
+    if let Some(name) = names.iter().find(|name| !shipped.contains_key(name.as_str())) {
         let near = did_you_mean(name, shipped.keys().map(String::as_str));
         let known = shipped.keys().cloned().collect::<Vec<_>>().join(", ");
         let shown = quoted(name, 64);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::serve::{
-    PresetView,
+    PresetView, PresetViews,
     handler::{Handler, REQUEST_CALLER},
 };
 

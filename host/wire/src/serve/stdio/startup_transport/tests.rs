@@ -1,6 +1,6 @@
 //! Tests of messages during startup.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use gatehouse_core::{Catalog, CompiledPreset, Pipeline};
