@@ -32,7 +32,7 @@ fn one_script_makes_several_calls_and_returns_what_it_makes_of_them() {
     let code = "interface Reply { text: string }\nconst words: string[] = ['a', 'b', 'c'];\n\
                 const all = await Promise.all(words.map(text => tools.echo.echo({ text }) as Promise<string>));\n\
                 console.log('got', all.length);\nreturn all.join('-') as string;";
-    assert_eq!(run(&mut client, code), "\"a-b-c\"\n\nConsole:\ngot 3\n\n3 calls in 1 batch");
+    assert_eq!(run(&mut client, code), "a-b-c\n\nConsole:\ngot 3\n\n3 calls in 1 batch");
     let types = client.text("tool_types", json!({}));
     assert!(types.contains("// tools.echo\n") && types.contains("echo(args: {"), "{types}");
     assert!(!types.contains("run_code"), "{types}");
@@ -50,7 +50,7 @@ fn a_tool_of_a_server_behind_the_proxy_is_called_and_its_result_is_found_again()
     let place = Place::with(&presets, &["script", "proxy", "summarizer"]);
     let mut client = Client::start(&place, "p");
     let small = "const data = await callMCPTool('wiki', 'echo', {text: 'one page'}); return data";
-    assert_eq!(run(&mut client, small), "\"one page\"\n\n1 call in 1 batch");
+    assert_eq!(run(&mut client, small), "one page\n\n1 call in 1 batch");
     // The sections differ, so no summary contains all of them.
     let large = "const text = Array.from({length: 1500}, (_, i) => `Section ${i}: the granite lighthouse keeper number ${i * 7919 % 1000} \
                  wrote ${i * 31 % 89} letters about ${['tides', 'lamps', 'gulls', 'fog'][i % 4]}.`).join('\\n');\n\
@@ -175,7 +175,7 @@ fn scripts_are_kept_for_who_saved_them_and_outlive_the_host() {
     drop(client);
     let mut client = Client::start(&place, "p");
     let ran = client.text("run_script", json!({"name": "shout", "args": {"word": "hey"}}));
-    assert_eq!(ran, "\"hey!\"");
+    assert_eq!(ran, "hey!");
     assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once, last today)");
     let mut other = Client::start(&place, "q");
     assert!(other.fails("run_script", json!({"name": "shout"})).contains("You have no saved scripts."));
@@ -209,7 +209,7 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     assert!(ran(&["remove", "odd"]).stdout().starts_with("Removed 'odd'"));
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (never run)\n");
     let run = ran(&["run", "greet", "{\"name\": \"Ada\"}"]);
-    assert_eq!(run.stdout(), "\"Hello Ada\"\n1 call in 1 batch\n");
+    assert_eq!(run.stdout(), "Hello Ada\n1 call in 1 batch\n");
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (run once, last today)\n");
     let folder = place.path("scripts");
     let to = folder.to_str().expect("a path");
@@ -237,7 +237,7 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     with_tool.write("scripts/greet.ts", &file);
     let mut client = Client::start(&with_tool, "p");
     assert!(client.tools().contains(&"greet".to_owned()));
-    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Hello Ada\"");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "Hello Ada");
     assert!(client.fails("greet", json!({"nam": "Ada"})).contains("name"), "its schema is checked");
 
     // The host reloads script files as it does presets.toml; an invalid one changes nothing.

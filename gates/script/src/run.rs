@@ -62,12 +62,16 @@ pub(crate) fn run_text(
     render(engine::run(code, input, limits), code)
 }
 
-/// Renders the value or error in its own block, so that it stays valid JSON. Console and call counts follow in a second
-/// block.
+/// Renders the value or error in its own block: a text as it is, another value as JSON. Console and call counts follow in
+/// a second block.
 fn render(outcome: RunOutcome, source: &str) -> Reply {
     let failed = outcome.value.is_err();
     let value = match &outcome.value {
-        Ok(Some(json)) => json.clone(),
+        // A text is a text, not JSON with escapes, unless nothing would be left of it.
+        Ok(Some(json)) => match serde_json::from_str::<String>(json) {
+            Ok(text) if !text.is_empty() => text,
+            _ => json.clone(),
+        },
         Ok(None) => "undefined (end the script with `return value`)".to_owned(),
         Err(error) => error.render(source),
     };

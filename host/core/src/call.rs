@@ -100,6 +100,8 @@ pub struct CallContext {
     pub(crate) outer_envelope: Option<Arc<RequestEnvelope>>,
     /// Working directory of the caller, if it runs on this machine.
     pub working_directory: Option<PathBuf>,
+    /// True if a program gets the reply, such as a shell, so that no filter shortens it.
+    pub for_program: bool,
     /// True if the call uses its own connection to the server, which ends with it.
     pub isolated: bool,
     pub connecting_us: AtomicU64,
@@ -155,6 +157,7 @@ impl CallContext {
             envelope: OnceLock::new(),
             outer_envelope: None,
             working_directory: None,
+            for_program: false,
             isolated: false,
             from_script: false,
             connecting_us: AtomicU64::new(0),

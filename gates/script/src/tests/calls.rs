@@ -8,13 +8,10 @@ use super::{host, run, run_with};
 fn a_tool_answers_with_its_data_or_its_text() {
     let code = "const data = await callMCPTool('kg', 'search', {query: 'x'});\nreturn data";
     assert_eq!(run(code), "{\"hits\":[\"x\"]}\n\n1 call in 1 batch");
-    assert_eq!(
-        run("await tools['my-server']['get-it']({a: 1})"),
-        "\"text of {\\\"a\\\":1}\"\n\n1 call in 1 batch"
-    );
+    assert_eq!(run("await tools['my-server']['get-it']({a: 1})"), "text of {\"a\":1}\n\n1 call in 1 batch");
     let json = "const data = await callMCPTool('my-server', 'get-it', {as: 'json'}); return data.rows.length";
     assert_eq!(run(json), "2\n\n1 call in 1 batch", "text that is JSON arrives as its value");
-    assert_eq!(run("await tools.my_server.get_it()"), "\"text of {}\"\n\n1 call in 1 batch");
+    assert_eq!(run("await tools.my_server.get_it()"), "text of {}\n\n1 call in 1 batch");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Call, CallContext, Catalog, ContentPart, Fault, Outcome, Reply, SourceId, ToolEntry, lock,
-    tool_policy::PRECHECK_KEYWORD, workflow::takes_requests,
+    Call, CallContext, Catalog, ContentPart, Fault, Outcome, Reply, SourceId, ToolEntry,
+    filters::AttachedFilter, lock, tool_policy::PRECHECK_KEYWORD, workflow::takes_requests,
 };
 
 /// `_meta` key by which a gate declares that a tool only calls others.
@@ -87,6 +87,14 @@ impl ReplyOrigin {
         called.sort_unstable();
         called.dedup();
         Self { entry: Arc::clone(entry), arguments: sent_arguments(call), called }
+    }
+
+    /// Returns whether a filter of `called`, the tool that the client called, applies to the reply.
+    ///
+    /// Servers have no entries of their own in the catalog, so the filters of the forwarding tool apply to theirs.
+    pub(crate) fn is_filtered_by(&self, called: &ToolEntry, filter: &Arc<AttachedFilter>) -> bool {
+        let is_own = self.entry.id == called.id || matches!(self.entry.id.source, SourceId::Server(_));
+        is_own || self.entry.filters.iter().any(|own| Arc::ptr_eq(own, filter))
     }
 
     pub(crate) fn meta(&self) -> Option<Arc<Map<String, Value>>> {

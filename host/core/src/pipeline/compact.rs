@@ -1,6 +1,7 @@
 //! Applies filters, which usually shorten replies, to the client's own calls. Nested calls get whole replies.
 //!
-//! Errors and short replies stay as they are. Filters are untrusted and optional: if one fails, the client gets the
+//! Errors, short replies and those for programs stay as they are. A tool of a gate that is reached through another tool
+//! is filtered as if the client had called it. Filters are untrusted and optional: if one fails, the client gets the
 //! original reply. Clients see no output schema or structured data of tools with filters, because a shortened reply has
 //! no structured data.
 
@@ -25,6 +26,7 @@ use crate::{
     outcome::{EmbeddedResource, ResourceBody},
     single_flight::SingleFlight,
     source::FilterRequest,
+    workflow::takes_requests,
 };
 
 /// Minimum bytes of text for a filter to run. A filter's own text takes as much.
@@ -63,7 +65,7 @@ pub struct CompactStage {
 impl Stage for CompactStage {
     fn applies(&self, call: &Call) -> bool {
         let has_filters = || call.context.entry().is_ok_and(|entry| !entry.filters.is_empty());
-        call.context.enclosing_sources.is_empty() && has_filters()
+        call.context.enclosing_sources.is_empty() && !call.context.for_program && has_filters()
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
@@ -75,10 +77,12 @@ impl Stage for CompactStage {
         // An interface shows the data, which no model reads.
         let has_interface = entry.spec.has_interface() && call.context.client.profile().features.apps;
         let for_interface = if has_interface { reply.structured.clone() } else { None };
-        if text_bytes(&reply) >= MIN_TEXT_BYTES {
+        // A request that names the form of its answer gets that form.
+        let wants_form = takes_requests(entry) && call.arguments["artifact"].is_string();
+        if text_bytes(&reply) >= MIN_TEXT_BYTES && !wants_form {
             let origin = ReplyOrigin::from_call(call, entry);
             for filter in &entry.filters {
-                if text_bytes(&reply) >= MIN_TEXT_BYTES {
+                if text_bytes(&reply) >= MIN_TEXT_BYTES && origin.is_filtered_by(entry, filter) {
                     reply = self.apply_filter(call, &origin, filter, reply).await;
                 }
             }

@@ -97,6 +97,7 @@ pub(super) async fn run_tool(
     let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
     let mut context = CallContext::new(&pipeline, catalog, tool);
     context.working_directory = std::env::current_dir().ok();
+    context.for_program = true;
     Call::new(context, arguments).run().await
 }
 

@@ -12,7 +12,7 @@ use crate::{
     outcome::{MediaData, ResourceLink},
     pipeline::{ConformStage, DeadlineStage},
     source::Listing,
-    testing::{Fixture, tool},
+    testing::{Fixture, forwarding_tool, request_tool, tool},
 };
 
 /// A filter that does what the argument `how` names, and counts its runs.
@@ -83,11 +83,14 @@ struct Host {
 async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
     let output = json!({"type": "object"});
     let tools = vec![tool("get", None), tool("typed", Some(output)), tool("run_code", None)];
-    let (source, shortener) = (Fixture::new(SourceId::Gate("x".into()), tools), Shortener::new());
-    let mut preset = Preset {
-        sources: [source.id(), shortener.id()].map(|id| (id.clone(), Map::new())).into(),
-        ..Preset::default()
-    };
+    host_of(globs, &[Fixture::new(SourceId::Gate("x".into()), tools)]).await
+}
+
+async fn host_of(globs: Option<&[&str]>, sources: &[Arc<Fixture>]) -> Result<Host, String> {
+    let shortener = Shortener::new();
+    let ids = sources.iter().map(|source| source.id()).chain([shortener.id()]);
+    let mut preset =
+        Preset { sources: ids.map(|id| (id.clone(), Map::new())).collect(), ..Preset::default() };
     if let Some(globs) = globs {
         let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
         preset.filters.insert("shortener".into(), globs);
@@ -102,7 +105,11 @@ async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
         problem: None,
         pending: None,
     };
-    let catalog = Catalog::build(&preset, vec![source.listed().await, filter]).map_err(|e| e.to_string())?;
+    let mut listings = vec![filter];
+    for source in sources {
+        listings.push(source.listed().await);
+    }
+    let catalog = Catalog::build(&preset, listings).map_err(|e| e.to_string())?;
     let stages: Vec<Arc<dyn Stage>> =
         vec![Arc::new(DeadlineStage), Arc::new(CompactStage::default()), Arc::new(ConformStage)];
     let pipeline = Arc::new(Pipeline::new(stages));
@@ -156,6 +163,26 @@ async fn only_long_replies_are_filtered() {
         .await;
     assert_eq!(texts(&nested.expect("a reply")), "get {", "what tools get is whole");
     assert_eq!(host.asked(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_of_a_gate_is_filtered_as_if_it_were_called_directly() {
+    let script = Fixture::gate("script", vec![forwarding_tool("run_code"), request_tool("request")]);
+    let others = Fixture::gate("x", vec![tool("get", None), tool("named", None)]);
+    let host = host_of(Some(&["run_code", "request", "named"]), &[script, others]).await.expect("a host");
+    let through = |tool: &str| json!({"nested": tool, "with": long("shorten")});
+    for forwarding in ["run_code", "request"] {
+        assert_eq!(texts(&host.call(forwarding, through("get")).await), "get {", "{forwarding}");
+        assert_eq!(texts(&host.call(forwarding, through("named")).await), "short", "{forwarding}");
+    }
+    let mut patch = through("named");
+    patch["artifact"] = "PATCH".into();
+    assert_eq!(texts(&host.call("request", patch.clone()).await), "named", "the form that was asked for");
+    assert_eq!(texts(&host.call("run_code", patch).await), "short", "only a request names a form");
+    let mut context = host.context("named");
+    context.for_program = true;
+    let reply = Call::new(context, long("shorten")).run().await.expect("a reply");
+    assert_eq!(texts(&reply), "named", "a program reads it");
 }
 
 #[tokio::test(start_paused = true)]

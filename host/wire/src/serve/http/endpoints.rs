@@ -153,6 +153,7 @@ impl ToolEndpoint {
         let mut call = CallContext::new(&presets.pipeline, catalog, &name);
         let id = call.id;
         call.caller = caller;
+        call.for_program = true;
         // If the client disconnects, this future is dropped, which cancels the call.
         let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
         self.render(outcome, &preset)
