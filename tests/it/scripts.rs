@@ -243,11 +243,11 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     // The host reloads script files as it does presets.toml; an invalid one changes nothing.
     with_tool.write("scripts/greet.ts", file.replace("Hello", "Good day"));
     client.log_with("presets.toml changed and is in use");
-    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "Good day Ada");
     with_tool.write("scripts/greet.ts", "let x = ;");
     let log = client.log_with("scripts[0]");
     assert!(log.contains("missing line `// script: …` at the beginning"), "{log}");
-    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "Good day Ada");
 }
 
 #[test]
