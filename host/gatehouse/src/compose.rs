@@ -49,6 +49,7 @@ mod unmatched_patterns;
 mod unmet;
 
 use first_listings::FirstListings;
+pub(crate) use first_listings::forget_failed_listings;
 pub(crate) use gates::GateRegistry;
 
 pub(crate) use pipeline::AnonymousCallers;

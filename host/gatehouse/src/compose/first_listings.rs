@@ -32,6 +32,15 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(4);
 
 const MAX_CONCURRENT_LISTINGS: usize = 8;
 
+const FAILURES: &str = "server-failures.json";
+
+/// Forgets all failures, because a variable or a login of the servers changed. Blocking.
+pub(crate) fn forget_failed_listings(state: &Path) {
+    if let Err(error) = fs::remove_file(state.join(FAILURES)) {
+        tracing::debug!("no failed servers to forget: {error}");
+    }
+}
+
 /// How commands treat servers that were never listed.
 #[derive(Default)]
 pub(crate) struct FirstListings {
@@ -76,7 +85,7 @@ pub(crate) type ServerFilter<'a> = &'a (dyn Fn(&ServerStatus) -> bool + Sync);
 
 impl Composition {
     fn failures_file(&self) -> PathBuf {
-        self.config.state.join("server-failures.json")
+        self.config.state.join(FAILURES)
     }
 
     /// Forgets the failures of these servers, so that they are tried again.

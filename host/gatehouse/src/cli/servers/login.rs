@@ -19,7 +19,7 @@ use tokio::process::Command;
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm};
 use crate::{
-    compose::{logins, principal_named},
+    compose::{forget_failed_listings, logins, principal_named},
     config::{Config, Env, ServerConfig, added::FileServerStore},
     out,
 };
@@ -72,6 +72,7 @@ pub(super) async fn log_in(arguments: &LoginArgs, global: &GlobalArgs, env: &Env
     } else {
         logins.log_in(&id, &url, &settings, &dialog).await?
     };
+    tokio::task::block_in_place(|| forget_failed_listings(&config.state));
     if let (true, LoginState::Valid { until, renewable }) = (arguments.output.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
     } else {

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use self::login::LoginReport;
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
 use crate::{
-    compose::Composition,
+    compose::{Composition, forget_failed_listings},
     config::{Env, ServerConfig, added::FileServerStore, environment_file},
     out,
     presence::{self, HostFacts, RunningHost},
@@ -71,7 +71,7 @@ pub(super) enum EnvCommand {
     List(OutputFormat),
 }
 
-fn environment(command: EnvCommand) -> CommandResult {
+fn environment(command: EnvCommand, global: &GlobalArgs, env: &Env) -> CommandResult {
     match command {
         EnvCommand::Set { name } => {
             let text = super::call::read_text(std::io::stdin().lock()).map_err(CommandError::failed)?;
@@ -79,6 +79,7 @@ fn environment(command: EnvCommand) -> CommandResult {
             let value = value.trim_end_matches(['\r', '\n']).to_owned();
             let verb = if value.is_empty() { "removed" } else { "set" };
             let file = environment_file::write(&[(name.clone(), value)].into())?;
+            forget_failed_listings(&global.config(env)?.state);
             out::line(format!("{verb} {name} in {}; hosts read it at their next start", file.display()));
         }
         EnvCommand::List(output) => {
@@ -99,7 +100,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Add(arguments) => add::add(arguments, global, env).await,
         Command::Remove { server, output } => add::remove(&server, global, env, output),
         Command::Import(arguments) => import::run(&arguments, global, env).await,
-        Command::Env(command) => environment(command),
+        Command::Env(command) => environment(command, global, env),
         Command::Login(arguments) => login::log_in(&arguments, global, env).await,
         Command::Logout(arguments) => login::log_out(&arguments, global, env).await,
     }
