@@ -1,7 +1,10 @@
 //! Functions of jq over libraries: regular expressions, formats and dates. `jaq-std` has them only together
 //! with data for time zones, which are larger than the rest of a gate.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    borrow::Cow,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use base64::{
     Engine as _, alphabet,
@@ -14,6 +17,7 @@ use jaq_core::{
 use jaq_json::Val;
 use jaq_std::ValT as _;
 use jiff::{Timestamp, civil::DateTime, fmt::strtime, tz::TimeZone};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use regex_bites::{Regex, RegexBuilder};
 
 use crate::{library::JqData, math};
@@ -138,38 +142,20 @@ fn unescaped_html(text: &str) -> String {
     HTML.iter().rev().fold(text.to_owned(), |text, (plain, reference)| text.replace(reference, plain))
 }
 
-/// Encodes all bytes but the unreserved ones of RFC 3986.
+/// All characters but the unreserved ones of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 fn encoded_uri(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte))
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 fn decoded_uri(text: &str) -> Result<String, String> {
-    let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
-    while let Some(byte) = bytes.get(at) {
-        let hex = bytes.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match (byte, hex) {
-            (b'%', None) => return Err(format!("{text:?} is not a valid uri encoding")),
-            (_, Some(byte)) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            (byte, None) => {
-                decoded.push(*byte);
-                at += 1;
-            }
-        }
+    let invalid = || format!("{text:?} is not a valid uri encoding");
+    let is_hex = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    match text.split('%').skip(1).all(is_hex) {
+        true => percent_decode_str(text).decode_utf8().map(Cow::into_owned).map_err(|_| invalid()),
+        false => Err(invalid()),
     }
-    String::from_utf8(decoded).map_err(|_| format!("{text:?} is not a valid uri encoding"))
 }
 
 /// Reads Base64 with or without padding, as many APIs leave it out.

@@ -38,23 +38,13 @@ def from_entries: reduce .[] as $x ({};
   . + {($x | if .key != null then .key else .k // .name // .Name // .K // .Key end
         | if type == "string" then . else tojson end):
        ($x | if has("value") then .value elif has("v") then .v else .Value end)});
-def @base64d: tostring | rtrimstr("=") | rtrimstr("=")
-  | . + ["", "", "==", "="][length % 4] | decode_base64;
 
-# Regular expressions: patterns as lists, and flags that are null.
-def _re(f): if (f | type) == "array" then f[0] else f end;
-def _flags(f): if (f | type) == "array" then f[1] // "" else f // "" end;
-def match($re; $flags): matches($re; $flags // "")[] | .[0] + {captures: .[1:] | map(. + {name: (.name // null)})};
-def match($re): match(_re($re); _flags(if ($re | type) == "array" then $re else "" end));
-def test($re; $flags): matches($re; $flags // "") | any;
-def test($re): test(_re($re); _flags(if ($re | type) == "array" then $re else "" end));
-def capture($re; $flags): matches($re; $flags // "")[] | capture_of_match;
-def scan($re; $flags): matches($re; "g" + ($flags // ""))[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
-def split($re; $flags): split_($re; ($flags // "") + "g");
-def splits($re; $flags): split($re; $flags)[];
+# Regular expressions: patterns as lists with their flags, and groups without a name or a match.
+def match($re; $flags): matches($re; $flags)[] | .[0] + {captures: .[1:] | map(. + {name: (.name // null)})};
+def match($re): if ($re | type) == "array" then match($re[0]; $re[1]) else match($re; null) end;
+def test($re): if ($re | type) == "array" then test($re[0]; $re[1]) else test($re; null) end;
+def scan($re; $flags): matches($re; "g" + $flags)[] | [.[].string] | if length > 1 then .[1:] else .[0] end;
 def scan($re): scan($re; null);
-def capture($re): capture($re; null);
-def splits($re): splits($re; null);
 
 def debug: .;
 def debug(m): .;

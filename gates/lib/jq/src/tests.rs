@@ -80,6 +80,11 @@ fn formats_dates_and_tables_are_there() {
         (r#""ü &<""#, "@uri, @html, @base64", &[r#""%C3%BC%20%26%3C""#, r#""ü &amp;&lt;""#, r#""w7wgJjw=""#]),
         (r#""eyJhIjoxfQ""#, "@base64d | fromjson | .a", &["1"]),
         (
+            r#""a%20%C3%BC""#,
+            "@urid, (try (\"%+1\" | @urid) catch \"refused\")",
+            &[r#""a ü""#, r#""refused""#],
+        ),
+        (
             r#""2024-02-29T12:30:00Z""#,
             "fromdate, (fromdate | todate)",
             &["1709209800", r#""2024-02-29T12:30:00Z""#],
