@@ -55,10 +55,14 @@ pub(crate) struct ConfigOrigin {
 }
 
 impl ConfigOrigin {
+    /// Returns whether an option or a variable chooses the preset for clients that name none.
+    pub(crate) fn chooses_preset(&self) -> bool {
+        self.preset.is_some() || self.env.chooses_preset()
+    }
+
     /// Returns the preset for clients that name none. A host over HTTP has none there if nothing chooses it.
     pub(crate) fn select(&self, config: &Config) -> Result<CompiledPreset, ConfigError> {
-        let is_chosen = self.preset.is_some() || self.env.chooses_preset();
-        match config.no_default().filter(|_| self.all && !is_chosen) {
+        match config.no_default().filter(|_| self.all && !self.chooses_preset()) {
             Some(_) => Ok(CompiledPreset::from_sources(NO_DEFAULT_PRESET, Vec::new())),
             None => config.select(self.preset.as_deref(), &self.env),
         }
@@ -272,10 +276,13 @@ impl Reloader {
         if current.auth.is_none() && config.auth.is_some() {
             return Ok(Some("[auth] was added; restart the host to apply it".into()));
         }
-        let is_chosen = self.origin.preset.is_some() || self.origin.env.chooses_preset();
         let lost = match text.trim().is_empty() {
             true => Some("the file is empty".to_owned()),
-            false if !is_chosen && current.no_default().is_none() && config.no_default().is_some() => {
+            false
+                if !self.origin.chooses_preset()
+                    && current.no_default().is_none()
+                    && config.no_default().is_some() =>
+            {
                 Some(format!("it does not set default_preset = \"{}\" any more", current.default_preset))
             }
             false => current.auth.as_ref().and_then(|_| widening(current, config)),

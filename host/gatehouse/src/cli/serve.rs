@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let chosen = origin.select(&composition.config)?;
     let config = &composition.config;
     let unnamed = if origin.all { config.no_default() } else { config.unnamed_default() };
-    if let (Some(reason), None, false) = (unnamed, &origin.preset, env.chooses_preset()) {
+    if let Some(reason) = unnamed.filter(|_| !origin.chooses_preset()) {
         let instead =
             if origin.all { "" } else { &format!("; using the shipped preset '{}'", chosen.preset) };
         tracing::warn!("{}{instead}", reason.trim_end_matches('.'));

@@ -185,7 +185,7 @@ impl Reloader {
             return;
         }
         let chosen = self.origin.select(config).ok();
-        let others = config.served_presets().filter(|_| self.origin.all);
+        let others = config.served_presets().filter(|name| self.origin.all && config.is_served(name));
         let others = others.filter_map(|name| config.compiled(name).ok());
         let reaches_servers = |compiled: &CompiledPreset| self.current.reaches_servers(compiled);
         let compiled_presets: Vec<CompiledPreset> =
