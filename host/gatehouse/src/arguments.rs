@@ -11,7 +11,7 @@ use crate::{
     examples, out,
 };
 
-/// What `gatehouse` alone prints.
+/// Text that `gatehouse` prints without a command.
 const FIRST_STEPS: [&str; 10] = [
     concat!(
         "Gatehouse ",
