@@ -126,6 +126,23 @@ fn secrets_of_imported_servers_have_a_private_file() {
 }
 
 #[test]
+fn concurrent_commands_lose_no_variable() {
+    let place = Place::with("", &[]);
+    let names: Vec<String> = (0..6).map(|number| format!("KEY_{number}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            scope
+                .spawn(|| assert_eq!(run_with(&place, &["servers", "env", "set", name], "secret").code(), 0));
+        }
+    });
+    let listed: Vec<String> =
+        serde_json::from_value(run(&place, 0, &["servers", "env", "list", "--json"]).json()).expect("names");
+    assert_eq!(listed, names);
+    let refused = run_with(&place, &["servers", "env", "set", "1KEY"], "");
+    assert!(refused.code() == 2 && refused.stderr().contains("1KEY: "), "{}", refused.stderr());
+}
+
+#[test]
 fn a_search_fits_only_when_no_server_is_still_starting() {
     let place = Place::with("", &[]);
     let slow = "[servers.slow]\ncommand = \"sleep\"\nargs = [\"600\"]\n[servers.a]\ncommand = \"x\"\nenv = { K = \"${NO_SUCH_A}\" }\n\

@@ -4,7 +4,6 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::ErrorKind,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -23,7 +22,7 @@ use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{Composition, SystemClock};
-use crate::{config::edit_locked, out, plain_error::PlainError};
+use crate::{config::locked_files, out, plain_error::PlainError};
 
 /// Time for which a failed first listing is not repeated.
 const FAILURE_TIME: Duration = Duration::from_secs(600);
@@ -64,15 +63,14 @@ struct ListingFailure {
 
 impl RecentFailures {
     /// Reads the failures that still count. A damaged file has none.
-    fn read(file: &Path) -> Result<Self, PlainError> {
-        let mut failures: Self = match fs::read(file) {
-            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::NotFound => Self::default(),
-            Err(error) => return Err(format!("{}: cannot be read: {error}", file.display()).into()),
-        };
+    fn read(file: &Path) -> Self {
+        let mut failures: Self = locked_files::read_json(file).unwrap_or_else(|reason| {
+            tracing::debug!("{}: {reason}", file.display());
+            Self::default()
+        });
         let now = SystemClock.now_ms();
         failures.0.retain(|_, failure| now.saturating_sub(failure.at) < FAILURE_TIME.as_millis() as u64);
-        Ok(failures)
+        failures
     }
 }
 
@@ -98,10 +96,15 @@ impl Composition {
         let file = self.failures_file();
         let failed = |error: std::io::Error| PlainError::from(error.to_string());
         let edited = tokio::task::block_in_place(|| {
-            edit_locked(&file, failed, RecentFailures::read, |failures| {
-                edit(failures);
-                Ok(true)
-            })
+            locked_files::edit_json(
+                &file,
+                failed,
+                |file| Ok(RecentFailures::read(file)),
+                |failures| {
+                    edit(failures);
+                    Ok(true)
+                },
+            )
         });
         if let Err(error) = edited {
             tracing::debug!("cannot remember failed servers: {error}");
@@ -128,7 +131,7 @@ impl Composition {
     }
 
     /// Lists the `wanted` servers that were never listed and did not fail recently. Reports the progress on standard
-    /// error. Returns early at Ctrl-C. Returns the servers that failed, with the reason.
+    /// error. Returns early at Ctrl-C. Returns the servers that failed now, with the reason.
     pub(crate) async fn list_servers(&self, wanted: ServerFilter<'_>) -> Vec<(Arc<str>, String)> {
         let (live, definitions) = (&self.stores.servers.live, self.stores.servers.definitions());
         let mut unlisted = Vec::new();
@@ -145,20 +148,21 @@ impl Composition {
             self.hold_back(&unlisted);
             return Vec::new();
         };
-        let failures = tokio::task::block_in_place(|| RecentFailures::read(&self.failures_file()));
-        let failures = failures.unwrap_or_default().0;
+        let RecentFailures(failures) =
+            tokio::task::block_in_place(|| RecentFailures::read(&self.failures_file()));
         let failure_of = |name: &str| {
             let definition = definitions.iter().find(|definition| *definition.name == *name)?;
             failures.get(name).filter(|failure| failure.definition == digest(definition))
         };
-        let (failed, unlisted): (Vec<Arc<str>>, Vec<Arc<str>>) =
-            unlisted.into_iter().partition(|name| failure_of(name).is_some());
-        let failed: Vec<(Arc<str>, String)> = failed
-            .into_iter()
-            .filter_map(|name| failure_of(&name).map(|failure| (Arc::clone(&name), failure.reason.clone())))
-            .collect();
-        self.hold_back(&failed);
-        let failed = self.list_all(unlisted, wait).await;
+        let (mut failed_before, mut to_list) = (Vec::new(), Vec::new());
+        for name in unlisted {
+            match failure_of(&name) {
+                Some(failure) => failed_before.push((name, failure.reason.clone())),
+                None => to_list.push(name),
+            }
+        }
+        self.hold_back(&failed_before);
+        let failed = self.list_all(to_list, wait).await;
         self.hold_back(&failed);
         let at = SystemClock.now_ms();
         let recorded = failed.iter().filter_map(|(name, reason)| {

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    io::ErrorKind,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -17,7 +16,7 @@ use gatehouse_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Config, Env, PlainError, ServerConfig, locate, servers, trust::edit_locked};
+use super::{Config, Env, PlainError, ServerConfig, locked_files, servers};
 
 const MAX_ADDED: usize = 256;
 
@@ -153,7 +152,7 @@ impl FileServerStore {
             Fault::unavailable(format!("{} cannot be written: {error}", self.file.display()))
         };
         let read = |file: &Path| read(file).map_err(Fault::unavailable);
-        edit_locked(&self.file, failed, read, |added: &mut AddedFile| edit(&mut added.servers))
+        locked_files::edit_json(&self.file, failed, read, |added: &mut AddedFile| edit(&mut added.servers))
     }
 }
 
@@ -171,14 +170,7 @@ fn insert(
 }
 
 fn read(file: &Path) -> Result<AddedFile, PlainError> {
-    let shown = file.display();
-    let bytes = match locate::read_bounded(file) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(AddedFile::default()),
-        Err(error) => return Err(format!("{shown} cannot be read: {error}").into()),
-    };
-    let added = serde_json::from_slice(&bytes);
-    added.map_err(|error| format!("{shown} is damaged ({error}); fix or delete it").into())
+    locked_files::read_json(file).map_err(|reason| format!("{} {reason}", file.display()).into())
 }
 
 #[async_trait]

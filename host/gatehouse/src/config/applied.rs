@@ -1,23 +1,18 @@
 //! The record of the data directory about its configurations: the contents that a person applied, and whether the last
 //! host over HTTP had `[auth]`. A file that lost its content, or its `[auth]`, starts no open host.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, ErrorKind},
-    path::Path,
-};
+use std::{collections::BTreeMap, io, path::Path};
 
 use gatehouse_core::hash::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, ConfigError, trust::edit_locked};
+use super::{Config, ConfigError, locked_files};
 
 const RECORD: &str = "applied.json";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct AppliedConfigs {
-    /// Whether the host over HTTP that started last had `[auth]`.
+    /// True if the host over HTTP that started last had `[auth]`.
     #[serde(default)]
     auth: bool,
     /// SHA-256 of the content that was applied last, by path.
@@ -26,14 +21,8 @@ struct AppliedConfigs {
 }
 
 impl AppliedConfigs {
-    /// Reads the record. It is empty if the file does not exist.
     fn read(file: &Path) -> Result<Self, ConfigError> {
-        let bad = |reason: String| ConfigError::new(file.display(), format!("{reason}; fix or delete it"));
-        match fs::read(file) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(format!("is damaged: {error}"))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(bad(format!("cannot be read: {error}"))),
-        }
+        locked_files::read_json(file).map_err(|reason| ConfigError::new(file.display(), reason))
     }
 }
 
@@ -82,5 +71,5 @@ pub(crate) fn check_start(config: &Config, over_http: bool) -> Result<(), Config
 fn edit(state: &Path, change: impl FnOnce(&mut AppliedConfigs) -> bool) -> Result<(), ConfigError> {
     let file = state.join(RECORD);
     let failed = |error: io::Error| ConfigError::new(file.display(), format!("cannot be written: {error}"));
-    edit_locked(&file, failed, AppliedConfigs::read, |record| Ok(change(record))).map(drop)
+    locked_files::edit_json(&file, failed, AppliedConfigs::read, |record| Ok(change(record))).map(drop)
 }

@@ -9,9 +9,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gatehouse_files::{Durability, make_private, write_private};
+use gatehouse_files::{Durability, write_private};
 
-use super::{ConfigError, PlainError, credentials::is_variable, locate};
+use super::{ConfigError, PlainError, credentials::is_variable, locate, locked_files};
 
 /// Variables of the file, by name.
 pub(crate) type FileVariables = BTreeMap<String, String>;
@@ -24,13 +24,19 @@ pub(crate) fn path() -> Option<PathBuf> {
 /// Reads the file. It has no variables if it does not exist.
 ///
 /// # Errors
-/// If others could have written or can read it, or if a line is not a variable. Errors contain no values.
+/// If others could have written or can read it, if it is larger than 4 MiB, or if a line is not a variable. Errors contain
+/// no values.
 pub(crate) fn read() -> Result<FileVariables, ConfigError> {
-    let Some(path) = path() else { return Ok(FileVariables::new()) };
+    path().map_or_else(|| Ok(FileVariables::new()), |path| Ok(read_checked(&path)?.1))
+}
+
+/// Returns the text of the file and its variables.
+fn read_checked(path: &Path) -> Result<(String, FileVariables), ConfigError> {
     let failed = |reason: PlainError| ConfigError::new(path.display(), reason);
-    let about = match fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(FileVariables::new()),
-        about => about.map_err(|error| failed(format!("cannot be read: {error}").into()))?,
+    let unread = |error: io::Error| failed(format!("cannot be read: {error}").into());
+    let about = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Default::default()),
+        about => about.map_err(unread)?,
     };
     if about.uid() != rustix::process::geteuid().as_raw() || about.mode() & 0o077 != 0 {
         let path = path.display();
@@ -38,9 +44,12 @@ pub(crate) fn read() -> Result<FileVariables, ConfigError> {
             format!("has secrets, so only you may read and write it: run `chmod 600 {path}` as its owner");
         return Err(failed(reason.into()));
     }
-    let text =
-        fs::read_to_string(&path).map_err(|error| failed(format!("cannot be read: {error}").into()))?;
-    parse(&text).map_err(|(line, reason)| ConfigError::new(format!("{}:{line}", path.display()), reason))
+    let text = locate::read_bounded(path).map_err(unread)?;
+    let text = String::from_utf8(text).map_err(|_| failed("is not UTF-8 text".into()))?;
+    match parse(&text) {
+        Ok(variables) => Ok((text, variables)),
+        Err((line, reason)) => Err(ConfigError::new(format!("{}:{line}", path.display()), reason)),
+    }
 }
 
 fn parse(text: &str) -> Result<FileVariables, (usize, PlainError)> {
@@ -93,28 +102,26 @@ fn quoted(value: &str) -> String {
 pub(crate) fn write(changed: &FileVariables) -> Result<PathBuf, ConfigError> {
     let path =
         path().ok_or_else(|| ConfigError::new("HOME", "there is no home directory for the variables"))?;
-    let failed = |path: &Path, error: io::Error| {
-        ConfigError::new(path.display(), format!("cannot be written: {error}"))
-    };
-    read()?;
-    let mut text = String::new();
-    let before = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        before => before.map_err(|error| failed(&path, error))?,
-    };
+    let failed = |error: io::Error| ConfigError::new(path.display(), format!("cannot be written: {error}"));
+    let _lock = locked_files::lock(&path).map_err(failed)?;
+    let (before, _) = read_checked(&path)?;
     let is_changed =
         |line: &str| line.split_once('=').is_some_and(|(name, _)| changed.contains_key(name.trim()));
-    text.extend(before.lines().filter(|line| !is_changed(line)).map(|line| format!("{line}\n")));
-    for (name, value) in changed.iter().filter(|(_, value)| !value.is_empty()) {
+    let mut text: String =
+        before.lines().filter(|line| !is_changed(line)).map(|line| format!("{line}\n")).collect();
+    for (name, value) in changed {
         if !is_variable(name) || value.contains(char::is_control) {
             let reason = "a variable has a name of letters, digits and _, and a value of one line";
             return Err(ConfigError::new(gatehouse_core::names::quoted(name, 64), reason));
         }
-        text.push_str(&format!("{name}={}\n", quoted(value)));
+        if !value.is_empty() {
+            text.push_str(&format!("{name}={}\n", quoted(value)));
+        }
     }
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    make_private(folder).map_err(|error| failed(folder, error))?;
-    write_private(&path, text.as_bytes(), Durability::Synced).map_err(|error| failed(&path, error))?;
+    if text.len() as u64 > locate::MAX_FILE {
+        return Err(ConfigError::new(path.display(), "would be larger than 4 MiB; the value is too long"));
+    }
+    write_private(&path, text.as_bytes(), Durability::Synced).map_err(failed)?;
     Ok(path)
 }
 

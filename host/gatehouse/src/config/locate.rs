@@ -26,7 +26,7 @@ const CONFIG_FILE: &str = "presets.toml";
 
 const PROJECT_MARKER: &str = ".git";
 
-const MAX_FILE: u64 = 4 << 20;
+pub(super) const MAX_FILE: u64 = 4 << 20;
 
 pub(crate) struct LocatedConfig {
     pub(crate) text: ConfigText,

@@ -25,6 +25,7 @@ mod knowledge;
 
 mod limits;
 pub(crate) mod locate;
+pub(crate) mod locked_files;
 mod models;
 pub(crate) mod parse_errors;
 pub(crate) mod preset_files;
@@ -45,7 +46,6 @@ pub(crate) use access::AccessConfig;
 
 pub(crate) use checked::Config;
 pub(crate) use shipped::NO_DEFAULT_PRESET;
-pub(crate) use trust::edit_locked;
 
 pub(crate) use env::{Env, unused};
 pub(crate) use error::{ConfigError, ConfigText, TextValue};

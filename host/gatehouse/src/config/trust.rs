@@ -3,16 +3,14 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, OpenOptions},
-    io::{self, ErrorKind},
+    io,
     path::{Path, PathBuf},
 };
 
 use gatehouse_core::hash::sha256_hex;
-use gatehouse_files::{Durability, make_private, write_private};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, locate};
+use super::{ConfigError, locate, locked_files};
 
 /// The list of trusted files. Unknown keys are refused, so that nothing is trusted by mistake.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -29,14 +27,8 @@ impl TrustedFiles {
     }
 
     fn read_from(file: &Path) -> Result<Self, ConfigError> {
-        let bad = |why: String| {
-            ConfigError::new(file.display(), format!("the list of trusted files {why}; fix or delete it"))
-        };
-        match fs::read(file) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(format!("is damaged: {error}"))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(bad(format!("cannot be read: {error}"))),
-        }
+        let failed = |reason| ConfigError::new(file.display(), format!("the list of trusted files {reason}"));
+        locked_files::read_json(file).map_err(failed)
     }
 
     /// Returns whether `path` is trusted with this content. `None` if it is not listed.
@@ -81,37 +73,9 @@ fn file() -> Result<PathBuf, ConfigError> {
 fn change(edit: impl FnOnce(&mut TrustedFiles)) -> Result<(), ConfigError> {
     let file = file()?;
     let failed = |error: io::Error| ConfigError::new(file.display(), format!("cannot be written: {error}"));
-    edit_locked(&file, failed, TrustedFiles::read_from, |list| {
+    locked_files::edit_json(&file, failed, TrustedFiles::read_from, |list| {
         edit(list);
         Ok(true)
     })
     .map(drop)
-}
-
-/// Edits the JSON in `file` under its lock, and writes it if `edit` returns true. Returns whether it did.
-///
-/// Creates the parent directory with access for this user only.
-pub(crate) fn edit_locked<T: Serialize, E>(
-    file: &Path,
-    failed: impl Fn(io::Error) -> E,
-    read: impl FnOnce(&Path) -> Result<T, E>,
-    edit: impl FnOnce(&mut T) -> Result<bool, E>,
-) -> Result<bool, E> {
-    let locked = || {
-        make_private(file.parent().unwrap_or(Path::new("/")))?;
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let lock = options.open(file.with_extension("lock"))?;
-        lock.lock()?;
-        Ok(lock)
-    };
-    let _lock = locked().map_err(&failed)?;
-    let mut content = read(file)?;
-    let is_changed = edit(&mut content)?;
-    if is_changed {
-        let text = serde_json::to_vec_pretty(&content).map_err(|error| failed(error.into()))?;
-        write_private(file, &text, Durability::Synced).map_err(failed)?;
-    }
-    Ok(is_changed)
 }

@@ -19,7 +19,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value, json};
 
 use self::login::LoginReport;
-use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, call, confirm, with_header};
 use crate::{
     compose::{Composition, forget_failed_listings},
     config::{Env, ServerConfig, added::FileServerStore, environment_file},
@@ -74,12 +74,18 @@ pub(super) enum EnvCommand {
 fn environment(command: EnvCommand, global: &GlobalArgs, env: &Env) -> CommandResult {
     match command {
         EnvCommand::Set { name } => {
-            let text = super::call::read_text(std::io::stdin().lock()).map_err(CommandError::failed)?;
-            let value = text.unwrap_or_default();
-            let value = value.trim_end_matches(['\r', '\n']).to_owned();
+            let text = call::read_text(std::io::stdin().lock())
+                .map_err(|error| CommandError::failed(format!("the value cannot be read: {error}")))?
+                .ok_or_else(|| {
+                    CommandError::usage(format!("the value is longer than {} MiB", call::MAX_TEXT >> 20))
+                })?;
+            let value = text.trim_end_matches(['\r', '\n']).to_owned();
             let verb = if value.is_empty() { "removed" } else { "set" };
             let file = environment_file::write(&[(name.clone(), value)].into())?;
-            forget_failed_listings(&global.config(env)?.state);
+            // An invalid configuration may be why the variable is set.
+            if let Ok(config) = global.config(env) {
+                forget_failed_listings(&config.state);
+            }
             out::line(format!("{verb} {name} in {}; hosts read it at their next start", file.display()));
         }
         EnvCommand::List(output) => {
