@@ -1,4 +1,4 @@
-//! What `kg_index` and `kg_edit` share: sources and links in their arguments, and reports of unresolved links, unknown
+//! Code that `kg_index` and `kg_edit` share: sources and links in their arguments, and reports of unresolved links, unknown
 //! edges and pages from other folders.
 //!
 //! A source is an object or a bare URL, whose kind is derived from its host. A link is an edge and a target ID:

@@ -57,13 +57,13 @@ pub struct Listing {
     /// Removed hidden characters by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
-    /// What a server lists and clients do not get.
+    /// Items that a server lists and clients do not get.
     #[serde(default, skip_serializing_if = "OmittedItems::is_empty")]
     pub omitted: OmittedItems,
-    /// What a server was told of clients when it was listed.
+    /// Features of clients that a server was told when it was listed.
     #[serde(default, skip_serializing_if = "ClientFeatures::is_none")]
     pub features: ClientFeatures,
-    /// How long a server says that its lists stay current, in milliseconds: the shortest of all.
+    /// Time for which a server says that its lists stay current, in milliseconds: the shortest of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
     /// Lists of a server that could not be read to their end.
@@ -84,7 +84,7 @@ impl Listing {
 #[derive(Debug, Clone)]
 pub struct PendingListing {
     pub why: String,
-    /// How long clients may wait for the listing. `None` if an attempt has failed.
+    /// Time for which clients may wait for the listing. `None` if an attempt has failed.
     pub until: Option<Instant>,
     /// A token of interest: the source retries as long as any clone of it exists.
     pub wanted: Arc<()>,
