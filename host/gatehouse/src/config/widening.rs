@@ -51,20 +51,21 @@ fn limits<'c>(config: &'c Config, preset: &str) -> (Vec<&'c String>, Vec<&'c App
 
 /// Returns whether a rule allows at most what `old` allows, to the same callers, and denies at least as much.
 fn is_narrower(new: &AccessRule, old: &AccessRule) -> bool {
+    // Names every key, so that a new one cannot be forgotten here.
+    let AccessRule { place: _, who, presets, tools, deny, effect, when } = old;
     let has_all = |all: &[String], some: &[String]| {
         some.iter().all(|pattern| all.iter().any(|one| one == pattern || covers(one, pattern)))
     };
-    let (new_presets, old_presets) = (new.presets.as_deref(), old.presets.as_deref());
-    let allows_presets = |old: &[String]| new_presets.is_some_and(|new| has_all(old, new));
+    let allows_presets = |old: &Vec<String>| new.presets.as_ref().is_some_and(|new| has_all(old, new));
     // A deny of fewer presets denies less.
-    let denies_as_much = old.deny.is_empty() || new_presets == old_presets;
-    new.who == old.who
-        && old_presets.is_none_or(allows_presets)
-        && has_all(&old.tools, &new.tools)
-        && has_all(&new.deny, &old.deny)
+    let denies_as_much = deny.is_empty() || new.presets == *presets;
+    new.who == *who
+        && presets.as_ref().is_none_or(allows_presets)
+        && has_all(tools, &new.tools)
+        && has_all(&new.deny, deny)
         && denies_as_much
-        && old.effect.is_none_or(|old| new.effect.is_some_and(|new| new <= old))
-        && old.when.iter().all(|limit| new.when.contains(limit))
+        && effect.is_none_or(|old| new.effect.is_some_and(|new| new <= old))
+        && when.iter().all(|limit| new.when.contains(limit))
 }
 
 /// Returns whether a pattern matches at least what another one matches.
@@ -74,16 +75,17 @@ fn covers(pattern: &str, other: &str) -> bool {
 
 /// Returns whether a quota limits the same callers at least as much as `old`.
 fn is_tighter(new: &QuotaRule, old: &QuotaRule) -> bool {
+    let QuotaRule { name, who, calls, tokens, concurrency, stored } = old;
     let rate = |new: Option<QuotaAllowance>, old: Option<QuotaAllowance>| {
         old.is_none_or(|old| new.is_some_and(|new| new.period == old.period && new.amount <= old.amount))
     };
     let number = |new: Option<u64>, old: Option<u64>| old.is_none_or(|old| new.is_some_and(|new| new <= old));
-    new.name == old.name
-        && new.who == old.who
-        && rate(new.calls, old.calls)
-        && rate(new.tokens, old.tokens)
-        && number(new.concurrency.map(u64::from), old.concurrency.map(u64::from))
-        && number(new.stored, old.stored)
+    new.name == *name
+        && new.who == *who
+        && rate(new.calls, *calls)
+        && rate(new.tokens, *tokens)
+        && number(new.concurrency.map(u64::from), concurrency.map(u64::from))
+        && number(new.stored, *stored)
 }
 
 #[cfg(test)]
