@@ -1,6 +1,7 @@
 //! `gatehouse servers`: manages the MCP servers.
 
 mod add;
+mod environment;
 mod import;
 mod login;
 mod review;
@@ -19,10 +20,10 @@ use gatehouse_core::{
 use serde_json::{Map, Value, json};
 
 use self::login::LoginReport;
-use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, call, confirm, with_header};
+use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
 use crate::{
-    compose::{Composition, forget_failed_listings},
-    config::{Env, ServerConfig, added::FileServerStore, environment_file},
+    compose::Composition,
+    config::{Env, ServerConfig, added::FileServerStore},
     out,
     presence::{self, HostFacts, RunningHost},
     progress::ProgressTicker,
@@ -53,47 +54,11 @@ pub(super) enum Command {
     Import(import::Arguments),
     /// Set variables that servers need, in the file `environment` of the configuration directory
     #[command(subcommand)]
-    Env(EnvCommand),
+    Env(environment::EnvCommand),
     /// Log in to a server in a browser, which is opened
     Login(login::LoginArgs),
     /// Delete the login to a server, and revoke it at the authorization server
     Logout(login::LogoutArgs),
-}
-
-#[derive(Subcommand)]
-pub(super) enum EnvCommand {
-    /// Read the value of a variable from standard input, and write it; an empty value removes it
-    Set {
-        /// Name of the variable
-        name: String,
-    },
-    /// List the names of the variables in the file
-    List(OutputFormat),
-}
-
-fn environment(command: EnvCommand, global: &GlobalArgs, env: &Env) -> CommandResult {
-    match command {
-        EnvCommand::Set { name } => {
-            let text = call::read_text(std::io::stdin().lock())
-                .map_err(|error| CommandError::failed(format!("the value cannot be read: {error}")))?
-                .ok_or_else(|| {
-                    CommandError::usage(format!("the value is longer than {} MiB", call::MAX_TEXT >> 20))
-                })?;
-            let value = text.trim_end_matches(['\r', '\n']).to_owned();
-            let verb = if value.is_empty() { "removed" } else { "set" };
-            let file = environment_file::write(&[(name.clone(), value)].into())?;
-            // An invalid configuration may be why the variable is set.
-            if let Ok(config) = global.config(env) {
-                forget_failed_listings(&config.state);
-            }
-            out::line(format!("{verb} {name} in {}; hosts read it at their next start", file.display()));
-        }
-        EnvCommand::List(output) => {
-            let names: Vec<String> = environment_file::read()?.into_keys().collect();
-            output.print(&names, || names.iter().for_each(out::line));
-        }
-    }
-    Ok(())
 }
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
@@ -106,7 +71,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Add(arguments) => add::add(arguments, global, env).await,
         Command::Remove { server, output } => add::remove(&server, global, env, output),
         Command::Import(arguments) => import::run(&arguments, global, env).await,
-        Command::Env(command) => environment(command, global, env),
+        Command::Env(command) => environment::run(command, global, env),
         Command::Login(arguments) => login::log_in(&arguments, global, env).await,
         Command::Logout(arguments) => login::log_out(&arguments, global, env).await,
     }
