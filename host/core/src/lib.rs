@@ -14,6 +14,7 @@ pub mod pipeline;
 mod policy;
 pub mod ports;
 pub mod question;
+pub mod reply_view;
 pub mod schema;
 pub mod search;
 pub mod source;
