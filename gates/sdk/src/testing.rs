@@ -6,6 +6,7 @@
 pub(crate) mod artifacts;
 pub(crate) mod context;
 pub(crate) mod kv;
+pub(crate) mod replies;
 
 use std::{
     any::Any,

@@ -26,6 +26,7 @@ use gatehouse_core::{
             ArtifactSlice, TextRange,
         },
     },
+    reply_view::ReplyView,
 };
 use tokio::{task::JoinHandle, time::sleep};
 
@@ -270,7 +271,7 @@ impl ArtifactService for ArtifactStore {
         let (now, ttl) = (scope.now, i64::try_from(ttl).unwrap_or(i64::MAX));
         let owner_limit = draft.owner_limit;
         let work = move || {
-            let text = PackedText::from_text(&draft.text)?;
+            let text = PackedText::from_text(&draft.text, draft.data.as_deref())?;
             let row = ArtifactRow::new(draft, &text.digest, now, ttl)?;
             Ok((text, row))
         };
@@ -290,6 +291,13 @@ impl ArtifactService for ArtifactStore {
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         self.part(&self.owner_scope(owner), id, part).await
+    }
+
+    async fn view(&self, owner: &Principal, id: &str) -> Result<ReplyView<'static>, Fault> {
+        let scope = self.owner_scope(owner);
+        let stored =
+            self.engine.read(&scope, id, ArtifactSpan::Whole).await?.ok_or_else(|| unknown_artifact(id))?;
+        run_blocking(move || stored.view()).await
     }
 
     async fn recent(

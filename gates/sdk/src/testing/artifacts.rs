@@ -8,14 +8,27 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Fake, current, unset};
+use super::{Fake, current, replies, unset};
 use crate::{
     Fault,
     artifacts::{Artifact, Changes, Draft, Filter, Fit, Hit, Part, Piece, Window},
+    bindings::gatehouse::gate::replies::{ReplyData, ReplyView},
 };
 
+/// A text, and the data that was stored with it.
+pub(super) struct StoredText {
+    text: String,
+    data: Option<String>,
+}
+
+impl StoredText {
+    fn view(&self) -> Result<ReplyView, Fault> {
+        replies::view(std::slice::from_ref(&self.text), self.data.as_deref())
+    }
+}
+
 /// Artifacts with their texts, newest last.
-type StoredTexts = Vec<(Artifact, String)>;
+type StoredTexts = Vec<(Artifact, StoredText)>;
 
 pub(super) type Store = RefCell<StoredTexts>;
 
@@ -44,10 +57,20 @@ impl Fake {
 
 /// Stores a text. Storing the same text again returns the same artifact with a new lifetime.
 pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
+    store(draft, None)
+}
+
+/// Stores a text with data.
+pub fn put_with_data(draft: &Draft, data: &str) -> Result<Artifact, Fault> {
+    store(draft, Some(data))
+}
+
+fn store(draft: &Draft, data: Option<&str>) -> Result<Artifact, Fault> {
     let host = current();
     host.artifacts("artifacts.put", |texts| {
         let mut digest = DefaultHasher::new();
         digest.write(draft.text.as_bytes());
+        digest.write(data.unwrap_or_default().as_bytes());
         let id = format!("art-{:012x}", digest.finish() >> 16);
         let previous = texts.iter().position(|(artifact, _)| artifact.id == id).map(|at| texts.remove(at).0);
         let now = host.now.get();
@@ -72,7 +95,8 @@ pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
                 _ => Some(now.saturating_add(draft.ttl_ms.unwrap_or(TTL_MS))),
             },
         };
-        texts.push((artifact.clone(), draft.text.clone()));
+        let text = StoredText { text: draft.text.clone(), data: data.map(str::to_owned) };
+        texts.push((artifact.clone(), text));
         Ok(artifact)
     })
 }
@@ -89,7 +113,8 @@ pub fn info(ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
 pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
     current().artifacts("artifacts.read", |texts| {
         let found = texts.iter().find(|(artifact, _)| artifact.id == id);
-        let (_, text) = found.ok_or_else(|| unknown(id))?;
+        let (_, stored) = found.ok_or_else(|| unknown(id))?;
+        let text = &stored.text;
         match part {
             Part::Whole => Ok(whole(text.clone())),
             Part::Characters(window) => {
@@ -101,12 +126,26 @@ pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
                 Ok(piece(&lines, *window))
             }
             Part::Pointer(pointer) => {
-                let value: Value = serde_json::from_str(text)
+                let data = stored.view()?.data.map(|data| data.json.unwrap_or_else(|| text.clone()));
+                let value: Value = serde_json::from_str(data.as_ref().unwrap_or(text))
                     .map_err(|_| Fault::invalid(format!("the text of '{id}' is not JSON")))?;
                 let missing = || Fault::not_found(format!("'{id}' has no value at '{pointer}'"));
                 Ok(whole(value.pointer(pointer).ok_or_else(missing)?.to_string()))
             }
         }
+    })
+}
+
+/// Returns the data of a text.
+pub(crate) fn view(id: &str) -> Result<ReplyView, Fault> {
+    current().artifacts("artifacts.view", |texts| {
+        let found = texts.iter().find(|(artifact, _)| artifact.id == id);
+        let (_, stored) = found.ok_or_else(|| unknown(id))?;
+        let data = stored.view()?.data.map(|data| {
+            let json = data.json.or_else(|| Some(stored.text.clone()));
+            ReplyData { json, ..data }
+        });
+        Ok(ReplyView { text: None, data, whole: None, repeats: true })
     })
 }
 
@@ -153,7 +192,7 @@ pub fn search(query: &str, limit: u32) -> Result<Vec<Hit>, Fault> {
             let all = search_text(artifact);
             query.split_whitespace().filter(|word| all.contains(word)).count() as f64 / asked
         };
-        let hit = |(artifact, _): &(Artifact, String)| {
+        let hit = |(artifact, _): &(Artifact, StoredText)| {
             let score = score(artifact);
             Hit { artifact: artifact.clone(), score, fit: if score > 0.5 { Fit::Good } else { Fit::Weak } }
         };

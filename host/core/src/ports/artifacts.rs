@@ -8,13 +8,15 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 pub use crate::page::MatchQuality;
-use crate::{Fault, Principal};
+use crate::{Fault, Principal, reply_view::ReplyView};
 
 pub const ID_PREFIX: &str = "art-";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArtifactDraft {
     pub text: String,
+    /// Structured data of the same reply, a JSON value, if the text is not the same value.
+    pub data: Option<String>,
     pub mime_type: String,
     /// The exposed name of the tool that produced the text.
     pub tool: Option<String>,
@@ -33,7 +35,7 @@ pub struct ArtifactDraft {
 /// Metadata of an artifact. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// [`ID_PREFIX`] and the first 12 hexadecimal digits of the text's SHA-256. More digits if two texts of one
+    /// [`ID_PREFIX`] and the first 12 hexadecimal digits of the SHA-256 of what is stored. More digits if two texts of one
     /// principal collide.
     pub id: String,
     pub size: u64,
@@ -57,7 +59,7 @@ pub enum ArtifactPart {
     Characters(TextRange),
     /// Lines, without the line ending of the last one.
     Lines(TextRange),
-    /// The value at a JSON pointer (RFC 6901), as written in the text.
+    /// The value at a JSON pointer (RFC 6901) into the data, as written there.
     Pointer(String),
 }
 
@@ -122,8 +124,11 @@ pub trait ArtifactService: Send + Sync {
     /// Reads a part of the text.
     ///
     /// Fails with `not-found` if the pointer leads nowhere; the fault names the part of the pointer that exists. Fails
-    /// with `invalid-arguments` if the text is not JSON.
+    /// with `invalid-arguments` if the text has no data.
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault>;
+
+    /// Reads the data of a text, or of the data stored with it. The view has no text.
+    async fn view(&self, owner: &Principal, id: &str) -> Result<ReplyView<'static>, Fault>;
 
     async fn recent(
         &self,

@@ -1,4 +1,4 @@
-//! The one reading of a reply: its text, its data, and where the data comes from.
+//! The one reading of a reply: its text, its data, and the origin of the data.
 //!
 //! Servers send data as structured content, as JSON text, in a sentence, in a fence, or as JSON in a string. Everything
 //! that reads a reply uses this view, so that a digest, a filter and a script see the same data. Reading takes time and
@@ -27,13 +27,13 @@ const MIN_STRING_PERCENT: usize = 80;
 const MAX_COMPARED_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DataSource {
+pub enum DataOrigin {
     /// The structured content.
     Structured,
     /// The text, which is JSON, or a series of JSON values.
     Text,
-    /// The text block with this index, which is JSON.
-    Block(usize),
+    /// One of several text blocks.
+    Block,
     /// Part of the text.
     Island,
 }
@@ -42,8 +42,8 @@ pub enum DataSource {
 pub struct ReplyData<'a> {
     /// A JSON value.
     pub json: Cow<'a, str>,
-    pub source: DataSource,
-    /// JSON pointer to the string in the source that holds the data.
+    pub origin: DataOrigin,
+    /// JSON pointer to the string in the origin that holds the data.
     pub pointer: Option<String>,
     /// Text beside the data that does not repeat it, such as the sentence before it. Empty if there is none.
     pub beside: String,
@@ -74,6 +74,17 @@ impl<'a> ReplyView<'a> {
         }
     }
 
+    /// Copies what it borrows.
+    pub fn into_owned(self) -> ReplyView<'static> {
+        let Self { text, data, whole, repeats } = self;
+        ReplyView {
+            text: text.into_owned().into(),
+            data: data.map(ReplyData::into_owned),
+            whole: whole.map(|whole| whole.into_owned().into()),
+            repeats,
+        }
+    }
+
     /// Whether it has neither data nor text other than blanks.
     pub fn is_empty(&self) -> bool {
         self.data.is_none() && self.text.trim().is_empty()
@@ -100,7 +111,7 @@ impl<'a> ReplyView<'a> {
                 return Self { whole: view.whole.or(whole), ..view };
             }
             if key == "result" && value.starts_with('[') && says_list(&text, blocks, value) {
-                let data = ReplyData::new(value.into(), DataSource::Structured);
+                let data = ReplyData::new(value.into(), DataOrigin::Structured);
                 return Self { text, data: Some(data), whole: Some(structured.into()), repeats: true };
             }
         }
@@ -108,11 +119,11 @@ impl<'a> ReplyView<'a> {
             return Self::of_text(text, blocks);
         }
         let repeats = repeats::says_all(&text, structured);
-        let mut data = ReplyData::new(structured.into(), DataSource::Structured);
+        let mut data = ReplyData::new(structured.into(), DataOrigin::Structured);
         let mut whole = None;
         if let Some(inner) = data_in_string(structured, 0) {
             whole = Some(structured.into());
-            data = ReplyData { source: DataSource::Structured, ..inner };
+            data = ReplyData { origin: DataOrigin::Structured, ..inner };
         }
         if !repeats {
             join(&mut data.beside, text.trim());
@@ -122,13 +133,13 @@ impl<'a> ReplyView<'a> {
 }
 
 impl<'a> ReplyData<'a> {
-    fn new(json: Cow<'a, str>, source: DataSource) -> Self {
-        Self { json, source, pointer: None, beside: String::new() }
+    fn new(json: Cow<'a, str>, origin: DataOrigin) -> Self {
+        Self { json, origin, pointer: None, beside: String::new() }
     }
 
     fn into_owned(self) -> ReplyData<'static> {
-        let Self { json, source, pointer, beside } = self;
-        ReplyData { json: json.into_owned().into(), source, pointer, beside }
+        let Self { json, origin, pointer, beside } = self;
+        ReplyData { json: json.into_owned().into(), origin, pointer, beside }
     }
 }
 
@@ -153,7 +164,7 @@ fn data_in_blocks<'a>(
     whole: &mut Option<Cow<'a, str>>,
 ) -> Option<ReplyData<'a>> {
     if let Some(json) = json_in(joined).filter(|json| is_container(json)) {
-        return Some(ReplyData::new(json.into_owned().into(), DataSource::Text));
+        return Some(ReplyData::new(json.into_owned().into(), DataOrigin::Text));
     }
     let largest = blocks.iter().enumerate().max_by_key(|(_, block)| block.len());
     if let Some((index, block)) = largest
@@ -163,7 +174,7 @@ fn data_in_blocks<'a>(
         for (_, other) in blocks.iter().enumerate().filter(|(at, _)| *at != index) {
             join(&mut data.beside, other.trim());
         }
-        return Some(ReplyData { source: DataSource::Block(index), ..data });
+        return Some(ReplyData { origin: DataOrigin::Block, ..data });
     }
     let mut of_joined = None;
     let data = data_in_text(joined, &mut of_joined)?.into_owned();
@@ -178,10 +189,10 @@ fn data_at(text: &str, level: usize) -> Option<ReplyData<'_>> {
             Cow::Borrowed(json) => data_in_string(json, level),
             Cow::Owned(json) => data_in_string(json, level).map(ReplyData::into_owned),
         };
-        return Some(inner.unwrap_or_else(|| ReplyData::new(json, DataSource::Text)));
+        return Some(inner.unwrap_or_else(|| ReplyData::new(json, DataOrigin::Text)));
     }
     let (Range { start, end }, json) = island::largest(text)?;
-    let mut data = ReplyData::new(json, DataSource::Island);
+    let mut data = ReplyData::new(json, DataOrigin::Island);
     join(&mut data.beside, text[..start].trim());
     join(&mut data.beside, text[end..].trim());
     Some(data)
@@ -200,7 +211,7 @@ fn data_in_string(json: &str, level: usize) -> Option<ReplyData<'static>> {
         return None;
     }
     let pointer = Some(own + data.pointer.as_deref().unwrap_or_default());
-    Some(ReplyData { pointer, source: DataSource::Text, ..data })
+    Some(ReplyData { pointer, origin: DataOrigin::Text, ..data })
 }
 
 fn is_container(json: &str) -> bool {

@@ -24,7 +24,9 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
     for (kind, place) in tokens(data) {
         let value = match kind {
             JsonTokenKind::String => serde_json::from_str(&data[place]).unwrap_or_default(),
-            JsonTokenKind::Word if data[place.clone()].starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+            JsonTokenKind::Word
+                if data[place.clone()].starts_with(|c: char| c == '-' || c.is_ascii_digit()) =>
+            {
                 data[place].to_owned()
             }
             _ => continue,

@@ -18,16 +18,24 @@ fn data_of(text: &str) -> ReplyData<'static> {
 fn data_is_found_in_whatever_is_around_it() {
     let list = rows(60);
     let cases = [
-        (format!("\u{feff}{list}"), "", DataSource::Text),
-        (format!("Found 60 rows [see (1):\n{list}"), "Found 60 rows [see (1):", DataSource::Island),
-        (format!("{list}\n\nTook 12 ms"), "Took 12 ms", DataSource::Island),
-        (format!("He said \"here\":\n\n```json\n{list}\n```\n"), "He said \"here\":\n\n```json\n\n```", DataSource::Island),
-        (format!("<rows-1>\n{list}\n</rows-1>"), "<rows-1>\n\n</rows-1>", DataSource::Island),
-        (format!("[1] Schema: {{\"a\": 1}} Rows: {list} [end"), "[1] Schema: {\"a\": 1} Rows:\n\n[end", DataSource::Island),
+        (format!("\u{feff}{list}"), "", DataOrigin::Text),
+        (format!("Found 60 rows [see (1):\n{list}"), "Found 60 rows [see (1):", DataOrigin::Island),
+        (format!("{list}\n\nTook 12 ms"), "Took 12 ms", DataOrigin::Island),
+        (
+            format!("He said \"here\":\n\n```json\n{list}\n```\n"),
+            "He said \"here\":\n\n```json\n\n```",
+            DataOrigin::Island,
+        ),
+        (format!("<rows-1>\n{list}\n</rows-1>"), "<rows-1>\n\n</rows-1>", DataOrigin::Island),
+        (
+            format!("[1] Schema: {{\"a\": 1}} Rows: {list} [end"),
+            "[1] Schema: {\"a\": 1} Rows:\n\n[end",
+            DataOrigin::Island,
+        ),
     ];
-    for (text, beside, source) in cases {
+    for (text, beside, origin) in cases {
         let data = data_of(&text);
-        assert_eq!((&*data.json, &*data.beside, data.source), (&*list, beside, source), "{text:.100}");
+        assert_eq!((&*data.json, &*data.beside, data.origin), (&*list, beside, origin), "{text:.100}");
         assert_eq!(data.pointer, None);
     }
 }
@@ -54,16 +62,22 @@ fn a_series_of_values_is_a_list() {
 #[test]
 fn what_is_almost_json_keeps_its_numbers_and_strings() {
     let cases = [
-        ("[{\"a\": NaN, \"b\": -Infinity, \"c\": \"NaN, 'x' //\"}]", r#"[{"a": null, "b": -1.7976931348623157e308, "c": "NaN, 'x' //"}]"#),
+        (
+            "[{\"a\": NaN, \"b\": -Infinity, \"c\": \"NaN, 'x' //\"}]",
+            r#"[{"a": null, "b": -1.7976931348623157e308, "c": "NaN, 'x' //"}]"#,
+        ),
         ("// users\n[1, /* two */ 2,\n]", "[1,  2]"),
-        ("[{'id': 12345678901234567890123, 'ok': True, 'x': None, 's': 'it\\'s \"so\" \\xe9'}]",
-            "[{\"id\": 12345678901234567890123, \"ok\": true, \"x\": null, \"s\": \"it's \\\"so\\\" \\u00e9\"}]"),
+        (
+            "[{'id': 12345678901234567890123, 'ok': True, 'x': None, 's': 'it\\'s \"so\" \\xe9'}]",
+            "[{\"id\": 12345678901234567890123, \"ok\": true, \"x\": null, \"s\": \"it's \\\"so\\\" \\u00e9\"}]",
+        ),
         ("{'a': \"it's\", 'b': -nan,}", "{\"a\": \"it's\", \"b\": null}"),
     ];
     for (text, json) in cases {
         assert_eq!(data_of(text).json.trim(), json.trim(), "{text}");
     }
-    for text in ["[{'at': datetime.date(2024, 1, 2)}]", "{a: 1}", "[it's 'so']", "[1, 2", "{'a' 1}", "[NaNs]"] {
+    for text in ["[{'at': datetime.date(2024, 1, 2)}]", "{a: 1}", "[it's 'so']", "[1, 2", "{'a' 1}", "[NaNs]"]
+    {
         assert_eq!(ReplyView::new(&[text], None).data, None, "{text}");
     }
 }
@@ -88,7 +102,7 @@ fn json_in_a_string_has_a_pointer_and_the_whole_stays() {
         assert_eq!(view.whole.as_deref(), Some(&*text));
         let structured = ReplyView::new(&["Done."], Some(&text));
         let data = structured.data.expect("data");
-        assert_eq!((&*data.json, data.source), (&*list, DataSource::Structured));
+        assert_eq!((&*data.json, data.origin), (&*list, DataOrigin::Structured));
         assert!(data.beside.ends_with("Done.") && !structured.repeats);
     }
     let prose = json!({"result": "word ".repeat(500)}).to_string();
@@ -105,9 +119,13 @@ fn wrappers_of_sdks_are_the_value() {
     }
     let list = rows(3);
     let structured = format!("{{\"result\":{list}}}");
-    let blocks: Vec<String> = json_token::elements(&list).expect("elements").iter().map(|row| {
-        serde_json::to_string_pretty(&serde_json::from_str::<Value>(row).expect("a row")).expect("pretty")
-    }).collect();
+    let blocks: Vec<String> = json_token::elements(&list)
+        .expect("elements")
+        .iter()
+        .map(|row| {
+            serde_json::to_string_pretty(&serde_json::from_str::<Value>(row).expect("a row")).expect("pretty")
+        })
+        .collect();
     let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();
     for blocks in [&blocks[..], &[&list]] {
         let view = ReplyView::new(blocks, Some(&structured));
@@ -121,14 +139,18 @@ fn wrappers_of_sdks_are_the_value() {
 
 #[test]
 fn a_text_repeats_the_data_if_it_has_every_value() {
-    let data = json!({"users": [{"name": "Ada Lovelace", "id": 1815}, {"name": "Alan Turing", "id": 1912}]}).to_string();
+    let data = json!({"users": [{"name": "Ada Lovelace", "id": 1815}, {"name": "Alan Turing", "id": 1912}]})
+        .to_string();
     let view = |text: &str| ReplyView::new(&[text], Some(&data)).repeats;
     assert!(view("| id | name |\n| 1815 | Ada Lovelace |\n| 1912 | Alan Turing |"));
     assert!(!view("1815 Ada Lovelace, 1912 Alan") && !view("Found 2 users.") && !view(""));
-    assert!(!ReplyView::new(&["1 2 abc"], Some("{\"a\": 1, \"b\": \"abc\"}")).repeats, "short values prove nothing");
+    assert!(
+        !ReplyView::new(&["1 2 abc"], Some("{\"a\": 1, \"b\": \"abc\"}")).repeats,
+        "short values prove nothing"
+    );
     let same = ReplyView::new(&["{\"b\":2, \"a\":1}"], Some("{\"a\":1,\"b\":2}"));
     let data = same.data.expect("data");
-    assert_eq!((data.source, data.beside, same.repeats), (DataSource::Text, String::new(), true));
+    assert_eq!((data.origin, data.beside, same.repeats), (DataOrigin::Text, String::new(), true));
 }
 
 #[test]
@@ -136,7 +158,7 @@ fn a_block_with_data_leaves_the_others_beside_it() {
     let list = rows(60);
     let view = ReplyView::new(&["Here:", &list, "1 call"], None);
     let data = view.data.expect("data");
-    assert_eq!((data.source, &*data.beside), (DataSource::Block(1), "Here:\n\n1 call"));
+    assert_eq!((data.origin, &*data.beside), (DataOrigin::Block, "Here:\n\n1 call"));
     assert_eq!(view.text, format!("Here:\n\n{list}\n\n1 call"));
     assert!(ReplyView::new(&[], None).is_empty() && ReplyView::new(&[" ", "\n"], None).is_empty());
     assert!(!ReplyView::new(&["{}"], None).is_empty() && !ReplyView::new(&[""], Some("{}")).is_empty());

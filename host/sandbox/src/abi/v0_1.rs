@@ -10,6 +10,7 @@ mod http;
 mod knowledge;
 mod kv;
 mod models;
+mod replies;
 mod sampling;
 mod servers;
 mod servers_admin;

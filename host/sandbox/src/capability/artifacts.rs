@@ -11,6 +11,7 @@ use gatehouse_core::{
         ArtifactService,
         artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactPart, ArtifactSlice},
     },
+    reply_view::ReplyView,
 };
 
 use super::Capabilities;
@@ -41,6 +42,10 @@ impl Capabilities {
         check_tags(&draft.tags)?;
         let preset = self.facts.call.as_ref().map(|call| Arc::clone(&call.context.catalog.preset));
         draft.preset = preset.as_deref().unwrap_or_default().to_owned();
+        if let Some(data) = &draft.data {
+            serde_json::from_str::<serde::de::IgnoredAny>(data)
+                .map_err(|error| Fault::invalid(format!("the data of an artifact is not JSON: {error}")))?;
+        }
         draft.owner_limit = self.artifact_limit().await?;
         store.put(owner, draft).await
     }
@@ -70,13 +75,27 @@ impl Capabilities {
     pub(crate) async fn artifact_part(&self, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         let (store, owner) = self.artifacts()?;
         let piece = store.read(owner, id, part).await?;
-        let (gate, most) = (&self.facts.gate, self.facts.limits.copy);
-        if piece.text.len() > most {
-            let most = format_bytes(most as u64);
-            return Err(Fault::exhausted(format!("gate '{gate}' requested more than {most} of an artifact"))
-                .hint(raise_hint(gate, "copy")));
-        }
+        self.check_copied(piece.text.len())?;
         Ok(piece)
+    }
+
+    /// Reads the data of an artifact, up to the limit `copy`.
+    pub(crate) async fn artifact_view(&self, id: &str) -> Result<ReplyView<'static>, Fault> {
+        let (store, owner) = self.artifacts()?;
+        let view = store.view(owner, id).await?;
+        let data = view.data.as_ref().map_or(0, |data| data.json.len());
+        self.check_copied(data + view.whole.as_ref().map_or(0, |whole| whole.len()))?;
+        Ok(view)
+    }
+
+    fn check_copied(&self, bytes: usize) -> Result<(), Fault> {
+        let (gate, most) = (&self.facts.gate, self.facts.limits.copy);
+        if bytes <= most {
+            return Ok(());
+        }
+        let most = format_bytes(most as u64);
+        let message = format!("gate '{gate}' requested more than {most} of an artifact");
+        Err(Fault::exhausted(message).hint(raise_hint(gate, "copy")))
     }
 
     pub(crate) async fn change_artifact(

@@ -1,6 +1,8 @@
 //! Texts in blocks that are compressed and verified separately, so that reading a page of a long text is cheap.
 
-use gatehouse_core::{outcome::Fault, ports::artifacts::ArtifactSlice};
+use std::borrow::Cow;
+
+use gatehouse_core::{outcome::Fault, ports::artifacts::ArtifactSlice, reply_view::ReplyView};
 use memchr::memchr_iter;
 use sha2::{Digest as _, Sha256};
 
@@ -24,8 +26,17 @@ pub(crate) struct TextBlock {
 }
 
 impl PackedText {
-    /// Compresses a text. Takes some milliseconds per megabyte.
-    pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
+    /// Compresses a text and its data, which follows it on a line of its own. Takes some milliseconds per megabyte.
+    pub(super) fn from_text(text: &str, data: Option<&str>) -> Result<Self, Fault> {
+        let Some(data) = data else { return Self::pack(text) };
+        let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let stored = Self::pack(&format!("{text}{separator}{}", data.trim()))?;
+        let Self { lines, characters, .. } = Self::pack(text)?;
+        let digest = digest_with_data(&stored.digest, characters);
+        Ok(Self { lines, characters, digest, ..stored })
+    }
+
+    fn pack(text: &str) -> Result<Self, Fault> {
         let mut whole = Sha256::new();
         let mut packer = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|error| zstd_fault(&error))?;
         let mut start = BlockStart { characters: 0, line_feeds: 0 };
@@ -90,12 +101,11 @@ impl PackedText {
             ArtifactSpan::Characters(from, to) => (from, to, self.characters),
             ArtifactSpan::Lines(from, to) => (from, to, self.lines),
             ArtifactSpan::Whole => {
-                let mut text = self.full_text()?;
-                if let Some(pointer) = pointer {
-                    let value = pointer::find(&text, &pointer)?;
-                    text.truncate(value.end);
-                    text.drain(..value.start);
-                }
+                let (text, data) = self.text_and_data()?;
+                let text = match pointer {
+                    None => text,
+                    Some(pointer) => value_at(&text, data.as_deref(), &pointer)?,
+                };
                 let total = text.chars().count() as u64;
                 return Ok(ArtifactSlice { text, total, next: None });
             }
@@ -125,10 +135,25 @@ impl PackedText {
             block.unpack(place)?;
             rest = after;
         }
-        if Sha256::digest(&bytes)[..] != self.digest[..] {
+        let digest = Sha256::digest(&bytes);
+        if digest[..] != self.digest[..] && digest_with_data(&digest, self.characters) != self.digest {
             return Err(damaged_text());
         }
         String::from_utf8(bytes).map_err(|_| damaged_text())
+    }
+
+    /// Returns the text, and the data that was stored with it.
+    fn text_and_data(&self) -> Result<(String, Option<String>), Fault> {
+        let mut text = self.full_text()?;
+        let end = character(&text, self.characters);
+        let data = Some(text.split_off(end)).filter(|data| !data.is_empty());
+        Ok((text, data))
+    }
+
+    pub(super) fn view(&self) -> Result<ReplyView<'static>, Fault> {
+        let (text, data) = self.text_and_data()?;
+        let view = ReplyView::new(&[&text], data.as_deref()).into_owned();
+        Ok(ReplyView { text: Cow::Borrowed(""), ..view })
     }
 
     /// Returns the characters `from..to` from the blocks that contain them.
@@ -165,6 +190,27 @@ impl PackedText {
     }
 }
 
+/// Returns the digest of a text of so many characters with data. It differs from that of the same bytes as one text.
+fn digest_with_data(digest: &[u8], characters: i64) -> Vec<u8> {
+    Sha256::new().chain_update(digest).chain_update(characters.to_le_bytes()).finalize().to_vec()
+}
+
+/// Returns the value at a pointer into the data, or into the JSON that the data is a part of.
+fn value_at(text: &str, data: Option<&str>, pointer: &str) -> Result<String, Fault> {
+    let view = ReplyView::new(&[text], data);
+    let found = view.data.as_ref().map(|data| (&data.json, pointer::find(&data.json, pointer)));
+    let (json, place) = match (found, &view.whole) {
+        (Some((json, Ok(place))), _) => (json, place),
+        (found, Some(whole)) => match (pointer::find(whole, pointer), found) {
+            (Ok(place), _) => (whole, place),
+            (Err(_), Some((_, Err(fault)))) | (Err(fault), _) => return Err(fault),
+        },
+        (Some((_, Err(fault))), None) => return Err(fault),
+        (None, None) => return Err(pointer::not_json(text)),
+    };
+    Ok(json[place].to_owned())
+}
+
 /// Returns the byte offset of a character, limited to the text.
 fn character(text: &str, number: i64) -> usize {
     match usize::try_from(number) {
@@ -193,7 +239,7 @@ mod tests {
 
     fn stored(text: &str, span: ArtifactSpan) -> PackedText {
         let PackedText { digest, size, lines, characters, blocks } =
-            PackedText::from_text(text).expect("packed");
+            PackedText::from_text(text, None).expect("packed");
         let starts: Vec<BlockStart> = blocks.iter().map(|block| block.start).collect();
         let blocks = blocks[span.blocks(&starts)].to_vec();
         PackedText { digest, size, lines, characters, blocks }
@@ -217,7 +263,7 @@ mod tests {
             let whole = stored(&text, ArtifactSpan::Whole);
             assert_eq!((whole.lines, whole.characters), (lines.len() as i64, text.chars().count() as i64));
             assert!(whole.full_text().expect("whole") == text);
-            let cut = PackedText::from_text(&text).expect("packed").blocks[1].start;
+            let cut = PackedText::from_text(&text, None).expect("packed").blocks[1].start;
             for from in [
                 0,
                 1,
@@ -253,7 +299,7 @@ mod tests {
         for (text, lines) in
             [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2), ("\r\n\r\n", 2)]
         {
-            assert_eq!(PackedText::from_text(text).expect("packed").lines, lines, "{text:?}");
+            assert_eq!(PackedText::from_text(text, None).expect("packed").lines, lines, "{text:?}");
         }
     }
 
@@ -261,7 +307,7 @@ mod tests {
     fn damage_is_found_in_whole_texts_and_in_pieces() {
         let text = long(0);
         let mut stored = stored(&text, ArtifactSpan::Whole);
-        let other = PackedText::from_text(&text.replace('x', "y")).expect("packed").blocks;
+        let other = PackedText::from_text(&text.replace('x', "y"), None).expect("packed").blocks;
         stored.blocks[1].packed = other[1].packed.clone();
         assert!(
             stored.full_text().is_err()

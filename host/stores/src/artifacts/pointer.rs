@@ -13,11 +13,8 @@ const MAX_SHOWN_CHARS: usize = 80;
 /// Returns the byte range of the value at a pointer.
 pub(super) fn find(text: &str, pointer: &str) -> Result<Range<usize>, Fault> {
     let tokens = tokens(pointer)?;
-    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-        return Err(Fault::invalid(format!(
-            "cannot resolve a pointer, because the text is not JSON: {error}"
-        ))
-        .hint("Read it by lines or characters."));
+    if serde_json::from_str::<IgnoredAny>(text).is_err() {
+        return Err(not_json(text));
     }
     let mut walk = JsonWalker {
         text,
@@ -40,6 +37,13 @@ pub(super) fn find(text: &str, pointer: &str) -> Result<Range<usize>, Fault> {
         let missing = names::quoted(pointer, MAX_SHOWN_CHARS);
         Fault::not_found(format!("'{missing}' not found: {place} is {end}"))
     })
+}
+
+pub(super) fn not_json(text: &str) -> Fault {
+    let reason = serde_json::from_str::<IgnoredAny>(text).err();
+    let reason = reason.map(|error| format!(": {error}")).unwrap_or_default();
+    Fault::invalid(format!("cannot resolve a pointer, because the text is not JSON{reason}"))
+        .hint("Read it by lines or characters.")
 }
 
 /// Splits a pointer into its unescaped tokens.

@@ -10,6 +10,7 @@ use crate::{
     ports::artifacts::{
         Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, ArtifactPart, ArtifactSlice,
     },
+    reply_view::ReplyView,
     testing::{Fixture, context, tool},
     tool::SourceId,
 };
@@ -50,6 +51,10 @@ impl ArtifactService for Known {
             id => text(owner, id).map(|text| Artifact { size: text.len() as u64, ..Artifact::default() }),
         };
         Ok(ids.iter().map(info).collect())
+    }
+
+    async fn view(&self, _: &Principal, _: &str) -> Result<ReplyView<'static>, Fault> {
+        Err(Fault::internal("nobody views"))
     }
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {

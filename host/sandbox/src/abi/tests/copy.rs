@@ -21,6 +21,8 @@ mod knowledge;
 mod kv;
 #[path = "../v0_1/models.rs"]
 mod models;
+#[path = "../v0_1/replies.rs"]
+mod replies;
 #[path = "../v0_1/sampling.rs"]
 mod sampling;
 #[path = "../v0_1/servers.rs"]

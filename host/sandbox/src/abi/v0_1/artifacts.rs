@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gatehouse_core::ports::artifacts as core;
 
-use super::gatehouse::gate::{artifacts as wit, types::Fault};
+use super::gatehouse::gate::{artifacts as wit, replies::ReplyView, types::Fault};
 use crate::{capability::Capabilities, state::State};
 
 const MAX_LISTED: u32 = 100;
@@ -14,6 +14,15 @@ const MAX_HITS: u32 = 50;
 impl wit::Host for State {
     async fn put(&mut self, draft: wit::Draft) -> Result<wit::Artifact, Fault> {
         Ok(self.capabilities.put_artifact(draft.into()).await?.into())
+    }
+
+    async fn put_with_data(&mut self, draft: wit::Draft, data: String) -> Result<wit::Artifact, Fault> {
+        let draft = core::ArtifactDraft { data: Some(data), ..draft.into() };
+        Ok(self.capabilities.put_artifact(draft).await?.into())
+    }
+
+    async fn view(&mut self, id: String) -> Result<ReplyView, Fault> {
+        Ok(self.capabilities.artifact_view(&id).await?.into())
     }
 
     async fn info(&mut self, ids: Vec<String>) -> Result<Vec<Option<wit::Artifact>>, Fault> {
@@ -69,6 +78,6 @@ impl From<wit::Draft> for core::ArtifactDraft {
     fn from(draft: wit::Draft) -> Self {
         let wit::Draft { text, mime_type, tool, source, summary, tags, ttl_ms } = draft;
         let (ttl, preset) = (ttl_ms.map(Duration::from_millis), String::new());
-        Self { text, mime_type, tool, source, preset, summary, tags, ttl, owner_limit: None }
+        Self { text, mime_type, tool, source, preset, summary, tags, ttl, data: None, owner_limit: None }
     }
 }

@@ -65,6 +65,8 @@ macro_rules! artifact_behaviours {
             reading {
                 pages_put_together_are_the_text,
                 values_are_read_by_pointer,
+                text_and_data_are_read_apart,
+                data_in_a_text_is_read,
                 what_cannot_be_read_is_told,
             }
             time {

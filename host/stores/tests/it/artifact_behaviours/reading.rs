@@ -4,7 +4,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         ArtifactService as _,
-        artifacts::{ArtifactPart, ArtifactSlice, TextRange},
+        artifacts::{ArtifactDraft, ArtifactPart, ArtifactSlice, TextRange},
     },
 };
 
@@ -81,6 +81,55 @@ pub(crate) async fn values_are_read_by_pointer<F: ArtifactFixture>(engine: F) {
         "'/items/0/size' not found: '/items/0' is an object with the keys 'id', 'name'"
     );
     assert_eq!(value("items").await.unwrap_err().kind, FaultKind::InvalidArguments);
+}
+
+pub(crate) async fn text_and_data_are_read_apart<F: ArtifactFixture>(engine: F) {
+    let shelf = shelf(&engine);
+    let data = r#"{"users": [{"id": 12345678901234567890, "name": "ä"}]}"#;
+    for text in ["Found 1 user.", "Found\n1 user.\n", "ä\n[1]", ""] {
+        let both = || ArtifactDraft { data: Some(data.into()), ..draft(text, "") };
+        let id = shelf.put(both()).await.id;
+        let lines = text.lines().count() as u64;
+        let characters = text.chars().count() as u64;
+        let bare = text.trim_end_matches('\n').to_owned();
+        let whole = ArtifactSlice { text: text.into(), total: characters, next: None };
+        assert_eq!(read(&shelf, &id, ArtifactPart::Whole).await, whole);
+        assert_eq!(read(&shelf, &id, ArtifactPart::Characters(window(0, 999))).await, whole);
+        let of_lines = ArtifactSlice { text: bare, total: lines, next: None };
+        assert_eq!(read(&shelf, &id, ArtifactPart::Lines(window(0, 99))).await, of_lines);
+        let pointer = |pointer: &str| ArtifactPart::Pointer(pointer.into());
+        assert_eq!(read(&shelf, &id, pointer("/users/0/id")).await.text, "12345678901234567890");
+        assert_eq!(read(&shelf, &id, pointer("")).await.text, data);
+        let view = shelf.store.view(&LOCAL, &id).await.expect("a view");
+        assert_eq!(view.data.expect("data").json, data);
+        let alone = shelf.put(draft(text, "")).await.id;
+        let joined = shelf.put(draft(&format!("{text}\n{data}"), "")).await.id;
+        assert!(alone != id && joined != id && joined != alone);
+        assert_eq!(read(&shelf, &alone, ArtifactPart::Whole).await.text, text);
+        assert_eq!(shelf.put(both()).await.id, id, "the same reply is the same artifact");
+    }
+}
+
+pub(crate) async fn data_in_a_text_is_read<F: ArtifactFixture>(engine: F) {
+    let shelf = shelf(&engine);
+    let rows: Vec<String> = (0..90).map(|id| format!(r#"{{"id":{id},"city":"Oslo"}}"#)).collect();
+    let rows = format!("[{}]", rows.join(","));
+    let island = shelf.put(draft(&format!("All of them:\n{rows}\nDone."), "")).await.id;
+    let outer = serde_json::json!({ "out": rows }).to_string();
+    let string = shelf.put(draft(&outer, "")).await.id;
+    let value = async |id: &str, pointer: &str| {
+        let part = ArtifactPart::Pointer(pointer.into());
+        shelf.store.read(&LOCAL, id, &part).await.map(|slice| slice.text)
+    };
+    for id in [&island, &string] {
+        assert_eq!(value(id, "/7/id").await.as_deref(), Ok("7"));
+        assert_eq!(value(id, "").await.as_deref(), Ok(&*rows));
+        assert_eq!(value(id, "/90").await.unwrap_err().kind, FaultKind::NotFound);
+    }
+    let literal = serde_json::Value::from(rows).to_string();
+    assert_eq!(value(&string, "/out").await.as_deref(), Ok(&*literal), "of the whole JSON");
+    let view = shelf.store.view(&LOCAL, &string).await.expect("a view");
+    assert_eq!(view.whole.as_deref(), Some(&*outer));
 }
 
 pub(crate) async fn what_cannot_be_read_is_told<F: ArtifactFixture>(engine: F) {
