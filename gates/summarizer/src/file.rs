@@ -1,5 +1,6 @@
 //! `get_workspace_file`: returns any part of a stored result, one page at a time.
 
+mod find;
 mod page;
 
 use gatehouse_sdk::{
@@ -25,6 +26,9 @@ struct Args {
     jq: Option<String>,
     /// `12` or `12-80`, from 1.
     lines: Option<String>,
+    /// Text, or /regex/: its lines with those around.
+    #[schemars(length(min = 1, max = 1024))]
+    find: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -84,11 +88,24 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
 /// Returns the requested part.
 fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
     let pointer = args.json_pointer.as_deref();
+    if let Some(wanted) = &args.find {
+        if args.jq.is_some() || args.lines.is_some() {
+            return Err(Fault::invalid("find cannot be combined with lines or jq"));
+        }
+        let text = match pointer {
+            Some(pointer) => string_at(id, pointer)?,
+            None => read(id, &Part::Whole)?.text,
+        };
+        return find::find(&text, wanted, offset);
+    }
     if let Some(lines) = &args.lines {
-        if pointer.is_some() || args.jq.is_some() {
-            return Err(Fault::invalid("lines cannot be combined with json_pointer or jq"));
+        if args.jq.is_some() {
+            return Err(Fault::invalid("lines cannot be combined with jq"));
         }
         let (first, count) = range(lines)?;
+        if let Some(pointer) = pointer {
+            return lines_at(id, pointer, (first, count), offset);
+        }
         let piece = read(id, &Part::Lines(Window { offset: first - 1, count }))?;
         if first > piece.total {
             return Err(Fault::invalid(format!("'{id}' has {} lines", piece.total)));
@@ -104,13 +121,40 @@ fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
             None => window(id, offset),
         };
     };
-    let part = pointer.map_or(Part::Whole, |pointer| Part::Pointer(pointer.into()));
-    let outputs = gatehouse_jq::run(&read(id, &part)?.text, program)?;
+    let outputs = match pointer {
+        Some(pointer) => gatehouse_jq::run(&read(id, &Part::Pointer(pointer.into()))?.text, program)?,
+        None => {
+            let view = artifacts::view(id).map_err(with_expiry_hint)?;
+            match view.data {
+                Some(_) => gatehouse_jq::run_on(&view, program)?,
+                // The text tells why it is not JSON.
+                None => gatehouse_jq::run(&read(id, &Part::Whole)?.text, program)?,
+            }
+        }
+    };
     let page = match &outputs.values[..] {
         [value] => page::value(value, offset, &ValuePath::Jq(program))?,
         values => page::outputs(values, offset, program),
     };
     Ok(ContentPage { note: page.note.or(outputs.note.map(Into::into)), ..page })
+}
+
+/// Returns lines of the string at a pointer.
+fn lines_at(id: &str, pointer: &str, (first, count): (u64, u64), offset: u64) -> Result<ContentPage, Fault> {
+    let text = string_at(id, pointer)?;
+    let total = text.lines().count() as u64;
+    if first > total {
+        return Err(Fault::invalid(format!("the text at '{pointer}' has {total} lines")));
+    }
+    let bound = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let lines: Vec<&str> = text.lines().skip(bound(first - 1)).take(bound(count)).collect();
+    Ok(page::characters(&lines.join("\n"), offset))
+}
+
+fn string_at(id: &str, pointer: &str) -> Result<String, Fault> {
+    let value = read(id, &Part::Pointer(pointer.into()))?.text;
+    serde_json::from_str(&value)
+        .map_err(|_| Fault::invalid(format!("the value at '{pointer}' is not a string, so it has no lines")))
 }
 
 fn window(id: &str, offset: u64) -> Result<ContentPage, Fault> {
@@ -126,13 +170,20 @@ fn window(id: &str, offset: u64) -> Result<ContentPage, Fault> {
 }
 
 fn read(id: &str, part: &Part) -> Result<artifacts::Piece, Fault> {
-    artifacts::read(id, part).map_err(|fault| match fault.kind {
+    artifacts::read(id, part).map_err(|fault| match part {
         // An unresolved pointer has its own hint.
-        FaultKind::NotFound if fault.hint.is_none() && !matches!(part, Part::Pointer(_)) => {
+        Part::Pointer(_) => fault,
+        _ => with_expiry_hint(fault),
+    })
+}
+
+fn with_expiry_hint(fault: Fault) -> Fault {
+    match fault.kind {
+        FaultKind::NotFound if fault.hint.is_none() => {
             fault.hint("Results expire after some hours; search_workspace lists the stored ones.")
         }
         _ => fault,
-    })
+    }
 }
 
 /// Parses a line range into the first line and the count: `12`, `12-80`, or `12-` for the rest.

@@ -6,7 +6,7 @@ mod library;
 mod math;
 mod terms;
 
-use gatehouse_sdk::Fault;
+use gatehouse_sdk::{Fault, replies::ReplyView};
 use jaq_core::{
     Compiler, Ctx, Vars,
     load::{self, Arena, File, Loader, parse::Def},
@@ -25,6 +25,18 @@ pub struct JqOutputs {
     pub values: Vec<String>,
     /// For the reader, for example that the output is incomplete.
     pub note: Option<&'static str>,
+}
+
+/// Applies a filter to the data of a reply. A filter that fails on data that is part of other JSON is applied to that:
+/// callers know either shape.
+pub fn run_on(view: &ReplyView, program: &str) -> Result<JqOutputs, Fault> {
+    let Some(data) = &view.data else { return run(&view.text, program) };
+    let outputs = run(&data.json, program);
+    let (Err(_), Some(whole)) = (&outputs, &view.whole) else { return outputs };
+    let Ok(of_whole) = run(whole, program) else { return outputs };
+    let note =
+        of_whole.note.or(Some("The filter was applied to the whole JSON, with the data as a part of it."));
+    Ok(JqOutputs { note, ..of_whole })
 }
 
 /// Applies a filter to JSON text. For JSON Lines, the input is an array of all lines.

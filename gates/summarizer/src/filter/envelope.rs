@@ -1,7 +1,7 @@
 //! Answers of the proxy gate's `request` tool: one JSON object with the tool's result in `result.data`. Only that part
 //! is shortened, so the answer stays one JSON object.
 
-use gatehouse_sdk::{Content, Reply};
+use gatehouse_sdk::{Content, Fault, Reply};
 use serde_json::{Map, Value};
 
 use super::reply_parts::ReplyParts;
@@ -13,10 +13,17 @@ pub(super) struct AnswerEnvelope {
 }
 
 impl AnswerEnvelope {
-    /// Moves the data of the result to `parts.text`. `None` if the reply is not such an answer.
-    pub(super) fn open(parts: &mut ReplyParts) -> Option<Self> {
+    /// Replaces the parts by those of the data of the result. `None` if the reply is not such an answer.
+    pub(super) fn open(parts: &mut ReplyParts) -> Result<Option<Self>, Fault> {
+        let Some((envelope, data)) = Self::read(parts) else { return Ok(None) };
+        parts.replace_text(data)?;
+        Ok(Some(envelope))
+    }
+
+    /// Returns the answer without its data, and the data as text.
+    fn read(parts: &ReplyParts) -> Option<(Self, String)> {
         const MEMBERS: [&str; 4] = ["ok", "request", "result", "meta"];
-        if parts.full_json.is_some() || !parts.text.starts_with("{\"ok\":true,\"request\":{") {
+        if parts.structured.is_some() || !parts.text.starts_with("{\"ok\":true,\"request\":{") {
             return None;
         }
         let mut members: Map<String, Value> = serde_json::from_str(&parts.text).ok()?;
@@ -25,11 +32,11 @@ impl AnswerEnvelope {
         }
         let data = members.get_mut("result")?.as_object_mut()?.get_mut("data")?.take();
         let is_text = data.is_string();
-        parts.text = match data {
+        let data = match data {
             Value::String(text) => text,
             data => data.to_string(),
         };
-        Some(Self { members, is_text })
+        Some((Self { members, is_text }, data))
     }
 
     /// Inserts the short form as the data. Several texts become one object, with the rest as `digest`.

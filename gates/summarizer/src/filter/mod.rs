@@ -59,6 +59,7 @@ pub(crate) struct Request<'a> {
     pub(crate) arguments: &'a str,
     /// True if the reply came from several tools, so that neither tool nor arguments identify it.
     pub(crate) several: bool,
+    /// What the summary is of: the data, or the text if there is none.
     pub(crate) text: &'a str,
     /// The strings in the arguments.
     pub(crate) query: String,
@@ -75,11 +76,11 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<O
     if reply.is_error || own {
         return Ok(None);
     }
-    let mut parts = ReplyParts::from_reply(reply);
-    if parts.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
+    let mut parts = ReplyParts::from_reply(reply)?;
+    if parts.bytes() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
         return Ok(None);
     }
-    let envelope = AnswerEnvelope::open(&mut parts);
+    let envelope = AnswerEnvelope::open(&mut parts)?;
     // A compact form is text; in an envelope it must not replace other JSON.
     let may_be_text = envelope.as_ref().is_none_or(|envelope| envelope.is_text);
     let incoming = IncomingReply { call, origin: &origin, arguments: &arguments, parts: &parts };
@@ -107,31 +108,32 @@ impl IncomingReply<'_> {
         let Self { call, origin, arguments, parts } = self;
         let called = called_tools(call);
         let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
-        let large = parts.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
+        let large = parts.bytes() >= call.params.digest_above.at_most(u32::MAX) as usize;
         let may_digest = large && !names.any(|name| call.params.excludes(name));
         let max_percent = if may_digest { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
-        // A compact form of several texts would lose their boundaries.
-        if parts.full_json.is_none()
-            && may_be_text
-            && let Some(form) = text::compact(&parts.text)?
+        if may_be_text
+            && let Some(encoded) = parts.compactable()
+            && let Some(form) = text::compact(encoded)?
             && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * max_percent
         {
             counters::add_saved(form.tokens_in, form.tokens_out);
-            return Ok(Some(reply(vec![Content::Text(form.text)], parts)));
+            let beside = Some(parts.beside()).filter(|beside| !beside.is_empty());
+            let texts = beside.map(str::to_owned).into_iter().chain([form.text]);
+            return Ok(Some(reply(texts.map(Content::Text).collect(), parts)));
         }
         if !may_digest {
             return Ok(None);
         }
-        let budget = match parts.text.len() {
+        let budget = match parts.digested().len() {
             SKIP_COUNT_BYTES.. => MAX_SHORT_TOKENS,
-            _ => match text::count(&parts.text)? {
+            _ => match text::count(parts.digested())? {
                 ..MIN_TOKENS => return Ok(None),
                 tokens => MAX_SHORT_TOKENS.min(tokens / 4),
             },
         };
         let query = query(arguments);
         let several = !called.is_empty();
-        let request = Request { call, origin, arguments, several, text: &parts.text, query, budget };
+        let request = Request { call, origin, arguments, several, text: parts.digested(), query, budget };
         let summary = summary::summarize(&request)?;
         match self.store(Some(&summary)) {
             Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), parts),
@@ -154,19 +156,24 @@ impl IncomingReply<'_> {
     }
 
     fn is_too_long(self) -> bool {
-        self.parts.text.chars().count() > self.call.params.return_limit_chars.at_most(u32::MAX) as usize
+        self.parts.stored_text().chars().count()
+            > self.call.params.return_limit_chars.at_most(u32::MAX) as usize
     }
 
     fn store(self, summary: Option<&Summary>) -> Result<Artifact, Fault> {
         let (source, tool) = (self.origin.source.clone(), self.origin.name.clone());
-        artifacts::put(&Draft {
+        let draft = Draft {
             tool: Some(tool.clone()),
             source: Some(source.clone()),
             summary: summary.map(|summary| summary.to_stored(&named_arguments(self.arguments))),
             tags: vec![source, tool, self.call.preset.clone()],
             ttl_ms: Some(self.call.params.ttl_ms()),
             ..Draft::new(self.parts.stored_text(), self.parts.mime_type())
-        })
+        };
+        match self.parts.stored_data() {
+            Some(data) => artifacts::put_with_data(&draft, data),
+            None => artifacts::put(&draft),
+        }
     }
 }
 

@@ -1,6 +1,12 @@
 //! Renders the short form: one line of compact JSON with the findings, then the digest, then a link to the full result.
 
-use gatehouse_sdk::{Call, Content, Fault, Reply, ResourceLink, artifacts::Artifact, context, text};
+use gatehouse_sdk::{
+    Call, Content, Fault, Reply, ResourceLink,
+    artifacts::Artifact,
+    context,
+    replies::{DataOrigin, ReplyData},
+    text,
+};
 use serde_json::json;
 
 use super::{
@@ -18,21 +24,27 @@ pub(super) fn render(
     parts: &ReplyParts,
 ) -> Result<Option<Reply>, Fault> {
     // The line contains its own length; measure with the largest number.
-    let draft = head(request, summary, artifact, request.budget);
-    let tokens = text::count(&format!("{draft}\n{}", summary.body))?;
+    let draft = head(request, summary, artifact, request.budget, parts);
+    let beside = beside(parts);
+    let tokens = text::count(&format!("{draft}\n{beside}\n{}", summary.body))?;
     if tokens > summary.tokens_in / 2 {
         return Ok(None);
     }
     counters::add_saved(summary.tokens_in, tokens);
-    let mut content = vec![Content::Text(head(request, summary, artifact, tokens))];
-    if !summary.body.is_empty() {
-        content.push(Content::Text(summary.body.clone()));
-    }
+    let mut content = vec![Content::Text(head(request, summary, artifact, tokens, parts))];
+    let texts = [&beside, &summary.body].into_iter().filter(|text| !text.is_empty());
+    content.extend(texts.cloned().map(Content::Text));
     content.extend(artifact.map(link));
     Ok(Some(reply(content, parts)))
 }
 
-fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, tokens: u32) -> String {
+fn head(
+    request: &Request<'_>,
+    summary: &Summary,
+    artifact: Option<&Artifact>,
+    tokens: u32,
+    parts: &ReplyParts,
+) -> String {
     let origin = request.origin;
     let created = artifact.map_or_else(context::now, |artifact| artifact.created);
     let mut metadata = json!({
@@ -57,10 +69,37 @@ fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, t
     head["metadata"] = metadata;
     let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);
     head["note"] = match artifact {
-        Some(artifact) => format!("{shortened}; {}", read_hint(&artifact.id)).into(),
+        Some(artifact) => format!("{shortened}; {}{}", read_hint(&artifact.id), place(parts)).into(),
         None => format!("{shortened}; the full result is not stored: the store of results is full").into(),
     };
     head.to_string()
+}
+
+/// Maximum characters of text beside the data.
+const MAX_BESIDE_CHARS: usize = 500;
+
+fn beside(parts: &ReplyParts) -> String {
+    let beside = parts.beside();
+    match beside.char_indices().nth(MAX_BESIDE_CHARS) {
+        Some((end, _)) => format!("{}…", &beside[..end]),
+        None => beside.to_owned(),
+    }
+}
+
+/// Names the part of the result that findings, pointers and jq are about, if it is not the whole.
+fn place(parts: &ReplyParts) -> String {
+    match &parts.data {
+        Some(ReplyData { pointer: Some(pointer), .. }) if pointer.is_empty() => {
+            "; findings, json_pointer and jq read the JSON in its string".into()
+        }
+        Some(ReplyData { pointer: Some(pointer), .. }) => {
+            format!("; findings, json_pointer and jq read the JSON in the string at {pointer}")
+        }
+        Some(ReplyData { origin: DataOrigin::Island | DataOrigin::Block, .. }) => {
+            "; findings, json_pointer and jq read the JSON in the text".into()
+        }
+        _ => String::new(),
+    }
 }
 
 /// Describes where the full result is. Names a tool only if the caller has it.
@@ -84,9 +123,10 @@ fn link(artifact: &Artifact) -> Content {
 
 pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, parts: &ReplyParts) -> Reply {
     let limit = call.params.return_limit_chars.at_most(u32::MAX) as usize;
-    let end = parts.text.char_indices().nth(limit).map_or(parts.text.len(), |(end, _)| end);
-    let total = parts.text.chars().count();
+    let whole = parts.stored_text();
+    let end = whole.char_indices().nth(limit).map_or(whole.len(), |(end, _)| end);
+    let total = whole.chars().count();
     let note = format!("characters 1-{limit} of {total}; {}", read_hint(&artifact.id));
     let note = json!({"metadata": {"artifactId": artifact.id}, "note": note}).to_string();
-    reply(vec![Content::Text(note), Content::Text(parts.text[..end].to_owned()), link(artifact)], parts)
+    reply(vec![Content::Text(note), Content::Text(whole[..end].to_owned()), link(artifact)], parts)
 }

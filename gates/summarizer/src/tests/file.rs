@@ -195,7 +195,10 @@ fn contradictory_parameters_are_explained() {
         (text, json!({"lines": "0-3"}), "invalid lines '0-3'"),
         (text, json!({"lines": "9-3"}), "invalid lines '9-3'"),
         (text, json!({"lines": "2"}), "'art-"),
-        (text, json!({"lines": "1", "jq": "."}), "lines cannot be combined with json_pointer or jq"),
+        (text, json!({"lines": "1", "jq": "."}), "lines cannot be combined with jq"),
+        (text, json!({"lines": "1", "json_pointer": "/a"}), "the value at '/a' is not a string"),
+        (text, json!({"find": "/a(/"}), "invalid regular expression in `find`: "),
+        (text, json!({"find": "a", "jq": "."}), "find cannot be combined with lines or jq"),
     ] {
         let fault = fault(text, more.clone());
         assert_eq!(fault.kind, FaultKind::InvalidArguments, "{more}");
@@ -211,5 +214,37 @@ fn a_uri_works_as_an_id() {
     host().run(|| {
         let id = keep("text");
         assert_eq!(read_kept(&format!("gatehouse://artifact/{id}"), json!({})).1["content"], "text");
+    });
+}
+
+#[test]
+fn a_text_or_a_regular_expression_is_found_with_the_lines_around_it() {
+    let text: String =
+        (1..=50).map(|n| format!("{}line {n} of ä\n", if n % 20 == 3 { "WARN " } else { "" })).collect();
+    let long = format!("{}needle{}needle{}", "x".repeat(900), "y".repeat(900), "z".repeat(900));
+    host().run(|| {
+        let found = |text: &str, more: Value| {
+            let (told, data) = read_kept(&keep(text), more);
+            (told.lines().next().unwrap().to_owned(), data["content"].as_str().unwrap().to_owned())
+        };
+        let (told, content) = found(&text, json!({"find": "warn LINE"}));
+        assert!(told.ends_with("3 matches in 50 lines."), "{told}");
+        assert!(content.starts_with("1- line 1 of ä\n2- line 2 of ä\n3: WARN line 3 of ä\n4- "), "{content}");
+        assert!(content.contains("5- line 5 of ä\n--\n21- "), "{content}");
+        let (told, content) = found(&text, json!({"find": "/line 4[0-9] of .$/"}));
+        assert!(told.ends_with("10 matches in 50 lines.") && !content.contains("--"), "{told}{content}");
+        assert_eq!(content.lines().filter(|line| line.contains(": ")).count(), 10);
+        let (told, content) = found(&long, json!({"find": "needle"}));
+        assert!(told.ends_with("2 matches in 1 lines.") && content.len() < 1_000, "{told} {content}");
+        assert!(
+            content.contains("xneedley") && content.contains("…y") && content.ends_with("…\n"),
+            "{content}"
+        );
+        assert!(found(&text, json!({"find": "nowhere"})).0.ends_with("No match in 50 lines."));
+        let data = json!({"log": text}).to_string();
+        let (_, content) = found(&data, json!({"find": "WARN line 43", "json_pointer": "/log"}));
+        assert!(content.contains("43: WARN line 43 of ä"), "{content}");
+        let (_, content) = found(&data, json!({"lines": "2-3", "json_pointer": "/log"}));
+        assert_eq!(content, "line 2 of ä\nWARN line 3 of ä");
     });
 }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const NOW: u64 = 1_795_392_000_000;
 
 /// Returns a host that stores results, with four bytes per token. Its digest has one finding and the query.
-fn host() -> Fake {
+pub(crate) fn host() -> Fake {
     without_tools().exposes(["get_workspace_file", "semantic_search"])
 }
 

@@ -1,0 +1,132 @@
+//! Finds a text or a regular expression in a stored result, and shows it with the lines around it.
+
+use std::ops::Range;
+
+use gatehouse_sdk::Fault;
+use regex_bites::RegexBuilder;
+
+use super::page::{self, ContentPage};
+
+/// Lines to show before and after a match.
+const LINES_AROUND: usize = 2;
+
+/// Characters of a long line to show before and after a match.
+const CHARS_AROUND: usize = 150;
+
+const MAX_LINE_CHARS: usize = 400;
+
+/// Maximum matches to show. All are counted.
+const MAX_SHOWN: usize = 200;
+
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// Returns the matches of `wanted`, which is a regular expression if it is between slashes, or else a text in any case.
+pub(super) fn find(text: &str, wanted: &str, offset: u64) -> Result<ContentPage, Fault> {
+    let matcher = Matcher::new(wanted)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut count, mut hits) = (0, Vec::new());
+    for (number, line) in lines.iter().enumerate() {
+        let matches = matcher.matches(line);
+        count += matches.len();
+        if !matches.is_empty() && hits.len() < MAX_SHOWN {
+            hits.push((number, matches));
+        }
+    }
+    let shown = render(&lines, &hits);
+    let of = lines.len();
+    let more = if hits.len() == MAX_SHOWN {
+        format!(", of which the first {MAX_SHOWN} lines are shown")
+    } else {
+        String::new()
+    };
+    let note = match count {
+        0 => format!("No match in {of} lines."),
+        1 => format!("1 match in {of} lines."),
+        _ => format!("{count} matches in {of} lines{more}."),
+    };
+    Ok(ContentPage { note: Some(note), ..page::characters(&shown, offset) })
+}
+
+enum Matcher {
+    /// In lower case.
+    Text(String),
+    Regex(regex_bites::Regex),
+}
+
+impl Matcher {
+    fn new(wanted: &str) -> Result<Self, Fault> {
+        let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+        match pattern.filter(|pattern| !pattern.is_empty()) {
+            None => Ok(Self::Text(wanted.to_lowercase())),
+            Some(pattern) => {
+                let regex = RegexBuilder::new(pattern).size_limit(MAX_REGEX_BYTES).build();
+                regex.map(Self::Regex).map_err(|error| {
+                    Fault::invalid(format!("invalid regular expression in `find`: {error}"))
+                        .hint("Look-around and back-references are not supported.")
+                })
+            }
+        }
+    }
+
+    fn matches(&self, line: &str) -> Vec<Range<usize>> {
+        match self {
+            Self::Regex(regex) => regex.find_iter(line).map(|found| found.range()).collect(),
+            Self::Text(wanted) if line.is_ascii() => {
+                let lower = line.to_ascii_lowercase();
+                lower.match_indices(wanted.as_str()).map(|(at, found)| at..at + found.len()).collect()
+            }
+            // Lower case can have another length, so places are found in the line as it is.
+            Self::Text(wanted) => {
+                if !line.to_lowercase().contains(wanted.as_str()) {
+                    return Vec::new();
+                }
+                let exact: Vec<_> =
+                    line.match_indices(wanted.as_str()).map(|(at, found)| at..at + found.len()).collect();
+                if exact.is_empty() { vec![0..line.len()] } else { exact }
+            }
+        }
+    }
+}
+
+fn render(lines: &[&str], hits: &[(usize, Vec<Range<usize>>)]) -> String {
+    let mut out = String::new();
+    let mut next = 0;
+    for (index, (number, matches)) in hits.iter().enumerate() {
+        let first = number.saturating_sub(LINES_AROUND).max(next);
+        if first > next && !out.is_empty() {
+            out.push_str("--\n");
+        }
+        let before_next = hits.get(index + 1).map_or(lines.len(), |(number, _)| *number);
+        let end = (number + 1 + LINES_AROUND).min(before_next).max(number + 1);
+        for at in first..end {
+            let (mark, places) = if at == *number { (':', &matches[..]) } else { ('-', &[][..]) };
+            out.push_str(&format!("{}{mark} {}\n", at + 1, excerpt(lines[at], places)));
+        }
+        next = end;
+    }
+    out
+}
+
+/// Returns a line, or the parts of a long line around the matches.
+fn excerpt(line: &str, matches: &[Range<usize>]) -> String {
+    if line.len() <= MAX_LINE_CHARS {
+        return line.to_owned();
+    }
+    let mut out = String::new();
+    let mut shown = 0;
+    for place in if matches.is_empty() { std::slice::from_ref(&(0..0)) } else { matches } {
+        let start = line.floor_char_boundary(place.start.saturating_sub(CHARS_AROUND)).max(shown);
+        let match_end = place.end.min(place.start + MAX_LINE_CHARS);
+        let end = line.ceil_char_boundary((match_end + CHARS_AROUND).min(line.len()));
+        if end <= shown {
+            continue;
+        }
+        out.push_str(if start > shown { "…" } else { "" });
+        out.push_str(&line[start..end]);
+        shown = end;
+        if out.len() > page::MAX_PAGE_CHARS {
+            break;
+        }
+    }
+    out + if shown < line.len() { "…" } else { "" }
+}
