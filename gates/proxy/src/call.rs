@@ -4,6 +4,7 @@
 use gatehouse_sdk::{
     Call, Content, Effect, Fault, FaultKind, Intent, Reply, Tool,
     artifacts::{self, Draft},
+    replies::ReplyView,
     servers::{self, ToolSearch},
     to_json,
 };
@@ -114,14 +115,10 @@ fn empty_reply(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
     reply.with(Content::Text(lines.join("\n")))
 }
 
-/// True if all text is blank, and the data is missing or an object without members. An empty list is not empty.
+/// Whether a reply has no text other than blanks, no data, and nothing else.
 fn is_empty(reply: &Reply) -> bool {
-    let blank = |block: &Content| matches!(block, Content::Text(text) if is_nothing(text));
-    reply.structured.as_deref().is_none_or(is_nothing) && reply.content.iter().all(blank)
-}
-
-fn is_nothing(text: &str) -> bool {
-    matches!(text.trim(), "" | "{}")
+    let is_text = |block: &Content| block.as_text().is_some_and(|text| text.trim().is_empty());
+    reply.structured.is_none() && reply.content.iter().all(is_text)
 }
 
 /// Finds other tools, matches of the intent first. Ignores errors, because the failed call matters more.
@@ -148,11 +145,8 @@ fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<ToolSuggest
 /// result is returned.
 fn select(args: &Args, reply: Reply) -> Reply {
     let Some(program) = &args.select else { return reply };
-    let whole = match &reply.structured {
-        Some(data) => data.clone(),
-        None => reply.text(),
-    };
-    let outputs = match gatehouse_jq::run(&whole, program) {
+    let outputs = reply.view().and_then(|view| Ok((gatehouse_jq::run_on(&view, program)?, view)));
+    let (outputs, view) = match outputs {
         Ok(outputs) => outputs,
         Err(fault) => {
             let note = format!("select failed; this is the full result: {}", fault.message);
@@ -160,21 +154,22 @@ fn select(args: &Args, reply: Reply) -> Reply {
         }
     };
     let count = outputs.values.len();
-    let stored = store_artifact(args, &whole);
+    let stored = store_artifact(args, &view, reply.structured.as_deref());
     let note = outputs.note.map(|note| format!(" {note}")).unwrap_or_default();
-    let characters = whole.chars().count();
+    let data = view.data.as_ref().map_or("", |data| &data.json);
+    let characters = view.text.chars().count().max(data.chars().count());
     let values = if count == 1 { "value" } else { "values" };
     let summary = format!("select: {count} {values} of a result of {characters} characters.{note} {stored}");
     let mut content = vec![Content::Text(outputs.values.join("\n"))];
-    content.extend(reply.content.into_iter().filter(|block| !matches!(block, Content::Text(_))));
+    content.extend(reply.content.into_iter().filter(|block| block.as_text().is_none()));
     content.push(Content::Text(summary));
     Reply { content, structured: None, is_error: false, meta: reply.meta }
 }
 
 /// Stores the full result as an artifact, if the preset grants artifacts. Returns a sentence about the outcome.
-fn store_artifact(args: &Args, whole: &str) -> String {
+fn store_artifact(args: &Args, view: &ReplyView, structured: Option<&str>) -> String {
     let (tool, source) = (Some(args.tool.clone()), Some(args.server.clone()));
-    match artifacts::put(&Draft { tool, source, ..Draft::new(whole, "application/json") }) {
+    match artifacts::put_reply(Draft { tool, source, ..Draft::new("", "") }, view, structured) {
         Ok(artifact) => {
             let hint = reply_format::hint("get_workspace_file", |file| format!("; {file} reads any part"));
             format!("The full result is stored as {}{}.", artifact.id, hint.unwrap_or_default())

@@ -48,7 +48,10 @@ fn replies(entry: &Entry) -> String {
     match catalog::output_schema(&entry.name) {
         Ok(Some(json)) => {
             let schema = super::engine::parse_json(&json);
-            render_type(&schema, &schema, 0)
+            // Scripts get the value without the wrapper of the server's library.
+            let is_wrapped = schema["x-fastmcp-wrap-result"] == true;
+            let value = schema.pointer("/properties/result").filter(|_| is_wrapped);
+            render_type(value.unwrap_or(&schema), &schema, 0)
         }
         _ => "any".into(),
     }

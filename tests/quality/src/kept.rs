@@ -41,6 +41,7 @@ fn draft(result: &Value) -> ArtifactDraft {
     let asked = string("summary");
     summary.push_str(asked.find("asked: ").map_or("", |at| &asked[at..]));
     ArtifactDraft {
+        data: None,
         owner_limit: None,
         tags: vec![source.clone(), tool.clone(), "work".into()],
         text,

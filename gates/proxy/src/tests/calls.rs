@@ -135,15 +135,16 @@ fn an_empty_reply_suggests_other_tools() {
             .server_alternatives(|_, _, _, _| Ok(vec![alternative("web", "look")]));
         called(host, json!({}))
     };
-    let no_members = Reply::markdown("").structured(&json!({})).expect("data");
-    for empty in [Reply::markdown(" "), Reply::markdown("{}\n"), no_members] {
+    for empty in [Reply::markdown(" "), Reply::markdown("\n").with(Content::Text(String::new()))] {
         let reply = replies(empty);
         assert!(!reply.is_error);
         assert!(reply.text().ends_with(
             "The reply is empty.\nOther tools that fit:\nweb: look() Does it too. [0.12: 50 % match; not called yet.]"
         ));
     }
-    assert_eq!(replies(Reply::markdown("[]")).text(), "[]", "an empty list is an answer");
+    for data in ["[]", "{}"] {
+        assert_eq!(replies(Reply::markdown(data)).text(), data, "data without members is an answer");
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The event loop of a script: runs jobs, then tool calls, then timers, until the script has a value.
 
+use std::collections::BTreeMap;
+
 use gatehouse_sdk::{Content, Fault, FaultKind, Reply, ResourceBody};
 use rquickjs::{
     CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value, context::EvalOptions,
     promise::PromiseState,
 };
-use serde_json::json;
+use serde_json::{Map, json, value::RawValue};
 
 use super::{
     MAX_VALUE_BYTES, RunState, ScriptError,
@@ -152,12 +154,9 @@ impl<'js> ScriptDriver<'_, 'js> {
 fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
     match outcome {
         Ok(reply) if reply.is_error => ("fault", tools.error_from_reply(&reply.text()).to_string()),
-        Ok(mut reply) => match reply.structured.take().filter(|json| !is_deep(json)) {
+        Ok(reply) => match data(&reply).filter(|json| !is_deep(json)) {
             Some(json) => ("json", json),
-            None => match &mut reply.content[..] {
-                [Content::Text(text)] if is_json(text) => ("json", std::mem::take(text)),
-                _ => ("text", text(reply.content)),
-            },
+            None => ("text", text(reply.content)),
         },
         Err(fault) => {
             let suggestion = fault.hint.unwrap_or_default();
@@ -167,11 +166,28 @@ fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> 
     }
 }
 
-/// Returns whether a text is a JSON object or array; scripts get it as a value.
-fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
-        && !is_deep(text)
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+/// Maximum characters beside the data of a text. A longer text is a document with data in it.
+const MAX_BESIDE_CHARS: usize = 500;
+
+/// Returns the data of a reply as a script gets it: structured data as the tool declared it, or an object or a list in
+/// the text.
+fn data(reply: &Reply) -> Option<String> {
+    if let Some(json) = &reply.structured {
+        return Some(unwrapped(reply, json).unwrap_or_else(|| json.clone()));
+    }
+    let data = reply.view().ok()?.data?;
+    let is_value = data.json.trim_start().starts_with(['{', '[']);
+    let has_document = data.beside.chars().count() > MAX_BESIDE_CHARS;
+    (is_value && data.pointer.is_none() && !has_document).then_some(data.json)
+}
+
+/// Returns the value in `{"result": …}`, if the library of the server added the wrapper.
+fn unwrapped(reply: &Reply, json: &str) -> Option<String> {
+    const SERVER_DATA_KEY: &str = "gatehouse/server-data";
+    let meta: Map<String, serde_json::Value> = serde_json::from_str(reply.meta.as_deref()?).ok()?;
+    let wrapper: BTreeMap<String, Box<RawValue>> =
+        (meta.get(SERVER_DATA_KEY)? == "wrapped").then(|| serde_json::from_str(json).ok())??;
+    Some(wrapper.get("result")?.get().to_owned())
 }
 
 fn text(content: Vec<Content>) -> String {

@@ -82,7 +82,7 @@ impl Matcher {
                 }
                 let exact: Vec<_> =
                     line.match_indices(wanted.as_str()).map(|(at, found)| at..at + found.len()).collect();
-                if exact.is_empty() { vec![0..line.len()] } else { exact }
+                if exact.is_empty() { vec![Range { start: 0, end: line.len() }] } else { exact }
             }
         }
     }
@@ -98,9 +98,9 @@ fn render(lines: &[&str], hits: &[(usize, Vec<Range<usize>>)]) -> String {
         }
         let before_next = hits.get(index + 1).map_or(lines.len(), |(number, _)| *number);
         let end = (number + 1 + LINES_AROUND).min(before_next).max(number + 1);
-        for at in first..end {
+        for (at, line) in lines.iter().enumerate().take(end).skip(first) {
             let (mark, places) = if at == *number { (':', &matches[..]) } else { ('-', &[][..]) };
-            out.push_str(&format!("{}{mark} {}\n", at + 1, excerpt(lines[at], places)));
+            out.push_str(&format!("{}{mark} {}\n", at + 1, excerpt(line, places)));
         }
         next = end;
     }

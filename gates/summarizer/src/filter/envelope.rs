@@ -23,10 +23,10 @@ impl AnswerEnvelope {
     /// Returns the answer without its data, and the data as text.
     fn read(parts: &ReplyParts) -> Option<(Self, String)> {
         const MEMBERS: [&str; 4] = ["ok", "request", "result", "meta"];
-        if parts.structured.is_some() || !parts.text.starts_with("{\"ok\":true,\"request\":{") {
+        if !parts.view.text.starts_with("{\"ok\":true,\"request\":{") {
             return None;
         }
-        let mut members: Map<String, Value> = serde_json::from_str(&parts.text).ok()?;
+        let mut members: Map<String, Value> = serde_json::from_str(&parts.view.text).ok()?;
         if !members.keys().eq(MEMBERS) {
             return None;
         }

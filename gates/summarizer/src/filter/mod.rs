@@ -156,8 +156,7 @@ impl IncomingReply<'_> {
     }
 
     fn is_too_long(self) -> bool {
-        self.parts.stored_text().chars().count()
-            > self.call.params.return_limit_chars.at_most(u32::MAX) as usize
+        self.parts.whole().chars().count() > self.call.params.return_limit_chars.at_most(u32::MAX) as usize
     }
 
     fn store(self, summary: Option<&Summary>) -> Result<Artifact, Fault> {
@@ -168,12 +167,9 @@ impl IncomingReply<'_> {
             summary: summary.map(|summary| summary.to_stored(&named_arguments(self.arguments))),
             tags: vec![source, tool, self.call.preset.clone()],
             ttl_ms: Some(self.call.params.ttl_ms()),
-            ..Draft::new(self.parts.stored_text(), self.parts.mime_type())
+            ..Draft::new("", "")
         };
-        match self.parts.stored_data() {
-            Some(data) => artifacts::put_with_data(&draft, data),
-            None => artifacts::put(&draft),
-        }
+        artifacts::put_reply(draft, &self.parts.view, self.parts.structured.as_deref())
     }
 }
 

@@ -2,14 +2,14 @@
 
 use gatehouse_sdk::{
     Content, Fault, Reply,
-    replies::{DataOrigin, ReplyData, ReplyView},
+    replies::{DataOrigin, ReplyView},
 };
 
 pub(super) struct ReplyParts {
-    /// The text as it was sent.
-    pub(super) text: String,
-    pub(super) data: Option<ReplyData>,
-    /// Structured data to store next to the text. `None` if the text holds it.
+    pub(super) view: ReplyView,
+    /// True if there were several texts.
+    several: bool,
+    /// Structured data as it was sent.
     pub(super) structured: Option<String>,
     /// The text that data of one string is.
     string: Option<String>,
@@ -31,73 +31,61 @@ impl ReplyParts {
             Content::Text(text) => text,
             other => other.as_text().unwrap_or_default().to_owned(),
         });
-        let view = ReplyView::new(texts.collect(), structured.as_deref())?;
-        let of_structured = |data: &ReplyData| data.origin == DataOrigin::Structured;
-        let structured = structured.filter(|_| view.data.as_ref().is_some_and(of_structured));
-        Ok(Self { rest, structured, ..Self::from_view(view) })
+        Self::new(texts.collect(), structured, rest)
     }
 
     /// Replaces the text and the data by those of another text.
     pub(super) fn replace_text(&mut self, text: String) -> Result<(), Fault> {
-        let rest = std::mem::take(&mut self.rest);
-        *self = Self { rest, ..Self::from_view(ReplyView::new(vec![text], None)?) };
+        *self = Self::new(vec![text], None, std::mem::take(&mut self.rest))?;
         Ok(())
     }
 
-    fn from_view(view: ReplyView) -> Self {
-        let ReplyView { text, data, .. } = view;
-        let string = data.as_ref().and_then(|data| serde_json::from_str(&data.json).ok());
-        Self { text, data, structured: None, string, rest: Vec::new() }
+    fn new(texts: Vec<String>, structured: Option<String>, rest: Vec<Content>) -> Result<Self, Fault> {
+        let several = texts.len() > 1;
+        let view = ReplyView::new(texts, structured.as_deref())?;
+        let string = view.data.as_ref().and_then(|data| serde_json::from_str(&data.json).ok());
+        Ok(Self { view, several, structured, string, rest })
     }
 
     /// Returns what a digest reads: the data, or the text if there is none.
     pub(super) fn digested(&self) -> &str {
-        match (&self.string, &self.data) {
+        match (&self.string, &self.view.data) {
             (Some(string), _) => string,
             (None, Some(data)) => &data.json,
-            (None, None) => &self.text,
+            (None, None) => &self.view.text,
         }
     }
 
     /// Returns the size that decides whether the reply is large.
     pub(super) fn bytes(&self) -> usize {
-        self.text.len().max(self.digested().len())
+        self.view.text.len().max(self.digested().len())
     }
 
     /// Returns text that the digest does not read.
     pub(super) fn beside(&self) -> &str {
-        self.data.as_ref().map_or("", |data| &data.beside)
+        self.view.data.as_ref().map_or("", |data| &data.beside)
     }
 
     /// Returns what can be encoded again without loss. `None` if something else would be lost.
     pub(super) fn compactable(&self) -> Option<&str> {
-        match &self.data {
-            None => Some(&self.text),
+        match &self.view.data {
             Some(data) if data.pointer.is_some() => None,
             Some(data) => match data.origin {
-                DataOrigin::Text => Some(&self.text),
-                DataOrigin::Structured if self.beside() == self.text.trim() => Some(&data.json),
+                // Several texts would lose their boundaries.
+                DataOrigin::Text => Some(self.view.text.as_str()).filter(|_| !self.several),
+                DataOrigin::Structured if self.beside() == self.view.text.trim() => Some(&data.json),
                 _ => None,
             },
+            None => Some(self.view.text.as_str()).filter(|_| !self.several),
         }
     }
 
-    /// Returns the text to store: the text as it was sent, or the data if there is no text.
-    pub(super) fn stored_text(&self) -> &str {
+    /// Returns what a client without structured data would read first: the text, or the data if there is no text.
+    pub(super) fn whole(&self) -> &str {
         match &self.structured {
-            Some(structured) if self.text.trim().is_empty() => structured,
-            _ => &self.text,
+            Some(structured) if self.view.text.trim().is_empty() => structured,
+            _ => &self.view.text,
         }
-    }
-
-    /// Returns the data to store next to the text.
-    pub(super) fn stored_data(&self) -> Option<&str> {
-        self.structured.as_deref().filter(|_| !self.text.trim().is_empty())
-    }
-
-    pub(super) fn mime_type(&self) -> &'static str {
-        let json = serde_json::from_str::<serde::de::IgnoredAny>(self.stored_text()).is_ok();
-        if json { "application/json" } else { "text/plain" }
     }
 }
 
@@ -124,25 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_stored_as_it_is_and_other_data_next_to_it() {
+    fn what_is_digested_and_what_stays_beside_it() {
         let same = parts(Reply::markdown("[1,  2]").structured(&json!([1, 2])).unwrap());
-        assert_eq!((same.stored_text(), same.stored_data()), ("[1,  2]", None));
-        assert_eq!((same.mime_type(), same.compactable()), ("application/json", Some("[1,  2]")));
+        assert_eq!((same.digested(), same.compactable()), ("[1,  2]", Some("[1,  2]")));
         let other = parts(Reply::markdown("two").structured(&json!({"n": 2})).unwrap());
-        assert_eq!((other.stored_text(), other.stored_data()), ("two", Some("{\"n\":2}")));
-        assert_eq!((other.mime_type(), other.digested(), other.beside()), ("text/plain", "{\"n\":2}", "two"));
+        assert_eq!((other.digested(), other.beside(), other.whole()), ("{\"n\":2}", "two", "two"));
         assert_eq!(other.compactable(), Some("{\"n\":2}"));
         let data =
             Reply { content: vec![], structured: Some("{\"n\": 2}".into()), is_error: false, meta: None };
-        let data = parts(data);
-        assert_eq!((data.stored_text(), data.stored_data()), ("{\"n\": 2}", None));
-        assert_eq!(data.mime_type(), "application/json");
-    }
-
-    #[test]
-    fn a_json_string_is_digested_as_its_text() {
+        assert_eq!(parts(data).whole(), "{\"n\": 2}");
         let string = parts(Reply::markdown("\"one\\ntwo\""));
-        assert_eq!((string.digested(), string.stored_text()), ("one\ntwo", "\"one\\ntwo\""));
+        assert_eq!((string.digested(), string.whole()), ("one\ntwo", "\"one\\ntwo\""));
     }
 
     #[test]
@@ -150,14 +130,14 @@ mod tests {
         let image = Content::Image(Media { data: vec![1, 2], mime_type: "image/png".into() });
         let reply = Reply::markdown("a").with(image.clone()).with(Content::Text("b".into()));
         let parts = parts(reply);
-        assert_eq!((parts.stored_text(), &parts.rest), ("a\n\nb", &vec![image]));
+        assert_eq!((parts.whole(), &parts.rest), ("a\n\nb", &vec![image]));
     }
 
     #[test]
     fn short_notes_after_a_large_text_stay_in_the_reply() {
         let (json, note) = (format!("[{}0]", "1,".repeat(500)), Content::Text("1 call in 1 batch".into()));
         let parts = parts(Reply::markdown(json.clone()).with(note.clone()));
-        assert_eq!((parts.stored_text(), parts.mime_type()), (json.as_str(), "application/json"));
+        assert_eq!(parts.whole(), json);
         assert_eq!(parts.rest, [note]);
     }
 }

@@ -88,7 +88,7 @@ fn beside(parts: &ReplyParts) -> String {
 
 /// Names the part of the result that findings, pointers and jq are about, if it is not the whole.
 fn place(parts: &ReplyParts) -> String {
-    match &parts.data {
+    match &parts.view.data {
         Some(ReplyData { pointer: Some(pointer), .. }) if pointer.is_empty() => {
             "; findings, json_pointer and jq read the JSON in its string".into()
         }
@@ -123,7 +123,7 @@ fn link(artifact: &Artifact) -> Content {
 
 pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, parts: &ReplyParts) -> Reply {
     let limit = call.params.return_limit_chars.at_most(u32::MAX) as usize;
-    let whole = parts.stored_text();
+    let whole = parts.whole();
     let end = whole.char_indices().nth(limit).map_or(whole.len(), |(end, _)| end);
     let total = whole.chars().count();
     let note = format!("characters 1-{limit} of {total}; {}", read_hint(&artifact.id));

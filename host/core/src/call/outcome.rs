@@ -150,6 +150,15 @@ pub enum ContentPart {
 }
 
 impl ContentPart {
+    /// Returns the text of a text block or an embedded text.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of its text or media, for logs.
     pub fn bytes(&self) -> usize {
         match self {
@@ -189,12 +198,7 @@ impl Reply {
     }
 
     pub fn text_bytes(&self) -> usize {
-        let text = self.content.iter().map(|content| match content {
-            ContentPart::Text(text) => text.len(),
-            ContentPart::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
-            _ => 0,
-        });
-        text.sum()
+        self.content.iter().filter_map(ContentPart::as_text).map(str::len).sum()
     }
 }
 

@@ -20,13 +20,8 @@ use tokio::time::{Instant, timeout_at};
 use super::{Next, Stage, run_work};
 use crate::{
     Call, CallDeadline, ContentPart, Fault, FaultKind, LogLimit, Outcome, Principal, Reply, SourceId,
-    filters::AttachedFilter,
-    forwarding::ReplyOrigin,
-    hash, json, names,
-    outcome::{EmbeddedResource, ResourceBody},
-    single_flight::SingleFlight,
-    source::FilterRequest,
-    workflow::takes_requests,
+    filters::AttachedFilter, forwarding::ReplyOrigin, hash, names, reply_view, single_flight::SingleFlight,
+    source::FilterRequest, workflow::takes_requests,
 };
 
 /// Minimum bytes of text for a filter to run. A filter's own text takes as much.
@@ -77,17 +72,23 @@ impl Stage for CompactStage {
         // An interface shows the data, which no model reads.
         let has_interface = entry.spec.has_interface() && call.context.client.profile().features.apps;
         let for_interface = if has_interface { reply.structured.clone() } else { None };
+        let data = text_of_data(&reply).await?;
+        let bytes = |reply: &Reply| reply.text_bytes() + data.as_ref().map_or(0, String::len);
         // A request that names the form of its answer gets that form.
         let wants_form = takes_requests(entry) && call.arguments["artifact"].is_string();
-        if text_bytes(&reply) >= MIN_TEXT_BYTES && !wants_form {
+        if bytes(&reply) >= MIN_TEXT_BYTES && !wants_form {
             let origin = ReplyOrigin::from_call(call, entry);
             for filter in &entry.filters {
-                if text_bytes(&reply) >= MIN_TEXT_BYTES && origin.is_filtered_by(entry, filter) {
+                if bytes(&reply) >= MIN_TEXT_BYTES && origin.is_filtered_by(entry, filter) {
                     reply = self.apply_filter(call, &origin, filter, reply).await;
                 }
             }
         }
-        Ok(Reply { structured: for_interface, ..drop_structured(reply) })
+        // A filter that shortened the reply took the data into account.
+        if reply.structured.is_some() {
+            reply.content.extend(data.map(ContentPart::Text));
+        }
+        Ok(Reply { structured: for_interface, ..reply })
     }
 }
 
@@ -173,10 +174,15 @@ async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fa
     run_work(short, "cannot hash the reply", move || hash::sha256_json(&(&*reply, &*arguments))).await
 }
 
-/// Returns the bytes of text in a reply, or of its structured data if it has no content.
-fn text_bytes(reply: &Reply) -> usize {
-    let data = reply.structured.as_ref().filter(|_| reply.content.is_empty());
-    reply.text_bytes() + data.map_or(0, json::encoded_len)
+/// Returns the structured data as text, if the reply has no other content or its text does not repeat it.
+async fn text_of_data(reply: &Reply) -> Result<Option<String>, Fault> {
+    let Some(data) = &reply.structured else { return Ok(None) };
+    if reply.content.is_empty() {
+        return Ok(Some(data.to_string()));
+    }
+    let short = reply.bytes() <= MAX_INLINE_HASH_BYTES;
+    let reply = reply.clone();
+    run_work(short, "cannot read the reply", move || reply_view::data_apart(&reply)).await
 }
 
 /// Checks that a filtered reply is not an error, has content, and retains all content that is not text.
@@ -196,18 +202,7 @@ fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
 }
 
 fn is_text(block: &ContentPart) -> bool {
-    matches!(
-        block,
-        ContentPart::Text(_) | ContentPart::Embedded(EmbeddedResource { body: ResourceBody::Text(_), .. })
-    )
-}
-
-/// Removes the structured data. If the reply has no content, the data becomes text.
-fn drop_structured(mut reply: Reply) -> Reply {
-    if let Some(data) = reply.structured.take().filter(|_| reply.content.is_empty()) {
-        reply.content.push(ContentPart::Text(data.to_string()));
-    }
-    reply
+    block.as_text().is_some()
 }
 
 #[cfg(test)]

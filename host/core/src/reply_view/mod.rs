@@ -8,6 +8,7 @@ mod island;
 mod json_token;
 mod near_json;
 mod repeats;
+mod server_data;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use std::{borrow::Cow, ops::Range};
 use serde::de::IgnoredAny;
 
 use json_token::longest_string;
+pub use server_data::{data_apart, mark_server_data};
 
 /// Maximum depth of JSON in strings of JSON.
 const MAX_STRING_LEVELS: usize = 3;

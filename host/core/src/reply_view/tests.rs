@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn rows(count: usize) -> String {
-    let city = |id: usize| if id % 2 == 0 { "Oslo" } else { "Rome" };
+    let city = |id: usize| if id.is_multiple_of(2) { "Oslo" } else { "Rome" };
     let row = |id: usize| json!({"id": id, "city": city(id), "note": "nothing to say"});
     Value::from((0..count).map(row).collect::<Vec<_>>()).to_string()
 }

@@ -14,6 +14,7 @@ use gatehouse_core::{
     outcome::EmbeddedResource,
     ports::servers::{ServerListing, ServerLogin},
     prompt::FilledPrompt,
+    reply_view,
     resource::{ResourcePage, UriTemplate},
     skill::Skill,
     source::{Listing, PendingListing},
@@ -275,6 +276,7 @@ impl DownstreamServer {
                 if call.context.catalog.resources_and_prompts.can_read_from(&self.id) {
                     reply.content.iter_mut().for_each(|block| self.uris.map(block));
                 }
+                reply_view::mark_server_data(&mut reply, &tool.declared);
                 Ok(reply)
             }
             Err(failure) => Err(self.call_failed(&connection, failure)),

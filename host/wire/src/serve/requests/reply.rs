@@ -12,6 +12,7 @@ use gatehouse_core::{
     icon::{Icon, IconTheme},
     outcome::{MediaData, ResourceBody},
     preset::StructuredOutputMode,
+    reply_view,
     surface::ToolSurface,
 };
 use rmcp::{
@@ -156,14 +157,19 @@ pub fn call_result(outcome: Outcome, data: StructuredMode) -> Value {
 }
 
 fn success(reply: Reply, wanted: StructuredMode) -> Result<CallToolResult, Fault> {
-    let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
-    if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
+    let is_read = |data: &Value| wanted.has(data) && !reply.is_error;
+    let data = reply.structured.as_ref().and_then(|data| match reply.content.is_empty() {
         // Without this, most models would see an empty reply.
-        blocks.push(ContentBlock::text(data.to_string()));
-    }
+        true => Some(data.to_string()),
+        false if is_read(data) => None,
+        false => reply_view::data_apart(&reply),
+    });
+    let structured = reply.structured.as_ref().is_some_and(is_read);
+    let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
+    blocks.extend(data.map(ContentBlock::text));
     let mut result = CallToolResult::success(blocks);
     // Omitted on errors: clients validate it against the output schema and would show that failure instead.
-    result.structured_content = reply.structured.filter(|data| wanted.has(data) && !reply.is_error);
+    result.structured_content = reply.structured.filter(|_| structured);
     result.is_error = Some(reply.is_error);
     result.meta = reply.meta.and_then(without_own_meta).map(MetaObject);
     Ok(result)

@@ -1,0 +1,35 @@
+//! Structured content of servers, which many clients do not read.
+//!
+//! A gate repeats its data as text. Servers often do not: the text is "Found 5 users.", and the users are only in the
+//! structured content.
+
+use serde_json::{Map, Value};
+
+use super::ReplyView;
+use crate::{Reply, ToolSpec, outcome::ContentPart};
+
+/// `_meta` key of a reply with structured content from a server. Clients do not get it.
+const SERVER_DATA_KEY: &str = "gatehouse/server-data";
+
+/// Keyword in output schemas by which FastMCP says that it wrapped a value in `{"result": …}`.
+const WRAPPED_KEYWORD: &str = "x-fastmcp-wrap-result";
+
+/// Marks the structured content of a reply as that of a server: `declared`, or `wrapped` by the server's library.
+pub fn mark_server_data(reply: &mut Reply, tool: &ToolSpec) {
+    if reply.structured.is_none() || reply.is_error {
+        return;
+    }
+    let schema = tool.output_schema.as_ref();
+    let wrapped = schema.and_then(|schema| schema.get(WRAPPED_KEYWORD)) == Some(&Value::Bool(true));
+    let kind = if wrapped { "wrapped" } else { "declared" };
+    reply.meta.get_or_insert_with(Map::new).insert(SERVER_DATA_KEY.to_owned(), kind.into());
+}
+
+/// Returns the structured content of a server as JSON, if the text does not repeat it. A client that does not read
+/// structured content needs it as text.
+pub fn data_apart(reply: &Reply) -> Option<String> {
+    let is_marked = reply.meta.as_ref().is_some_and(|meta| meta.contains_key(SERVER_DATA_KEY));
+    let json = reply.structured.as_ref().filter(|_| is_marked)?.to_string();
+    let texts: Vec<&str> = reply.content.iter().filter_map(ContentPart::as_text).collect();
+    (!ReplyView::new(&texts, Some(&json)).repeats).then_some(json)
+}
