@@ -11,7 +11,7 @@ pub struct Params {
     pub threshold_bytes: Offset,
     /// Minimum bytes of a result to shorten; smaller ones are compacted without loss, or pass unchanged.
     pub digest_above: Count,
-    /// Tools whose results are never shortened, because exact text matters. `*` matches any characters, `?` one.
+    /// Tools whose results pass unchanged, because exact text matters. `*` matches any characters, `?` one.
     pub exclude: Vec<String>,
     /// Hours to store full results and to reuse summaries.
     pub ttl_hours: Count,
@@ -26,12 +26,23 @@ pub struct Params {
     pub use_llm: bool,
 }
 
+/// Tools that read files and changes, with the names that widely used servers give them.
+const EXACT_TOOLS: [&str; 7] = [
+    "*read_file*",
+    "*read_text_file*",
+    "*read_multiple_files*",
+    "*get_file*",
+    "*git_diff*",
+    "*git_show*",
+    "*grep*",
+];
+
 impl Default for Params {
     fn default() -> Self {
         Self {
             threshold_bytes: Offset::new(2_048),
             digest_above: Count::new(5_120),
-            exclude: ["*read_file*", "*get_file*", "*grep*"].map(Into::into).to_vec(),
+            exclude: EXACT_TOOLS.map(Into::into).to_vec(),
             ttl_hours: Count::new(3),
             free_text: ["query", "question", "q"].map(Into::into).to_vec(),
             cache_similarity: 0.6,

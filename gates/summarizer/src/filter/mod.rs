@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! reply ─▶ small, an error, or from this gate's own tools?  unchanged
+//!       ─▶ exact text needed?                              unchanged
 //!       ─▶ lossless compact form (`text.compact`)           that form
-//!       ─▶ not large enough, or exact text needed?          unchanged
+//!       ─▶ not large enough?                                unchanged
 //!       ─▶ summary: cached (`cache`, `semantic`), by the model (`model`, checked by `facts` and `claims`),
 //!          or the local digest (`summary`)
 //!       ─▶ the full text is stored as an artifact
@@ -18,6 +19,7 @@ mod claim_words;
 mod claims;
 mod counters;
 mod envelope;
+mod exact;
 mod facts;
 mod guard_words;
 pub(crate) mod guards;
@@ -108,8 +110,11 @@ impl IncomingReply<'_> {
         let Self { call, origin, arguments, parts } = self;
         let called = called_tools(call);
         let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
-        let large = parts.bytes() >= call.params.digest_above.at_most(u32::MAX) as usize;
-        let may_digest = large && !names.any(|name| call.params.excludes(name));
+        let is_file = called.is_empty() && exact::reads_file(origin, arguments);
+        if names.any(|name| call.params.excludes(name)) || is_file && parts.view.data.is_none() {
+            return Ok(None);
+        }
+        let may_digest = parts.bytes() >= call.params.digest_above.at_most(u32::MAX) as usize;
         let max_percent = if may_digest { MAX_COMPACT_PERCENT_OF_LARGE } else { MAX_COMPACT_PERCENT };
         if may_be_text
             && let Some(encoded) = parts.compactable()

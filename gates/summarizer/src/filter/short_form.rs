@@ -104,9 +104,14 @@ fn place(parts: &ReplyParts) -> String {
 
 /// Describes where the full result is. Names a tool only if the caller has it.
 fn read_hint(id: &str) -> String {
-    match context::exposed_name(file::NAME) {
-        Some(name) => format!("full result stored: {name} {}", json!({ "path": id })),
-        None => format!("full result stored as {}", resources::uri(id)),
+    match (context::exposed_name(file::NAME), context::exposed_name("request")) {
+        // A preset with `request` can list no other tool.
+        (Some(action), Some(request)) => {
+            let call = json!({"action": action, "params": {"path": id}});
+            format!("full result stored: {request} {call}")
+        }
+        (Some(name), None) => format!("full result stored: {name} {}", json!({ "path": id })),
+        (None, _) => format!("full result stored as {}", resources::uri(id)),
     }
 }
 

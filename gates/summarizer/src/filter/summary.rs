@@ -13,6 +13,12 @@ const FRAME_TOKENS: u32 = 130;
 
 const MIN_DIGEST_TOKENS: u32 = 64;
 
+/// Minimum tokens for prose: fewer answer hardly a question.
+const MIN_PROSE_TOKENS: u32 = 700;
+
+/// Kinds of prose, as digests name them.
+const PROSE: [&str; 2] = ["Markdown", "text"];
+
 const MAX_STORED: usize = 1_500;
 
 const FINDING_PREFIX: &str = "- ";
@@ -131,7 +137,10 @@ pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
     let unverified: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
     let used = FRAME_TOKENS + if local { 0 } else { text::count(&unverified)? };
     let left = request.budget.saturating_sub(used).max(MIN_DIGEST_TOKENS);
-    let digest = text::digest(request.text, &request.query, left)?;
+    let mut digest = text::digest(request.text, &request.query, left)?;
+    if left < MIN_PROSE_TOKENS && PROSE.contains(&digest.kind.as_str()) {
+        digest = text::digest(request.text, &request.query, MIN_PROSE_TOKENS)?;
+    }
     if local {
         counters::add("local");
     }

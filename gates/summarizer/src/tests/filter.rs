@@ -19,14 +19,12 @@ fn small_error_and_own_replies_are_unchanged() {
 
 #[test]
 fn a_lossless_form_is_used_if_it_saves_enough() {
-    // Bytes, the lossless form's percentage of tokens, and whether it is used: for a tool with digests, and for one
-    // that needs exact text.
+    // Bytes, the lossless form's percentage of tokens, and whether it is used. A tool that needs exact text has none.
     for (bytes, share, taken) in [
-        (4_000, 60, [true, true]),
+        (4_000, 60, [true, false]),
         (4_000, 61, [false, false]),
-        (6_000, 30, [true, true]),
-        (6_000, 31, [false, true]),
-        (6_000, 61, [false, false]),
+        (6_000, 30, [true, false]),
+        (6_000, 31, [false, false]),
     ] {
         let form = move |text: &str| {
             let tokens_in = (text.len() / 4) as u32;
@@ -52,6 +50,41 @@ fn excluded_tools_are_never_shortened() {
             assert_eq!(filtered_with(testing::origin(tool), &json!({}), reply, &json!({})), None, "{tool}");
         }
     });
+}
+
+#[test]
+fn the_content_of_a_file_passes_and_a_listing_or_a_page_does_not() {
+    let schema =
+        |name: &str| json!({"type": "object", "properties": {name: {}}, "required": [name]}).to_string();
+    let passes = |tool: &str, name: &str, value: &str, text: &str| {
+        let mut origin = testing::origin(tool);
+        origin.tool.input_schema = schema(name);
+        host()
+            .run(|| filtered_with(origin, &json!({name: value}), Reply::markdown(text), &json!({})).is_none())
+    };
+    let text = lines(5_000);
+    for (tool, name, value) in
+        [("open", "path", "a.rs"), ("cat", "file_path", "/x"), ("load", "uri", "file:///x")]
+    {
+        assert!(passes(tool, name, value, &text), "{tool}");
+    }
+    for (tool, name, value) in [
+        ("list_directory", "path", "src"),
+        ("open", "path", "https://example.org"),
+        ("load", "uri", "https://example.org"),
+        ("open", "id", "a.rs"),
+    ] {
+        assert!(!passes(tool, name, value, &text), "{tool} {value}");
+    }
+    assert!(
+        !passes("open", "path", "a.json", &json!({"text": lines(5_000)}).to_string()),
+        "JSON can be filtered"
+    );
+    for tool in
+        ["fs__read_text_file", "read_multiple_files", "git_diff_unstaged", "git_show", "get_file_contents"]
+    {
+        assert!(passes(tool, "x", "", &text), "{tool}");
+    }
 }
 
 #[test]

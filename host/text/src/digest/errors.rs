@@ -26,14 +26,18 @@ const MESSAGE_KEYS: [&str; 24] = split_list(
 );
 
 /// Last words of keys for names, paths and descriptions, whose values are not errors.
-const NAME_KEYS: [&str; 31] = split_list(
+const NAME_KEYS: [&str; 45] = split_list(
     "name|id|key|path|file|filename|url|uri|href|package|description|summary|title|subject|keywords|tags|\
     readme|doc|docs|help|section|depends|dependencies|features|default|type|version|license|dist|\
-    requires|classifiers",
+    requires|classifiers|query|question|prompt|q|search|term|topic|overview|markdown|heading|\
+    label|caption|abstract|snippet",
 );
 
 /// Maximum offset in bytes of an error word in a value that is not a message.
 const MAX_EARLY_OFFSET: usize = 48;
+
+/// Maximum bytes of a message with an error word anywhere.
+const MAX_MESSAGE_BYTES: usize = 2_000;
 
 /// Returns the offset of the first error word if the value reports an error. The key matters too: the package name
 /// `libgpg-error-dev` does not report one.
@@ -41,10 +45,12 @@ pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
     let last = last_word(key);
     let at = error_at(text)?;
     if MESSAGE_KEYS.contains(&last.as_str()) {
-        return Some(at);
+        // A document that a tool returns mentions errors somewhere.
+        return (at <= MAX_EARLY_OFFSET || text.len() <= MAX_MESSAGE_BYTES).then_some(at);
     }
     let several = text.split_ascii_whitespace().nth(1).is_some();
-    (!NAME_KEYS.contains(&last.as_str()) && several && at <= MAX_EARLY_OFFSET).then_some(at)
+    let is_message = several && at <= MAX_EARLY_OFFSET && text.len() <= MAX_MESSAGE_BYTES;
+    (!NAME_KEYS.contains(&last.as_str()) && is_message).then_some(at)
 }
 
 /// Returns the last word of a key in lower case: `error` for `lastError` and `$.runs[].error`.

@@ -79,6 +79,19 @@ fn sentence(text: &str) -> String {
     }
 }
 
+/// Maximum characters of a cursor or a URL, which is of no use in part.
+const MAX_REFERENCE_CHARS: usize = 2_000;
+
+/// Whether a single value is a cursor, an id or a URL, which an agent passes on.
+fn is_reference(name: &str, value: &str) -> bool {
+    const KEYS: [&str; 12] = [
+        "cursor", "next", "prev", "token", "continue", "page", "after", "before", "link", "url", "uri", "id",
+    ];
+    let name = name.rsplit(['.', '[']).next().unwrap_or_default().to_lowercase();
+    let is_url = value.starts_with("https://") || value.starts_with("http://");
+    !value.contains(char::is_whitespace) && (is_url || KEYS.iter().any(|key| name.contains(key)))
+}
+
 fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<String> {
     let single = |place: &&DocumentPlace| place.table == 0 && place.rows == 1;
     places
@@ -88,7 +101,12 @@ fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<Strin
             let id = *place.values.first()?;
             let scalar =
                 !matches!(document.kind(id), NodeKind::Array | NodeKind::Object) || document.len(id) == 0;
-            scalar.then(|| format!("{}: {}", place.name, show(document, id, 2 * MAX_VALUE_CHARS)))
+            let most = if is_reference(&place.name, &document.string(id)) {
+                MAX_REFERENCE_CHARS
+            } else {
+                2 * MAX_VALUE_CHARS
+            };
+            scalar.then(|| format!("{}: {}", place.name, show(document, id, most)))
         })
         .collect()
 }

@@ -21,6 +21,7 @@ mod log;
 mod markdown;
 mod measure;
 mod outcome;
+mod overwritten;
 mod profile;
 mod row_names;
 mod row_sampler;
@@ -43,6 +44,7 @@ use gatehouse_core::{outcome::Fault, ports::text::DocumentDigest};
 
 use crate::tokens;
 use kind::RecognizedText;
+use overwritten::with_last_states;
 
 const MIN_BUDGET: usize = 64;
 
@@ -58,8 +60,9 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
         // Counting a large document takes as long as analyzing it, so do both in parallel.
         let count = || tokens::count(text);
         let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
-        let recognized = RecognizedText::from_text(text, query);
-        let (kind, sections) = recognized.sections(text, query, max_tokens);
+        let shown = with_last_states(text);
+        let recognized = RecognizedText::from_text(&shown, query);
+        let (kind, sections) = recognized.sections(&shown, query, max_tokens);
         let tokens = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             None => count(),

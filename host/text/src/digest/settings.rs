@@ -1,7 +1,10 @@
 //! Digests settings (INI, TOML, `.env`, properties, output of `sysctl`). Sections that repeat become the rows of a
 //! table.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use super::{
     document::{NodeBuilder, NodeKind, ParsedDocument},
@@ -90,12 +93,17 @@ impl SettingsReader {
 fn is(sample: &TextSample<'_>) -> bool {
     let mut reader = SettingsReader::default();
     let (mut all, mut settings, mut more, mut code) = (0, 0, 0, 0);
+    let (mut keys, mut in_sections) = (HashSet::new(), false);
     for line in &sample.lines {
         match reader.line(line) {
             SettingsLine::Blank => continue,
-            SettingsLine::Section(_) => settings += 1,
-            SettingsLine::Setting(_, value) => {
+            SettingsLine::Section(_) => {
                 settings += 1;
+                in_sections = true;
+            }
+            SettingsLine::Setting(key, value) => {
+                settings += 1;
+                keys.insert(key);
                 code += usize::from(value.ends_with([';', '(', '{']) || value.contains("::"));
             }
             SettingsLine::More => more += 1,
@@ -107,6 +115,8 @@ fn is(sample: &TextSample<'_>) -> bool {
         && (settings + more) * 20 >= all * 19
         && settings * 4 >= all
         && code * 4 <= settings
+        // Outside sections, a key that repeats is a word of other lines: `uid=1_5 link`.
+        && (in_sections || keys.len() * 2 > settings)
 }
 
 struct Setting {

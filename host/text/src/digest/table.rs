@@ -1,10 +1,12 @@
-//! Reads tables as rows: comma, semicolon or tab separated values (RFC 4180), Markdown tables, and columns aligned with
-//! spaces.
+//! Reads tables as rows: values separated by commas, semicolons, tabs or bars (RFC 4180), framed tables, columns aligned
+//! with blanks, and records with a line for each value.
 //!
 //! A row becomes an object with the header cells as keys, or an array without a header. Empty cells are omitted from
 //! objects. A line with another number of cells becomes a string and is counted.
 
+mod aligned;
 mod cells;
+mod records;
 
 use std::ops::ControlFlow;
 
@@ -13,6 +15,7 @@ use super::{
     kind::TextSample,
     measure,
     row_sampler::{MAX_NODES, RowSampler},
+    value::quoted,
 };
 use cells::{CellRange, TableFormat};
 
@@ -26,23 +29,49 @@ const MAX_HEADER_CELL_BYTES: usize = 64;
 
 const MAX_COLUMNS: usize = 256;
 
+const MAX_TITLE_BYTES: usize = 200;
+const MAX_TITLE_LINES: usize = 3;
+
 /// Reads a text as rows, only some of them if it is very large. `None` if it is not a table.
 pub(super) fn read<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Option<ParsedDocument<'a>> {
-    let format = TableFormat::ALL.into_iter().find(|format| fits(*format, sample))?;
+    if let Some(records) = records::read(text) {
+        return Some(records);
+    }
+    read_from(text, 0, query, sample).or_else(|| {
+        let start = after_title(sample.text)?;
+        read_from(text, start, query, sample)
+    })
+}
+
+/// Returns the end of a short title, which a blank line separates from the table.
+fn after_title(text: &str) -> Option<usize> {
+    let end = text.get(..text.floor_char_boundary(MAX_TITLE_BYTES))?.find("\n\n")? + 2;
+    (text[..end].lines().count() <= MAX_TITLE_LINES + 1).then_some(end)
+}
+
+fn read_from<'a>(
+    text: &'a str,
+    start: usize,
+    query: &str,
+    sample: &TextSample<'_>,
+) -> Option<ParsedDocument<'a>> {
+    let (title, text) = text.split_at(start);
+    let head = &sample.text[start..];
+    let format = TableFormat::all(head).find(|format| fits(format, head, sample.cut))?;
     let mut builder = TableBuilder::new(text, None);
-    let end = builder.records(format);
+    let end = builder.records(&format);
     if builder.is_full() {
         let nodes = MAX_NODES.saturating_mul(text.len()) / end.max(1);
         drop(builder);
         builder = TableBuilder::new(text, Some(RowSampler::new(nodes, query)));
-        builder.records(format);
+        builder.records(&format);
     }
-    builder.finish()
+    builder.finish(title.trim())
 }
 
-/// Returns whether 95 % of the sampled records have as many cells as the first one.
-fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
-    let head = sample.text;
+/// Returns whether 95 % of the sampled records have as many cells as the first one. `cut` tells that the sample has only
+/// the beginning of the text.
+fn fits(format: &TableFormat, head: &str, cut: bool) -> bool {
     let mut widths: Vec<usize> = Vec::new();
     let (mut named, mut measured) = (false, false);
     format.records(head, |_, cells| {
@@ -51,12 +80,12 @@ fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
             measured = cells.iter().any(|cell| is_measure(&head[cell.clone()]));
         }
         if widths.len() < MAX_SAMPLE_RECORDS {
-            widths.push(format.width(cells.len(), widths.first().copied()));
+            widths.push(cells.len());
         }
         ControlFlow::Continue(())
     });
     // The sample may cut off the last record.
-    if sample.cut {
+    if cut {
         widths.pop();
     }
     let Some(&width) = widths.first() else { return false };
@@ -65,7 +94,7 @@ fn fits(format: TableFormat, sample: &TextSample<'_>) -> bool {
     (wide..=MAX_COLUMNS).contains(&width)
         && widths.len() >= MIN_RECORDS
         && same * 20 >= widths.len() * 19
-        && (named || measured && matches!(format, TableFormat::Separated(_)))
+        && (named || measured && matches!(format, TableFormat::Separated(separator) if *separator != b'|'))
 }
 
 /// Returns whether a record is a header: short, distinct names that are not numbers.
@@ -106,11 +135,11 @@ impl<'a> TableBuilder<'a> {
     }
 
     /// Reads the records, without a sampler only until there are [`MAX_NODES`]. Returns the end of the last one.
-    fn records(&mut self, format: TableFormat) -> usize {
+    fn records(&mut self, format: &TableFormat) -> usize {
         let mut end = 0;
         format.records(self.text, |record, cells| {
             end = record.end;
-            self.record(format, record, cells);
+            self.record(record, cells);
             let full = self.sampler.is_none() && self.is_full();
             let broken = self.rows >= JUDGED_ROWS && self.is_broken();
             if full || broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -126,17 +155,17 @@ impl<'a> TableBuilder<'a> {
         self.broken * 10 > self.rows
     }
 
-    fn record(&mut self, format: TableFormat, record: CellRange, cells: &[CellRange]) {
+    fn record(&mut self, record: CellRange, cells: &[CellRange]) {
         let Some(names) = self.names.take() else {
             let named = header(self.text, cells);
             self.width = cells.len();
             self.names = Some(if named { cells.to_vec() } else { Vec::new() });
             if !named {
-                self.record(format, record, cells);
+                self.record(record, cells);
             }
             return;
         };
-        if format.width(cells.len(), Some(self.width)) != self.width {
+        if cells.len() != self.width {
             if !self.is_full() {
                 self.tree.push(NodeKind::String, record, 0, self.rows);
             }
@@ -144,7 +173,7 @@ impl<'a> TableBuilder<'a> {
         } else if self.samples(&record, cells) {
             let kind = if names.is_empty() { NodeKind::Array } else { NodeKind::Object };
             let row = self.tree.push(kind, record.clone(), 0, self.rows);
-            self.cells(row, &names, format.merged(cells, self.width, record.end));
+            self.cells(row, &names, cells);
         }
         self.rows += 1;
         self.names = Some(names);
@@ -164,9 +193,9 @@ impl<'a> TableBuilder<'a> {
         sampler.keeps(self.rows, first, self.text.as_bytes(), record.clone())
     }
 
-    fn cells(&mut self, row: NodeIndex, names: &[CellRange], cells: Vec<CellRange>) {
+    fn cells(&mut self, row: NodeIndex, names: &[CellRange], cells: &[CellRange]) {
         let mut len = 0;
-        for (at, cell) in cells.into_iter().enumerate() {
+        for (at, cell) in cells.iter().enumerate() {
             let text = &self.text[cell.clone()];
             match names.get(at) {
                 Some(_) if text.is_empty() => continue,
@@ -175,18 +204,13 @@ impl<'a> TableBuilder<'a> {
                 }
                 None => {}
             }
-            let kind = match text {
-                "" => NodeKind::Null,
-                text if measure::number(text).is_some() => NodeKind::Number,
-                _ => NodeKind::String,
-            };
-            self.tree.push(kind, cell, row, len);
+            self.tree.push(value_kind(text), cell.clone(), row, len);
             len += 1;
         }
         self.tree.close(row, len);
     }
 
-    fn finish(mut self) -> Option<ParsedDocument<'a>> {
+    fn finish(mut self, title: &str) -> Option<ParsedDocument<'a>> {
         self.tree.close(ParsedDocument::ROOT, self.rows);
         if self.rows + 1 < MIN_RECORDS || self.is_broken() {
             return None;
@@ -198,9 +222,22 @@ impl<'a> TableBuilder<'a> {
             broken => format!("; {broken} lines have another number of cells"),
         };
         let Self { width, rows, .. } = self;
-        let note =
-            format!("A table of {width} columns {named} and {rows} rows, starting with `$[0]`{broken}");
+        let title = match title {
+            "" => String::new(),
+            title => format!(", under the title {}", quoted(title, MAX_TITLE_BYTES)),
+        };
+        let note = format!(
+            "A table of {width} columns {named} and {rows} rows, starting with `$[0]`{broken}{title}"
+        );
         Some(ParsedDocument::from_nodes(self.text, self.tree.nodes, Some(note), self.sampler))
+    }
+}
+
+fn value_kind(text: &str) -> NodeKind {
+    match text {
+        "" => NodeKind::Null,
+        text if measure::number(text).is_some() => NodeKind::Number,
+        _ => NodeKind::String,
     }
 }
 
@@ -231,11 +268,56 @@ mod tests {
         ] {
             assert_eq!(rows(text).unwrap(), expected, "{text}");
         }
+        for text in [
+            "+------+------+\n| name | legs |\n+------+------+\n| ant  |    6 |\n| bee  |      |\n| cat  |    4 |\n+------+------+\n",
+            "┌──────┬──────┐\n│ name │ legs │\n├──────┼──────┤\n│ ant  │    6 │\n│ bee  │      │\n│ cat  │    4 │\n└──────┴──────┘\n",
+            "name|legs\nant|6\nbee|\ncat|4\n",
+            "Animals of today\n\nname,legs\nant,6\nbee,\ncat,4\n",
+        ] {
+            assert_eq!(rows(text).unwrap(), expected, "{text}");
+        }
+        let vertical = "*** 1. row ***\nname: ant\nlegs: 6\n*** 2. row ***\nname: bee\n*** 3. row ***\nname: cat\nlegs: 4\n";
+        assert_eq!(rows(vertical).unwrap(), expected);
+        let expanded = "-[ RECORD 1 ]--\nname | ant\nlegs | 6\n-[ RECORD 2 ]--\nname | bee\n-[ RECORD 3 ]--\nname | cat\nlegs | 4\n";
+        assert_eq!(rows(expanded).unwrap(), expected);
         let ps = "USER  PID COMMAND\nroot    1 init\nme     22 run --all of it\nme    333 ls\n";
         assert_eq!(rows(ps).unwrap()[1], "USER=me PID=22 COMMAND=run --all of it");
         let docker = "NAME    CREATED AT      STATUS\na       2 days ago      Up\nb c     3 weeks ago     Up 4 days\nd       now             Down\n";
         assert_eq!(rows(docker).unwrap()[1], "NAME=b c CREATED AT=3 weeks ago STATUS=Up 4 days");
         assert_eq!(rows("1,2,3\n4,5,6\n7,8,9\n").unwrap()[2], "=7 =8 =9");
+    }
+
+    #[test]
+    fn a_value_with_blanks_stays_in_its_column() {
+        let images = ["postgres:16", "redis:7", "nginx:1.25"];
+        let mut ps =
+            "CONTAINER ID   IMAGE         COMMAND                CREATED      STATUS      PORTS     NAMES\n"
+                .to_owned();
+        let mut df = "Filesystem  Size  Used Use% Mounted on\n".to_owned();
+        let mut events = "LAST SEEN   TYPE      OBJECT\n".to_owned();
+        for n in 0..9 {
+            let port = if n == 4 { "80/tcp" } else { "" };
+            ps += &format!(
+                "{:012x}   {:<13} {:<22} {} days ago   Up {n} hours  {port:<9} box-{n}\n",
+                n * 7919,
+                images[n % 3],
+                "\"sh -c 'run me…\"",
+                n + 1
+            );
+            df += &format!("/dev/sd{n}    {:>3}G  {:>3}G  {n:>2}% /mnt/my data {n}\n", n * 30, n * 9);
+            events += &format!("{n}m          Normal    pod/web-{n}\n");
+        }
+        assert_eq!(
+            rows(&ps).unwrap()[4],
+            "CONTAINER ID=000000007bbc IMAGE=redis:7 COMMAND=sh -c 'run me… CREATED=5 days ago STATUS=Up 4 hours PORTS=80/tcp NAMES=box-4"
+        );
+        assert_eq!(
+            rows(&df).unwrap()[2],
+            "Filesystem=/dev/sd2 Size=60G Used=18G Use%=2% Mounted on=/mnt/my data 2"
+        );
+        assert_eq!(rows(&events).unwrap()[3], "LAST SEEN=3m TYPE=Normal OBJECT=pod/web-3");
+        let wide = "支店          件数    担当\n東京支店      12      社員\n大阪          3       田中\nOslo          4       Ann\n";
+        assert_eq!(rows(wide).unwrap()[1], "支店=大阪 件数=3 担当=田中");
     }
 
     #[test]
@@ -257,9 +339,10 @@ mod tests {
     fn many_broken_lines_end_the_reading() {
         let text = format!("a,b\n{}{}", "1,2\n".repeat(200), "x\n".repeat(1_000_000));
         let sample = TextSample { text: &text[..800], ..TextSample::from_text(&text) };
-        assert!(fits(TableFormat::Separated(b','), &sample) && read(&text, "", &sample).is_none());
+        let format = TableFormat::Separated(b',');
+        assert!(fits(&format, sample.text, sample.cut) && read(&text, "", &sample).is_none());
         let mut builder = TableBuilder::new(&text, None);
-        assert!(builder.records(TableFormat::Separated(b',')) < 10_000);
+        assert!(builder.records(&format) < 10_000);
         assert_eq!((builder.rows, builder.broken), (JUDGED_ROWS, JUDGED_ROWS - 200));
     }
 
@@ -270,6 +353,8 @@ mod tests {
             "let a = [1, 2];\nlet b = [3, 4];\nlet c = [5, 6];\n",
             "One word\nTwo words\nAnd some more\n",
             "\"never closed, at all\n a, b\n c, d\n",
+            "uid=1_0 link \"A b\"\nuid=1_1 text \"C d\"\nuid=1_2 link \"E f\"\n",
+            &"line  a of  x\nline  b of  y\n".repeat(8),
             "",
         ] {
             assert_eq!(rows(text), None, "{text}");

@@ -2,143 +2,96 @@
 
 use std::ops::{ControlFlow, Range};
 
+use super::aligned::AlignedColumns;
+
 /// Byte range of a cell, without surrounding whitespace.
 pub(super) type CellRange = Range<usize>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TableFormat {
-    /// Cells between pipes, with a line of dashes under the header.
-    Markdown,
+    /// Cells between bars, with rules of dashes between some lines: Markdown, `mysql`, and frames of box characters.
+    Framed,
     /// Cells separated by this byte, quoted if they contain it.
     Separated(u8),
-    /// Cells separated by two or more spaces.
-    Gaps,
-    /// Cells separated by spaces. The last cell may contain spaces.
-    Words,
+    /// Cells aligned with blanks.
+    Aligned(AlignedColumns),
 }
 
+/// Characters between the cells of a framed table.
+const BARS: [char; 4] = ['|', '│', '┃', '║'];
+
 impl TableFormat {
-    /// The most reliable first.
-    pub(super) const ALL: [Self; 6] = [
-        Self::Markdown,
-        Self::Separated(b'\t'),
-        Self::Separated(b';'),
-        Self::Separated(b','),
-        Self::Gaps,
-        Self::Words,
-    ];
+    /// Returns the formats that a text could have, the most reliable first.
+    pub(super) fn all(sample: &str) -> impl Iterator<Item = Self> {
+        let separated = [b'\t', b';', b',', b'|'].map(Self::Separated);
+        let aligned = AlignedColumns::find(sample).map(Self::Aligned);
+        std::iter::once(Self::Framed).chain(separated).chain(aligned)
+    }
 
     /// Returns the minimum cells per row. Prose has commas and gaps too.
-    pub(super) fn min_cells(self) -> usize {
+    pub(super) fn min_cells(&self) -> usize {
         match self {
-            Self::Markdown | Self::Separated(_) => 2,
-            Self::Gaps | Self::Words => 3,
+            Self::Framed | Self::Separated(_) => 2,
+            Self::Aligned(_) => 3,
         }
     }
 
-    /// Returns the number of cells of a record in a table of `width` cells.
-    pub(super) fn width(self, cells: usize, width: Option<usize>) -> usize {
-        match (self, width) {
-            (Self::Words, Some(width)) => cells.min(width),
-            _ => cells,
-        }
-    }
-
-    /// Returns the cells of a record, the last one extended to `end` for [`Self::Words`].
-    pub(super) fn merged(self, cells: &[CellRange], width: usize, end: usize) -> Vec<CellRange> {
-        let mut cells = cells.to_vec();
-        if self == Self::Words && cells.len() >= width {
-            cells.truncate(width);
-            cells.iter_mut().last().into_iter().for_each(|last| last.end = end);
-        }
-        cells
-    }
-
-    /// Calls `give` with each record, without its line end, and its cells, until it breaks. Skips blank lines.
+    /// Calls `give` with each record, without its line end, and its cells, until it breaks. Skips blank lines and rules.
     pub(super) fn records(
-        self,
+        &self,
         text: &str,
         mut give: impl FnMut(CellRange, &[CellRange]) -> ControlFlow<()>,
     ) {
         if let Self::Separated(separator) = self {
-            return separated(text, separator, give);
+            return separated(text, *separator, give);
         }
-        let mut cells: Vec<CellRange> = Vec::new();
-        let (mut start, mut number) = (0, 0);
+        let mut start = 0;
         for line in text.split_inclusive('\n') {
             let record = start..start + line.trim_ascii_end().len();
             start += line.len();
-            cells.clear();
-            match self {
-                Self::Markdown => pipes(text, record.clone(), &mut cells),
-                _ => blanks(text, record.clone(), if self == Self::Gaps { 2 } else { 1 }, &mut cells),
-            }
-            if cells.is_empty() && record.is_empty() {
+            if record.is_empty() || is_rule(&text[record.clone()]) {
                 continue;
             }
-            number += 1;
-            let dashes = number == 2
-                && cells.iter().all(|cell| text[cell.clone()].bytes().all(|b| matches!(b, b'-' | b':')));
-            // A first line with lower-case words is prose.
-            if number == 1
-                && self != Self::Markdown
-                && !cells.iter().all(|cell| is_title(&text[cell.clone()]))
-            {
-                return;
-            }
-            if (self != Self::Markdown || !dashes) && give(record, &cells).is_break() {
+            let cells = match self {
+                Self::Aligned(columns) => columns.cells(text, record.clone()).unwrap_or_default(),
+                _ => between_bars(text, record.clone()),
+            };
+            if give(record, &cells).is_break() {
                 return;
             }
         }
     }
 }
 
-/// Returns whether a word looks like a column title of a command's output.
-fn is_title(word: &str) -> bool {
-    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
-    word.bytes().filter(u8::is_ascii_uppercase).count() == letters && letters > 0
+/// Returns whether a line is drawn: `|---|:--:|`, `+-----+` or box characters.
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    let is_box = |c: char| ('\u{2500}'..='\u{257f}').contains(&c);
+    let drawn = |c: char| is_box(c) || matches!(c, '-' | '=' | '+' | '|' | ':' | ' ');
+    line.starts_with(|c: char| is_box(c) || matches!(c, '|' | '+'))
+        && line.chars().any(|c| is_box(c) && !BARS.contains(&c) || matches!(c, '-' | '='))
+        && line.chars().all(drawn)
 }
 
-/// Appends the cells of `| a | b |`, nothing for other lines.
-fn pipes(text: &str, record: CellRange, cells: &mut Vec<CellRange>) {
-    let line = &text[record.clone()];
-    let inner = line.trim_ascii();
-    let Some(inner) = inner.strip_prefix('|').and_then(|inner| inner.strip_suffix('|')) else { return };
-    let mut at = record.start + line.len() - line.trim_ascii_start().len() + 1;
-    let mut escaped = false;
-    let mut start = at;
-    for byte in inner.bytes() {
-        if byte == b'|' && !escaped {
-            cells.push(trimmed(text, start..at));
-            start = at + 1;
+/// Returns the cells of `| a | b |`, nothing for other lines.
+fn between_bars(text: &str, record: CellRange) -> Vec<CellRange> {
+    let line = text[record.clone()].trim();
+    let Some(bar) = line.chars().next().filter(|first| BARS.contains(first)) else { return Vec::new() };
+    let Some(inner) = line[bar.len_utf8()..].strip_suffix(bar) else { return Vec::new() };
+    let begin = inner.as_ptr() as usize - text.as_ptr() as usize;
+    let (mut cells, mut start, mut escaped) = (Vec::new(), begin, false);
+    for (at, c) in inner.char_indices() {
+        if c == bar && !escaped {
+            cells.push(trimmed(text, start..begin + at));
+            start = begin + at + bar.len_utf8();
         }
-        escaped = byte == b'\\' && !escaped;
-        at += 1;
+        escaped = c == '\\' && !escaped;
     }
-    cells.push(trimmed(text, start..at));
+    cells.push(trimmed(text, start..begin + inner.len()));
+    cells
 }
 
-fn blanks(text: &str, record: CellRange, gap: usize, cells: &mut Vec<CellRange>) {
-    let bytes = text[record.clone()].as_bytes();
-    let mut start = None;
-    let mut run = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(byte, b' ' | b'\t') {
-            run += if *byte == b'\t' { gap } else { 1 };
-            continue;
-        }
-        if let (Some(from), true) = (start, run >= gap) {
-            cells.push(record.start + from..record.start + at - run.min(at));
-            start = None;
-        }
-        start = start.or(Some(at));
-        run = 0;
-    }
-    cells.extend(start.map(|from| record.start + from..record.end));
-    cells.iter_mut().for_each(|cell| *cell = trimmed(text, cell.clone()));
-}
-
-fn trimmed(text: &str, cell: CellRange) -> CellRange {
+pub(super) fn trimmed(text: &str, cell: CellRange) -> CellRange {
     let part = &text[cell.clone()];
     let start = cell.start + part.len() - part.trim_ascii_start().len();
     start..start + part.trim_ascii().len()
