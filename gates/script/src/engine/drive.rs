@@ -10,7 +10,7 @@ use rquickjs::{
 use serde_json::{Map, json, value::RawValue};
 
 use super::{
-    MAX_VALUE_BYTES, RunState, ScriptError,
+    MAX_VALUE_BYTES, RunState, ScriptError, big_int,
     failure::{self, FILE},
     json::{is_deep, well_formed},
 };
@@ -39,7 +39,9 @@ pub(super) fn drive<'js>(
         if is_deep(input) {
             return Err(ScriptError::from_message("input is nested too deeply"));
         }
-        let set = ctx.json_parse(input.as_str()).and_then(|input| ctx.globals().set("input", input));
+        let read = prelude.get("read");
+        let value = read.and_then(|read: Function| read.call::<_, Value>(with_integers(input.clone())));
+        let set = value.and_then(|input| ctx.globals().set("input", input));
         set.catch(ctx).map_err(|error| ScriptError::from_message(format!("cannot read input: {error}")))?;
     }
     let driver = ScriptDriver { ctx, run, prelude, script, source };
@@ -155,7 +157,7 @@ fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> 
     match outcome {
         Ok(reply) if reply.is_error => ("fault", tools.error_from_reply(&reply.text()).to_string()),
         Ok(reply) => match data(&reply).filter(|json| !is_deep(json)) {
-            Some(json) => ("json", json),
+            Some(json) => with_integers(json),
             None => ("text", text(reply.content)),
         },
         Err(fault) => {
@@ -163,6 +165,14 @@ fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> 
             let kind = kind(fault.kind);
             ("fault", json!({"message": fault.message, "type": kind, "suggestion": suggestion}).to_string())
         }
+    }
+}
+
+/// Returns JSON with its kind for the prelude: `integers` if integers beyond 2^53 are marked in it.
+fn with_integers(json: String) -> (&'static str, String) {
+    match big_int::marked(&json) {
+        Some(marked) => ("integers", marked),
+        None => ("json", json),
     }
 }
 

@@ -78,8 +78,13 @@ pub(super) fn from_description(json: &str, script: &CompiledScript, source: &str
     let positions = positions.map(|(line, column)| script.position(source, line, column));
     // Lines after the source belong to the wrapper.
     let positions = positions.filter(|(line, _)| *line <= lines).collect();
-    ScriptError { message, positions, suggestion: description.suggestion }
+    let is_mixed = message.starts_with("TypeError: cannot convert BigInt to number");
+    let suggestion = description.suggestion.or_else(|| is_mixed.then(|| BIG_INT_HINT.to_owned()));
+    ScriptError { message, positions, suggestion }
 }
+
+const BIG_INT_HINT: &str =
+    "Integers beyond 2^53 are BigInts: calculate with 1n instead of 1, or with Number(value), which rounds.";
 
 /// Parses line and column of `    at name (script.ts:3:5)`.
 fn position(line: &str) -> Option<(usize, usize)> {

@@ -5,6 +5,7 @@
 //!
 //! On WebAssembly, QuickJS is built with `wasi.h`, because it disables its stack check for WASI otherwise.
 
+mod big_int;
 mod drive;
 mod failure;
 mod json;

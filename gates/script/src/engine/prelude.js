@@ -11,6 +11,8 @@
   const then = Promise.prototype.then, wellFormed = String.prototype.toWellFormed;
   const mapGet = Map.prototype.get, mapSet = Map.prototype.set, mapHas = Map.prototype.has;
   const mapEach = Map.prototype.forEach, setEach = Set.prototype.forEach, setAdd = Set.prototype.add;
+  const { startsWith, slice } = String.prototype;
+  const BigIntOf = BigInt;
   const time = Date.prototype.getTime;
   const settled = PromiseOf.resolve();
   const text = (value) => apply(wellFormed, StringOf(value), []);
@@ -27,7 +29,6 @@
 
   // JSON
   const plain = (key, value) => {
-    if (typeof value === "bigint") return StringOf(value);
     if (value instanceof MapOf) {
       const object = create(null);
       apply(mapEach, value, [(one, name) => { object[text(name)] = one; }]);
@@ -43,11 +44,16 @@
     }
     return value;
   };
+  let wroteInteger = false;
   // The engine recurses for each level, so limit the depth.
   const written = (value, change, space) => {
     const levels = new MapOf();
     return stringify(value, function (key, member) {
-      const shown = change ? apply(change, this, [key, member]) : member;
+      let shown = change ? apply(change, this, [key, member]) : member;
+      if (typeof shown === "bigint") {
+        wroteInteger = true;
+        shown = host.mark + StringOf(shown);
+      }
       if (typeof shown === "object" && shown !== null) {
         const level = (apply(mapGet, levels, [this]) ?? 0) + 1;
         if (level > 400) throw new RangeErrorOf("the value is nested too deeply to be written as JSON");
@@ -56,6 +62,17 @@
       return shown;
     }, space);
   };
+  // Integers beyond 2^53 are BigInts, so that ids stay the same.
+  const withIntegers = (json) => parse(json, (key, value) =>
+    typeof value === "string" && apply(startsWith, value, [host.mark]) ? integer(value) : value);
+  const integer = (value) => {
+    try { return BigIntOf(apply(slice, value, [host.mark.length])); } catch (error) { return value; }
+  };
+  const unmarked = (json) => {
+    if (json === undefined || !wroteInteger) return json === undefined ? json : text(json);
+    wroteInteger = false;
+    return host.unmark(text(json));
+  };
   const listing = (names) => {
     const kept = create(null);
     for (let i = 0; i < names.length; i++) kept[StringOf(names[i])] = true;
@@ -63,7 +80,7 @@
   };
   defineProperty(JSON, "stringify", {
     value: function stringify_(value, change, space) {
-      return written(value, typeof change === "function" ? change : isArray(change) ? listing(change) : undefined, space);
+      return unmarked(written(value, typeof change === "function" ? change : isArray(change) ? listing(change) : undefined, space));
     },
     writable: true, configurable: true,
   });
@@ -83,7 +100,7 @@
     if (typeof value === "symbol") return "[symbol]";
     if (value instanceof ErrorOf) return StringOf(value.name) + ": " + StringOf(value.message);
     if (typeof value !== "object" || value === null) return StringOf(value);
-    try { return written(value, plain) ?? "[object]"; } catch (error) { return "[object that cannot be shown]"; }
+    try { return unmarked(written(value, plain)) ?? "[object]"; } catch (error) { return "[object that cannot be shown]"; }
   };
   const printer = (level) => (...values) => {
     let line = level;
@@ -107,7 +124,7 @@
     return error;
   };
   const call = (source, tool, args) => {
-    const json = args === undefined || args === null ? "{}" : written(args, plain);
+    const json = args === undefined || args === null ? "{}" : unmarked(written(args, plain));
     const told = parse(host.call(text(source), text(tool), text(json)));
     if (hasOwn(told, "fatal")) throw fail(told);
     return new PromiseOf((resolve, reject) => {
@@ -248,10 +265,10 @@
   });
 
   return {
+    read: (kind, json) => kind === "integers" ? withIntegers(json) : parse(json),
     // JSON of the script's result; undefined if it returned nothing.
     serialize: (value) => {
-      const json = written(value, plain);
-      return json === undefined ? undefined : text(json);
+      return unmarked(written(value, plain));
     },
     describe: (error) => {
       if (!(error instanceof ErrorOf)) return stringify({ message: "thrown: " + show(error) });
@@ -264,8 +281,8 @@
       const one = waiting[id];
       delete waiting[id];
       if (kind === "fault") one.reject(fail(parse(told)));
-      else if (kind !== "json") one.resolve(told);
-      else try { one.resolve(parse(told)); } catch (error) { one.reject(error); }
+      else if (kind === "text") one.resolve(told);
+      else try { one.resolve(kind === "integers" ? withIntegers(told) : parse(told)); } catch (error) { one.reject(error); }
     },
     // Time in milliseconds at which the next timer is due; negative if there is none.
     due: () => {

@@ -10,7 +10,7 @@ use gatehouse_sdk::catalog::ToolRequest;
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Runtime};
 use serde_json::json;
 
-use super::{MAX_MEMORY_BYTES, MAX_STACK_BYTES, RunState, ScriptError, json};
+use super::{MAX_MEMORY_BYTES, MAX_STACK_BYTES, RunState, ScriptError, big_int, json};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -103,6 +103,8 @@ fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> rquickjs::Result<Object
     let own = Rc::clone(served);
     host.set("random", Function::new(ctx.clone(), move || own.with(|run| run.random.next()))?)?;
     host.set("isDeep", Function::new(ctx.clone(), |text: String| json::is_deep(&text))?)?;
+    host.set("mark", big_int::MARK)?;
+    host.set("unmark", Function::new(ctx.clone(), big_int::unmarked)?)?;
     host.set("encode", Function::new(ctx.clone(), |text: String| text.into_bytes())?)?;
     let decode = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     host.set("decode", Function::new(ctx.clone(), decode)?)?;

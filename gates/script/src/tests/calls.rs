@@ -15,6 +15,37 @@ fn a_tool_answers_with_its_data_or_its_text() {
 }
 
 #[test]
+fn structured_data_arrives_as_declared_unless_a_library_wrapped_it() {
+    let code = |of: &str| format!("await tools.my_server.get_it({{of: '{of}'}})");
+    assert_eq!(run(&code("wrapped")), "[1,2]\n\n1 call in 1 batch");
+    assert_eq!(run(&code("unwrapped")), "{\"result\":[1,2]}\n\n1 call in 1 batch");
+}
+
+#[test]
+fn integers_beyond_numbers_stay_the_same() {
+    let ids = "const all = await tools.my_server.get_it({of: 'ids'});\n";
+    let end = "\n\n1 call in 1 batch";
+    let of = |code: &str| run(&format!("{ids}return {code}"));
+    assert_eq!(
+        of("all"),
+        format!("[{{\"id\":418502930602131457}},{{\"id\":418502930602131458}},{{\"id\":7}}]{end}")
+    );
+    assert_eq!(of("new Set(all.map((one: any) => one.id)).size"), format!("3{end}"));
+    assert_eq!(of("JSON.stringify(all[1])"), format!("{{\"id\":418502930602131458}}{end}"));
+    assert_eq!(
+        of("`${all[0].id} ${typeof all[0].id} ${typeof all[2].id}`"),
+        format!("418502930602131457 bigint number{end}")
+    );
+    let passed = run(&format!("{ids}return await tools.my_server.get_it({{a: all[1].id}})"));
+    assert_eq!(passed, "text of {\"a\":418502930602131458}\n\n2 calls in 2 batches");
+    let mixed = of("all[0].id + 1");
+    assert!(mixed.contains("cannot convert BigInt to number") && mixed.contains("Number(value)"), "{mixed}");
+    let arguments = r#"{"code": "input.id", "input": {"id": 418502930602131457}}"#;
+    let reply = host().run(|| testing::call(&crate::gate(), "run_code", arguments, "{}")).unwrap();
+    assert_eq!(reply.text(), "418502930602131457");
+}
+
+#[test]
 fn promise_all_leaves_as_one_batch() {
     let code = "const all = await Promise.all([1,2,3].map(n => tools.kg.search({query: 'q' + n})));\n\
                 await tools.kg.search({query: 'later'});\nall.flatMap(one => one.hits)";

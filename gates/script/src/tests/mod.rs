@@ -42,6 +42,15 @@ fn host() -> testing::Fake {
                 let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap();
                 Reply::markdown("found").structured(&serde_json::json!({"hits": [arguments["query"]]}))
             }
+            "get-it" if arguments.contains("ids") => Ok(Reply::markdown(
+                "[{\"id\": 418502930602131457}, {\"id\": 418502930602131458}, {\"id\": 7}]",
+            )),
+            "get-it" if arguments.contains("ped") => {
+                let kind = if arguments.contains("unwrapped") { "declared" } else { "wrapped" };
+                let meta = serde_json::json!({ "gatehouse/server-data": kind }).to_string();
+                let reply = Reply::markdown("3").structured(&serde_json::json!({"result": [1, 2]}))?;
+                Ok(Reply { meta: Some(meta), ..reply })
+            }
             "get-it" if arguments.contains("json") => Ok(Reply::markdown(" {\"rows\": [1, 2]}")),
             "get-it" => Ok(Reply::markdown(format!("text of {arguments}"))),
             "fail" => Err(Fault::denied("not for you").hint("Ask the operator.")),

@@ -39,10 +39,13 @@ pub(super) fn sections(document: &ParsedDocument<'_>, query: &str, budget: usize
     let has_query = !query.is_empty();
     let matches = if has_query { rows::matching(&analysis, query, budget * 40 / 100) } else { Vec::new() };
     let columns = if has_query { 35 } else { 50 };
+    let singles = singles(document, &places);
+    // A long cursor is of use only as a whole.
+    let share = if singles.iter().any(|line| line.len() > 6 * MAX_VALUE_CHARS) { 85 } else { 10 };
     let mut sections = vec![
         DigestSection { share: 30, ..DigestSection::with_lines(findings) },
         DigestSection::with_title("Rows that match the query:", 45, matches),
-        DigestSection::with_title("Single values:", 10, singles(document, &places)),
+        DigestSection::with_title("Single values:", share, singles),
     ];
     sections.extend(tables::tables(&analysis, budget * columns / 100));
     sections.push(DigestSection::with_title("Also unusual:", 12, rest));

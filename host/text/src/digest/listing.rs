@@ -41,6 +41,10 @@ struct ListingEntry<'a> {
 impl<'a> ListingEntry<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim_end();
+        // The first line of `ls -l` is no entry.
+        if line.strip_prefix("total ").is_some_and(|size| size.parse::<u64>().is_ok()) {
+            return None;
+        }
         if is_mode(line.split(' ').next()?) {
             return Self::parse_long(line);
         }

@@ -80,7 +80,8 @@ fn is_repetitive(sample: &TextSample<'_>) -> bool {
     let mut all = 0;
     for line in sample.lines.iter().filter(|line| !line.trim().is_empty()) {
         all += 1;
-        firsts.add(line.split_whitespace().next().unwrap_or_default(), 1);
+        let first = line.split_whitespace().next().unwrap_or_default();
+        firsts.add(first.split('=').next().unwrap_or_default(), 1);
     }
     all >= 20 && firsts.most_frequent().iter().take(12).map(|(_, n)| n).sum::<usize>() * 10 >= all * 6
 }
@@ -176,6 +177,7 @@ fn first_word(line: &str) -> String {
     let rest = timestamp::without_timestamp(line);
     let mut words = rest.split_whitespace().map(|word| word.trim_matches(|c: char| c.is_ascii_punctuation()));
     let word = words.find(|word| word.starts_with(char::is_alphabetic)).unwrap_or("…");
+    let word = word.split('=').next().unwrap_or(word);
     word[..word.floor_char_boundary(60)].to_owned()
 }
 

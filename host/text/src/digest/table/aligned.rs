@@ -105,32 +105,52 @@ impl AlignedColumns {
         rows.iter().any(|row| cells(row).iter().any(|cell| !cell.1.is_empty() && names.contains(cell)))
     }
 
-    /// Returns a cell for each column. `None` if a value crosses the blanks between two columns.
+    /// Returns a cell for each column. `None` if a value crosses all the blanks between two columns.
     pub(super) fn cells(&self, text: &str, record: CellRange) -> Option<Vec<CellRange>> {
-        let mut cells = Vec::with_capacity(self.0.len());
-        let mut columns = self.0.iter();
-        let mut column = columns.next()?;
-        let mut start = None;
-        let mut at = 0;
+        let last = self.0.last()?.0;
+        // The byte at each position, or nothing if the position is blank.
+        let mut places: Vec<(usize, bool)> = Vec::with_capacity(last);
         for (offset, c) in text[record.clone()].char_indices() {
-            let place = record.start + offset;
-            while at >= column.1 {
-                cells.push(start.map_or(place..place, |start| trimmed(text, start..place)));
-                start = None;
-                column = columns.next()?;
+            if places.len() > last {
+                break;
             }
-            if !c.is_whitespace() {
-                if at < column.0 {
-                    return None;
-                }
-                start = start.or(Some(place));
-            }
-            at += width(c, at);
+            let width = width(c, places.len());
+            places.resize(places.len() + width, (record.start + offset, !c.is_whitespace()));
         }
-        let end = record.end;
-        cells.push(start.map_or(end..end, |start| trimmed(text, start..end)));
-        cells.resize(self.0.len(), end..end);
+        let first = self.0[0].0.min(places.len());
+        if places[..first].iter().any(|(_, is_filled)| *is_filled) {
+            return None;
+        }
+        let mut cells = Vec::with_capacity(self.0.len());
+        let mut start = record.start;
+        for columns in self.0.windows(2) {
+            let (from, to) = (columns[0].1, columns[1].0);
+            let blank = longest_blank(&places, from, to)?;
+            let end = places.get(blank).map_or(record.end, |(byte, _)| *byte);
+            cells.push(trimmed(text, start..end));
+            start = end;
+        }
+        cells.push(trimmed(text, start..record.end));
         Some(cells)
+    }
+}
+
+/// Returns the start of the longest run of blanks between two positions. A line that ends before is blank there.
+fn longest_blank(places: &[(usize, bool)], from: usize, to: usize) -> Option<usize> {
+    let (mut longest, mut run) = (from..from, from);
+    for at in from..=to {
+        if at < to && places.get(at).is_none_or(|(_, is_filled)| !is_filled) {
+            continue_run(&mut longest, run..at + 1);
+        } else {
+            run = at + 1;
+        }
+    }
+    (!longest.is_empty()).then_some(longest.start)
+}
+
+fn continue_run(longest: &mut std::ops::Range<usize>, run: std::ops::Range<usize>) {
+    if run.len() > longest.len() {
+        *longest = run;
     }
 }
 
