@@ -1,6 +1,8 @@
 //! Large results in the shipped presets: those with forwarding tools summarize them, store them in full for searches,
 //! and exempt tools that return file content.
 
+mod shapes;
+
 use serde_json::{Value, json};
 
 use crate::support::{Client, Place, place::binary, text_of};

@@ -26,8 +26,7 @@ struct Args {
     jq: Option<String>,
     /// `12` or `12-80`, from 1.
     lines: Option<String>,
-    /// Text, or /regex/: its lines with those around.
-    #[schemars(length(min = 1, max = 1024))]
+    /// Text or /regex/.
     find: Option<String>,
 }
 

@@ -18,6 +18,8 @@ const MAX_LINE_CHARS: usize = 400;
 /// Maximum matches to show. All are counted.
 const MAX_SHOWN: usize = 200;
 
+const MAX_WANTED_BYTES: usize = 1_024;
+
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
 /// Returns the matches of `wanted`, which is a regular expression if it is between slashes, or else a text in any case.
@@ -55,6 +57,10 @@ enum Matcher {
 
 impl Matcher {
     fn new(wanted: &str) -> Result<Self, Fault> {
+        if wanted.is_empty() || wanted.len() > MAX_WANTED_BYTES {
+            let expected = format!("expected 1 to {MAX_WANTED_BYTES} bytes, got {}", wanted.len());
+            return Err(Fault::invalid(format!("invalid value for `find`: {expected}")));
+        }
         let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         match pattern.filter(|pattern| !pattern.is_empty()) {
             None => Ok(Self::Text(wanted.to_lowercase())),

@@ -107,7 +107,7 @@ fn read_hint(id: &str) -> String {
     match (context::exposed_name(file::NAME), context::exposed_name("request")) {
         // A preset with `request` can list no other tool.
         (Some(action), Some(request)) => {
-            let call = json!({"action": action, "params": {"path": id}});
+            let call = json!({"intent": "QUERY", "action": action, "params": {"path": id}});
             format!("full result stored: {request} {call}")
         }
         (Some(name), None) => format!("full result stored: {name} {}", json!({ "path": id })),

@@ -197,6 +197,7 @@ fn contradictory_parameters_are_explained() {
         (text, json!({"lines": "2"}), "'art-"),
         (text, json!({"lines": "1", "jq": "."}), "lines cannot be combined with jq"),
         (text, json!({"lines": "1", "json_pointer": "/a"}), "the value at '/a' is not a string"),
+        (text, json!({"find": ""}), "invalid value for `find`: expected 1 to 1024 bytes"),
         (text, json!({"find": "/a(/"}), "invalid regular expression in `find`: "),
         (text, json!({"find": "a", "jq": "."}), "find cannot be combined with lines or jq"),
     ] {

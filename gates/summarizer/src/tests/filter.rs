@@ -127,6 +127,13 @@ fn a_large_result_is_shortened_and_stored_unchanged() {
 fn hints_use_exposed_tool_names() {
     let note = |host: Fake| host.run(|| head(&filtered(&lines(5_000)).unwrap())["note"].to_string());
     assert!(note(host().exposes_as("get_workspace_file", "whole")).contains("stored: whole {"));
+    let envelope = note(host().exposes_as("request", "ask"));
+    assert!(
+        envelope.contains(
+            r#"stored: ask {\"intent\":\"QUERY\",\"action\":\"get_workspace_file\",\"params\":{\"path\":"#
+        ),
+        "{envelope}"
+    );
     let bare = note(without_tools());
     assert!(bare.contains("; full result stored as gatehouse://artifact/art-"), "{bare}");
 }

@@ -29,7 +29,16 @@ const MAX_RANKED_BYTES: [usize; 2] = [128 << 10, 1 << 20];
 
 fn is(sample: &TextSample<'_>) -> bool {
     let text = sample.lines.join("\n");
-    !is_code(&text) && TextLayout::from_text(&text).headings.len() >= MIN_HEADINGS
+    !is_code(&text)
+        && !lists_elements(&sample.lines)
+        && TextLayout::from_text(&text).headings.len() >= MIN_HEADINGS
+}
+
+/// Whether nearly all lines begin with a setting, as in the snapshot of a page: `uid=1_5 link "Home"`.
+fn lists_elements(lines: &[&str]) -> bool {
+    let filled = || lines.iter().filter(|line| !line.trim().is_empty());
+    let is_element = |line: &&&str| line.split_whitespace().next().is_some_and(|word| word.contains('='));
+    filled().filter(is_element).count() * 10 >= filled().count().max(1) * 8
 }
 
 fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
