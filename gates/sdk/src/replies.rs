@@ -3,7 +3,7 @@
 pub use crate::bindings::gatehouse::gate::replies::DataOrigin;
 use crate::{
     Content, Fault, Reply, ResourceBody,
-    bindings::gatehouse::gate::replies::{ReplyData as FoundData, ReplyView as Found},
+    bindings::gatehouse::gate::replies::{ReplyData as WitReplyData, ReplyView as WitReplyView},
 };
 
 /// The data of a reply.
@@ -19,7 +19,7 @@ pub struct ReplyData {
     pub beside: String,
 }
 
-/// What a reply says.
+/// The text and the data of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplyView {
     /// The text blocks as they were sent, joined by a blank line.
@@ -35,21 +35,21 @@ pub struct ReplyView {
 impl ReplyView {
     /// Reads text blocks and structured data.
     pub fn new(texts: Vec<String>, structured: Option<&str>) -> Result<Self, Fault> {
-        let found = host::view(&texts, structured)?;
+        let view = host::view(&texts, structured)?;
         let only = || texts.into_iter().next().unwrap_or_default();
-        Ok(Self::from_found(found, only))
+        Ok(Self::from_wit(view, only))
     }
 
     /// Reads the data of a stored text. The view has no text.
-    pub(crate) fn from_artifact(found: Found) -> Self {
-        Self::from_found(found, String::new)
+    pub(crate) fn from_artifact(view: WitReplyView) -> Self {
+        Self::from_wit(view, String::new)
     }
 
-    fn from_found(found: Found, only_text: impl FnOnce() -> String) -> Self {
-        let Found { text, data, whole, repeats } = found;
+    fn from_wit(view: WitReplyView, only_text: impl FnOnce() -> String) -> Self {
+        let WitReplyView { text, data, whole, repeats } = view;
         let text = text.unwrap_or_else(only_text);
         let data = data.map(|data| {
-            let FoundData { json, origin, pointer, beside } = data;
+            let WitReplyData { json, origin, pointer, beside } = data;
             ReplyData { json: json.unwrap_or_else(|| text.clone()), origin, pointer, beside }
         });
         Self { text, data, whole, repeats }

@@ -87,7 +87,7 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
 /// Returns the requested part.
 fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
     let pointer = args.json_pointer.as_deref();
-    if let Some(wanted) = &args.find {
+    if let Some(target) = &args.find {
         if args.jq.is_some() || args.lines.is_some() {
             return Err(Fault::invalid("find cannot be combined with lines or jq"));
         }
@@ -95,7 +95,7 @@ fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
             Some(pointer) => string_at(id, pointer)?,
             None => read(id, &Part::Whole)?.text,
         };
-        return find::find(&text, wanted, offset);
+        return find::find(&text, target, offset);
     }
     if let Some(lines) = &args.lines {
         if args.jq.is_some() {

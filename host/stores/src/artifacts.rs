@@ -11,6 +11,7 @@ pub(crate) mod engine;
 mod pointer;
 pub(crate) mod row;
 mod search;
+mod stored_reply;
 mod subject;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};

@@ -13,7 +13,7 @@ struct Shape {
     is_exact: bool,
     /// A part of the stored result, if the reply does not have it.
     part: Value,
-    wanted: &'static str,
+    value: &'static str,
 }
 
 fn rows() -> Vec<Value> {
@@ -35,7 +35,7 @@ fn shapes() -> Vec<Shape> {
     let blocks: Vec<Value> =
         rows.iter().map(|row| json!({"type": "text", "text": row.to_string()})).collect();
     let odd = ".[] | select(.note == \"refund requested\") | .email";
-    let shape = |tool, reply, part, wanted| Shape { tool, reply, is_exact: false, part, wanted };
+    let shape = |tool, reply, part, value| Shape { tool, reply, is_exact: false, part, value };
     vec![
         Shape {
             is_exact: true,
@@ -129,13 +129,13 @@ fn what_was_asked_for_is_in_the_reply_or_one_call_away() {
     for (preset, way, arguments) in ways {
         let mut client = Client::start(&place, preset);
         for shape in shapes() {
-            let Shape { tool, is_exact, part, wanted, .. } = shape;
+            let Shape { tool, is_exact, part, value, .. } = shape;
             // A script returns data of structured content, so a wrapper stays around a file.
             if way == "run_code" && is_exact {
                 continue;
             }
             let reply = all_text(&client.call(way, arguments(tool)));
-            if reply.contains(wanted) {
+            if reply.contains(value) {
                 continue;
             }
             assert!(!is_exact && !part.is_null(), "{preset} {way} {tool}: {reply:.1500}");
@@ -154,7 +154,7 @@ fn what_was_asked_for_is_in_the_reply_or_one_call_away() {
                 }
                 _ => client.call("get_workspace_file", part),
             };
-            assert!(all_text(&called).contains(wanted), "{preset} {way} {tool}: {called:.1500}");
+            assert!(all_text(&called).contains(value), "{preset} {way} {tool}: {called:.1500}");
         }
     }
 }

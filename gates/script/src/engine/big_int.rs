@@ -13,7 +13,7 @@ const MAX_SAFE: u64 = (1 << 53) - 1;
 /// Replaces integers beyond 2^53 by marked strings. `None` if there are none.
 pub(super) fn marked(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
-    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
         match bytes[at] {
             b'"' => at = string_end(bytes, at),
@@ -21,16 +21,16 @@ pub(super) fn marked(json: &str) -> Option<String> {
                 let is_part = |byte: &u8| byte.is_ascii_digit() || b"-+.eE".contains(byte);
                 let end = at + bytes[at..].iter().take_while(|byte| is_part(byte)).count();
                 if is_large_integer(&json[at..end]) {
-                    out.push_str(&json[kept..at]);
+                    out.push_str(&json[copied..at]);
                     out.push_str(&format!("\"{MARK_IN_JSON}{}\"", &json[at..end]));
-                    kept = end;
+                    copied = end;
                 }
                 at = end;
             }
             _ => at += 1,
         }
     }
-    (kept > 0).then(|| out + &json[kept..])
+    (copied > 0).then(|| out + &json[copied..])
 }
 
 /// Replaces the marked strings that the prelude wrote by integers.

@@ -18,13 +18,13 @@ const MAX_LINE_CHARS: usize = 400;
 /// Maximum matches to show. All are counted.
 const MAX_SHOWN: usize = 200;
 
-const MAX_WANTED_BYTES: usize = 1_024;
+const MAX_TARGET_BYTES: usize = 1_024;
 
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// Returns the matches of `wanted`, which is a regular expression if it is between slashes, or else a text in any case.
-pub(super) fn find(text: &str, wanted: &str, offset: u64) -> Result<ContentPage, Fault> {
-    let matcher = Matcher::new(wanted)?;
+/// Returns the matches of `target`, which is a regular expression if it is between slashes, or else a text in any case.
+pub(super) fn find(text: &str, target: &str, offset: u64) -> Result<ContentPage, Fault> {
+    let matcher = Matcher::new(target)?;
     let lines: Vec<&str> = text.lines().collect();
     let (mut count, mut hits) = (0, Vec::new());
     for (number, line) in lines.iter().enumerate() {
@@ -56,14 +56,14 @@ enum Matcher {
 }
 
 impl Matcher {
-    fn new(wanted: &str) -> Result<Self, Fault> {
-        if wanted.is_empty() || wanted.len() > MAX_WANTED_BYTES {
-            let expected = format!("expected 1 to {MAX_WANTED_BYTES} bytes, got {}", wanted.len());
+    fn new(target: &str) -> Result<Self, Fault> {
+        if target.is_empty() || target.len() > MAX_TARGET_BYTES {
+            let expected = format!("expected 1 to {MAX_TARGET_BYTES} bytes, got {}", target.len());
             return Err(Fault::invalid(format!("invalid value for `find`: {expected}")));
         }
-        let pattern = wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+        let pattern = target.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         match pattern.filter(|pattern| !pattern.is_empty()) {
-            None => Ok(Self::Text(wanted.to_lowercase())),
+            None => Ok(Self::Text(target.to_lowercase())),
             Some(pattern) => {
                 let regex = RegexBuilder::new(pattern).size_limit(MAX_REGEX_BYTES).build();
                 regex.map(Self::Regex).map_err(|error| {
@@ -77,17 +77,17 @@ impl Matcher {
     fn matches(&self, line: &str) -> Vec<Range<usize>> {
         match self {
             Self::Regex(regex) => regex.find_iter(line).map(|found| found.range()).collect(),
-            Self::Text(wanted) if line.is_ascii() => {
+            Self::Text(target) if line.is_ascii() => {
                 let lower = line.to_ascii_lowercase();
-                lower.match_indices(wanted.as_str()).map(|(at, found)| at..at + found.len()).collect()
+                lower.match_indices(target.as_str()).map(|(at, found)| at..at + found.len()).collect()
             }
             // Lower case can have another length, so places are found in the line as it is.
-            Self::Text(wanted) => {
-                if !line.to_lowercase().contains(wanted.as_str()) {
+            Self::Text(target) => {
+                if !line.to_lowercase().contains(target.as_str()) {
                     return Vec::new();
                 }
                 let exact: Vec<_> =
-                    line.match_indices(wanted.as_str()).map(|(at, found)| at..at + found.len()).collect();
+                    line.match_indices(target.as_str()).map(|(at, found)| at..at + found.len()).collect();
                 if exact.is_empty() { vec![Range { start: 0, end: line.len() }] } else { exact }
             }
         }

@@ -61,7 +61,7 @@ pub(crate) struct Request<'a> {
     pub(crate) arguments: &'a str,
     /// True if the reply came from several tools, so that neither tool nor arguments identify it.
     pub(crate) several: bool,
-    /// What the summary is of: the data, or the text if there is none.
+    /// The data, or the text if there is none, which the summary is of.
     pub(crate) text: &'a str,
     /// The strings in the arguments.
     pub(crate) query: String,

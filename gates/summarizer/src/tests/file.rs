@@ -224,28 +224,28 @@ fn a_text_or_a_regular_expression_is_found_with_the_lines_around_it() {
         (1..=50).map(|n| format!("{}line {n} of ä\n", if n % 20 == 3 { "WARN " } else { "" })).collect();
     let long = format!("{}needle{}needle{}", "x".repeat(900), "y".repeat(900), "z".repeat(900));
     host().run(|| {
-        let found = |text: &str, more: Value| {
-            let (told, data) = read_kept(&keep(text), more);
-            (told.lines().next().unwrap().to_owned(), data["content"].as_str().unwrap().to_owned())
+        let matches = |text: &str, more: Value| {
+            let (head, data) = read_kept(&keep(text), more);
+            (head.lines().next().unwrap().to_owned(), data["content"].as_str().unwrap().to_owned())
         };
-        let (told, content) = found(&text, json!({"find": "warn LINE"}));
-        assert!(told.ends_with("3 matches in 50 lines."), "{told}");
+        let (head, content) = matches(&text, json!({"find": "warn LINE"}));
+        assert!(head.ends_with("3 matches in 50 lines."), "{head}");
         assert!(content.starts_with("1- line 1 of ä\n2- line 2 of ä\n3: WARN line 3 of ä\n4- "), "{content}");
         assert!(content.contains("5- line 5 of ä\n--\n21- "), "{content}");
-        let (told, content) = found(&text, json!({"find": "/line 4[0-9] of .$/"}));
-        assert!(told.ends_with("10 matches in 50 lines.") && !content.contains("--"), "{told}{content}");
+        let (head, content) = matches(&text, json!({"find": "/line 4[0-9] of .$/"}));
+        assert!(head.ends_with("10 matches in 50 lines.") && !content.contains("--"), "{head}{content}");
         assert_eq!(content.lines().filter(|line| line.contains(": ")).count(), 10);
-        let (told, content) = found(&long, json!({"find": "needle"}));
-        assert!(told.ends_with("2 matches in 1 lines.") && content.len() < 1_000, "{told} {content}");
+        let (head, content) = matches(&long, json!({"find": "needle"}));
+        assert!(head.ends_with("2 matches in 1 lines.") && content.len() < 1_000, "{head} {content}");
         assert!(
             content.contains("xneedley") && content.contains("…y") && content.ends_with("…\n"),
             "{content}"
         );
-        assert!(found(&text, json!({"find": "nowhere"})).0.ends_with("No match in 50 lines."));
+        assert!(matches(&text, json!({"find": "nowhere"})).0.ends_with("No match in 50 lines."));
         let data = json!({"log": text}).to_string();
-        let (_, content) = found(&data, json!({"find": "WARN line 43", "json_pointer": "/log"}));
+        let (_, content) = matches(&data, json!({"find": "WARN line 43", "json_pointer": "/log"}));
         assert!(content.contains("43: WARN line 43 of ä"), "{content}");
-        let (_, content) = found(&data, json!({"lines": "2-3", "json_pointer": "/log"}));
+        let (_, content) = matches(&data, json!({"lines": "2-3", "json_pointer": "/log"}));
         assert_eq!(content, "line 2 of ä\nWARN line 3 of ä");
     });
 }

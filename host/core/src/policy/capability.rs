@@ -15,6 +15,8 @@ pub enum Capability {
     Context,
     /// Compressors that need no model.
     Text,
+    /// The text and the data of replies.
+    Replies,
     Knowledge,
     Documents,
     /// Tools available to the caller.
@@ -46,7 +48,7 @@ pub enum AccessLevel {
 
 // The words are the names of the WIT interfaces and of the grants.
 enum_words! { Capability {
-    Context: "context", Text: "text", Knowledge: "knowledge", Documents: "documents", Catalog: "catalog", Kv: "kv",
+    Context: "context", Text: "text", Replies: "replies", Knowledge: "knowledge", Documents: "documents", Catalog: "catalog", Kv: "kv",
     Models: "models", Artifacts: "artifacts", Servers: "servers", ServersAdmin: "servers-admin",
     Elicitation: "elicitation", Sampling: "sampling", Http: "http",
 } }
@@ -54,7 +56,7 @@ enum_words! { Capability {
 impl Capability {
     /// Returns true if every gate has it.
     pub const fn always_granted(self) -> bool {
-        matches!(self, Self::Context | Self::Text)
+        matches!(self, Self::Context | Self::Text | Self::Replies)
     }
 
     /// Returns true if it has a `:read` grant, for the functions that change nothing.

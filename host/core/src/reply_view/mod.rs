@@ -51,7 +51,7 @@ pub struct ReplyData<'a> {
     pub beside: String,
 }
 
-/// What a reply says. `text` and `structured` are exactly what was sent.
+/// The text and the data of a reply. `text` and `structured` are exactly what was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyView<'a> {
     /// Its text blocks, joined by a blank line.

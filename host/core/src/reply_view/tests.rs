@@ -1,3 +1,5 @@
+//! Replies in the shapes of servers, and hostile ones.
+
 use serde_json::{Value, json};
 
 use super::*;

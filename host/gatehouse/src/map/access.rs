@@ -184,7 +184,11 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
                 (MODELS, names, Tone::External)
             }
             // Always granted, or shown elsewhere.
-            Capability::Context | Capability::Text | Capability::Http | Capability::Servers => continue,
+            Capability::Context
+            | Capability::Text
+            | Capability::Replies
+            | Capability::Http
+            | Capability::Servers => continue,
         };
         for name in names {
             let node = map.node(2, group, &name);

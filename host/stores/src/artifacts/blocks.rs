@@ -1,14 +1,12 @@
 //! Texts in blocks that are compressed and verified separately, so that reading a page of a long text is cheap.
 
-use std::borrow::Cow;
-
-use gatehouse_core::{outcome::Fault, ports::artifacts::ArtifactSlice, reply_view::ReplyView};
+use gatehouse_core::{outcome::Fault, ports::artifacts::ArtifactSlice};
 use memchr::memchr_iter;
 use sha2::{Digest as _, Sha256};
 
 use super::{
     engine::{ArtifactSpan, BlockStart, PackedText},
-    pointer,
+    stored_reply::{digest_with_data, value_at},
 };
 
 /// Bytes in a block, before compression. A block that would split a character is up to 3 bytes longer.
@@ -26,17 +24,7 @@ pub(crate) struct TextBlock {
 }
 
 impl PackedText {
-    /// Compresses a text and its data, which follows it on a line of its own. Takes some milliseconds per megabyte.
-    pub(super) fn from_text(text: &str, data: Option<&str>) -> Result<Self, Fault> {
-        let Some(data) = data else { return Self::pack(text) };
-        let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let stored = Self::pack(&format!("{text}{separator}{}", data.trim()))?;
-        let Self { lines, characters, .. } = Self::pack(text)?;
-        let digest = digest_with_data(&stored.digest, characters);
-        Ok(Self { lines, characters, digest, ..stored })
-    }
-
-    fn pack(text: &str) -> Result<Self, Fault> {
+    pub(super) fn pack(text: &str) -> Result<Self, Fault> {
         let mut whole = Sha256::new();
         let mut packer = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|error| zstd_fault(&error))?;
         let mut start = BlockStart { characters: 0, line_feeds: 0 };
@@ -121,7 +109,7 @@ impl PackedText {
     }
 
     /// Decompresses and verifies the whole text. All blocks must be present.
-    fn full_text(&self) -> Result<String, Fault> {
+    pub(super) fn full_text(&self) -> Result<String, Fault> {
         let lengths = self.blocks.iter().map(TextBlock::length).collect::<Result<Vec<_>, _>>()?;
         let size = lengths.iter().sum::<usize>();
         if i64::try_from(size) != Ok(self.size) {
@@ -140,20 +128,6 @@ impl PackedText {
             return Err(damaged_text());
         }
         String::from_utf8(bytes).map_err(|_| damaged_text())
-    }
-
-    /// Returns the text, and the data that was stored with it.
-    fn text_and_data(&self) -> Result<(String, Option<String>), Fault> {
-        let mut text = self.full_text()?;
-        let end = character(&text, self.characters);
-        let data = Some(text.split_off(end)).filter(|data| !data.is_empty());
-        Ok((text, data))
-    }
-
-    pub(super) fn view(&self) -> Result<ReplyView<'static>, Fault> {
-        let (text, data) = self.text_and_data()?;
-        let view = ReplyView::new(&[&text], data.as_deref()).into_owned();
-        Ok(ReplyView { text: Cow::Borrowed(""), ..view })
     }
 
     /// Returns the characters `from..to` from the blocks that contain them.
@@ -190,29 +164,8 @@ impl PackedText {
     }
 }
 
-/// Returns the digest of a text of so many characters with data. It differs from that of the same bytes as one text.
-fn digest_with_data(digest: &[u8], characters: i64) -> Vec<u8> {
-    Sha256::new().chain_update(digest).chain_update(characters.to_le_bytes()).finalize().to_vec()
-}
-
-/// Returns the value at a pointer into the data, or into the JSON that the data is a part of.
-fn value_at(text: &str, data: Option<&str>, pointer: &str) -> Result<String, Fault> {
-    let view = ReplyView::new(&[text], data);
-    let found = view.data.as_ref().map(|data| (&data.json, pointer::find(&data.json, pointer)));
-    let (json, place) = match (found, &view.whole) {
-        (Some((json, Ok(place))), _) => (json, place),
-        (found, Some(whole)) => match (pointer::find(whole, pointer), found) {
-            (Ok(place), _) => (whole, place),
-            (Err(_), Some((_, Err(fault)))) | (Err(fault), _) => return Err(fault),
-        },
-        (Some((_, Err(fault))), None) => return Err(fault),
-        (None, None) => return Err(pointer::not_json(text)),
-    };
-    Ok(json[place].to_owned())
-}
-
 /// Returns the byte offset of a character, limited to the text.
-fn character(text: &str, number: i64) -> usize {
+pub(super) fn character(text: &str, number: i64) -> usize {
     match usize::try_from(number) {
         Err(_) => 0,
         Ok(number) if number >= text.len() => text.len(),
