@@ -42,6 +42,18 @@ fn a_typo_in_deny_is_reported_wherever_a_user_looks() {
 }
 
 #[test]
+fn a_typo_in_filters_is_reported_and_default_targets_are_none() {
+    let place = place(
+        "[presets.reader]\nextends = [\"full\"]\nfilters.summarizer = [\"serch_*\", \"server:*\", \"kg.*\"]\n",
+    );
+    let lines = fs::read_to_string(place.path("presets.toml")).expect("presets.toml").lines().count();
+    let reported = warnings(&place, "reader");
+    let start =
+        format!("presets.toml:{lines}:23: preset 'reader': filters pattern 'serch_*' matches no tool;");
+    assert!(reported.len() == 1 && reported[0].contains(&start), "{reported:?}");
+}
+
+#[test]
 fn the_shipped_presets_have_no_such_pattern() {
     let text = run(&Place::shipped(), 0, &["presets", "check"]).stdout();
     assert!(!text.contains("matches no"), "{text}");

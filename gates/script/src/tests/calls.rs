@@ -40,6 +40,12 @@ fn integers_beyond_numbers_stay_the_same() {
     assert_eq!(passed, "text of {\"a\":418502930602131458}\n\n2 calls in 2 batches");
     let mixed = of("all[0].id + 1");
     assert!(mixed.contains("cannot convert BigInt to number") && mixed.contains("Number(value)"), "{mixed}");
+    let literal = run("return 418502930602131457;");
+    assert!(literal.contains("JavaScript would round this integer; write a BigInt"), "{literal}");
+    assert_eq!(
+        run("return [418502930602131457n, 9007199254740992, 1e21];"),
+        "[418502930602131457,9007199254740992,1e+21]"
+    );
     let arguments = r#"{"code": "input.id", "input": {"id": 418502930602131457}}"#;
     let reply = host().run(|| testing::call(&crate::gate(), "run_code", arguments, "{}")).unwrap();
     assert_eq!(reply.text(), "418502930602131457");

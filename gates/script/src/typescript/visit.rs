@@ -107,6 +107,14 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
         self.depth -= 1;
     }
 
+    fn visit_numeric_literal(&mut self, it: &NumericLiteral<'a>) {
+        let digits = self.source[it.span.start as usize..it.span.end as usize].replace('_', "");
+        let is_rounded = digits.parse::<u128>().is_ok_and(|integer| integer != it.value as u128);
+        if is_rounded && !digits.starts_with('0') {
+            self.refuse(it.span.start, unsupported::LARGE_INTEGER);
+        }
+    }
+
     fn visit_statement(&mut self, it: &Statement<'a>) {
         if self.depth >= MAX_TREE_DEPTH {
             return self.refuse(it.span().start, "the script nests statements too deeply; split them");

@@ -5,7 +5,7 @@
 
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 
-use crate::{CompiledPreset, ToolEntry, util::enum_words};
+use crate::{CompiledPreset, ToolEntry, filters::DEFAULT_TARGETS, util::enum_words};
 
 /// A pattern that is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,11 +71,13 @@ pub enum ToolList {
     Pinned,
     ApproveTools,
     ApproveExcept,
+    Filters,
 }
 
 // The words are the keys in presets.toml.
 enum_words! { ToolList {
-    Deny: "deny", Listed: "listed", Pinned: "pinned", ApproveTools: "approve.tools", ApproveExcept: "approve.except"
+    Deny: "deny", Listed: "listed", Pinned: "pinned", ApproveTools: "approve.tools", ApproveExcept: "approve.except",
+    Filters: "filters"
 } }
 
 impl ToolList {
@@ -83,7 +85,9 @@ impl ToolList {
     fn names(self, entry: &ToolEntry) -> Vec<String> {
         match self {
             Self::Deny => std::iter::once(entry.name.to_string()).chain(entry.id.whole_name()).collect(),
-            Self::Listed | Self::Pinned | Self::ApproveTools | Self::ApproveExcept => entry.pattern_names(),
+            Self::Listed | Self::Pinned | Self::ApproveTools | Self::ApproveExcept | Self::Filters => {
+                entry.pattern_names()
+            }
         }
     }
 }
@@ -132,10 +136,12 @@ impl CompiledPreset {
             [(ToolList::ApproveTools, &rule.tools)].into_iter().chain(except)
         });
         let listed = self.listed.iter().map(|listed| (ToolList::Listed, listed));
+        let filters = self.filters.values().map(|patterns| (ToolList::Filters, patterns));
         [(ToolList::Deny, &self.deny), (ToolList::Pinned, &self.pinned)]
             .into_iter()
             .chain(listed)
             .chain(approvals)
+            .chain(filters)
     }
 
     pub fn has_pattern(&self, list: ToolList, pattern: &str) -> bool {
@@ -153,7 +159,10 @@ impl CompiledPreset {
         for (list, patterns) in self.tool_lists() {
             let mut names = declared.clone();
             names.extend(entries.iter().flat_map(|entry| list.names(entry)));
-            let unmatched = patterns.unmatched(&names).into_iter().filter_map(|pattern| {
+            // The default patterns of filters are for tools that not every preset has.
+            let is_default = |pattern: &&str| list == ToolList::Filters && DEFAULT_TARGETS.contains(pattern);
+            let unmatched = patterns.unmatched(&names).into_iter().filter(|pattern| !is_default(pattern));
+            let unmatched = unmatched.filter_map(|pattern| {
                 // It compiled before, so this cannot fail.
                 let matcher = Glob::new(pattern).ok()?.compile_matcher();
                 Some(UnmatchedPattern { list, pattern: pattern.to_owned(), matcher })

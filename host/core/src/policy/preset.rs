@@ -96,7 +96,7 @@ pub struct CompiledPreset {
     pub tools: BTreeMap<String, ToolOverride>,
     pub structured: StructuredOutputMode,
     pub filters_on: bool,
-    filters: BTreeMap<String, PatternList>,
+    pub(crate) filters: BTreeMap<String, PatternList>,
     /// Accessible servers; `None` for all.
     pub(crate) proxied: Option<PatternList>,
     /// Tools that clients see; `None` for all.

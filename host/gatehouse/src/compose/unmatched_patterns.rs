@@ -140,6 +140,10 @@ impl Composition {
         servers: &BTreeMap<String, KnownServer>,
         (list, pattern): (ToolList, &str),
     ) -> String {
+        let filters = self.config.presets.get(preset).map(|preset| &preset.filters);
+        let filter =
+            filters.into_iter().flatten().find(|(_, patterns)| patterns.iter().any(|own| own == pattern));
+        let filter = filter.map(|(gate, _)| gate.as_str()).filter(|_| list == ToolList::Filters);
         let list = list.as_str();
         let behind: Vec<String> = servers.values().flat_map(KnownServer::exposed_names).collect();
         let near = names::did_you_mean(pattern, catalog.names().chain(behind.iter().map(String::as_str)));
@@ -147,7 +151,7 @@ impl Composition {
         let why = format!(
             "preset '{preset}': {list} pattern '{pattern_shown}' matches no tool; `gatehouse presets show {shown}` lists the tools.{near}"
         );
-        let path: Vec<&str> = list.split('.').chain([pattern]).collect();
+        let path: Vec<&str> = list.split('.').chain(filter).chain([pattern]).collect();
         self.config.with_line(preset, &path, why)
     }
 
@@ -189,5 +193,11 @@ fn own_patterns(preset: &Preset) -> impl Iterator<Item = (ToolList, &str)> {
         rule.tools.iter().map(|pattern| (ToolList::ApproveTools, pattern)).chain(except)
     });
     let pinned = preset.pinned.iter().map(|pattern| (ToolList::Pinned, pattern));
-    denied.chain(listed).chain(pinned).chain(approved).map(|(list, pattern)| (list, pattern.as_str()))
+    let filters = preset.filters.values().flatten().map(|pattern| (ToolList::Filters, pattern));
+    denied
+        .chain(listed)
+        .chain(pinned)
+        .chain(approved)
+        .chain(filters)
+        .map(|(list, pattern)| (list, pattern.as_str()))
 }
