@@ -152,12 +152,22 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         };
         let FittedDocument { text, tokens, method, notes } =
             shorten::shorten_document(&request, &document.text)?;
+        // The only document of a repository comes with the verdict; of several, none fits.
+        if notes.iter().any(|note| note == shorten::OFF_TOPIC) && has_several(&document.repository)? {
+            return no_results(call, &args.repository, &args.query, &result);
+        }
         (found.content, found.token_count, found.method) = (text, tokens, method);
         found.notes.splice(0..0, notes);
         let left = params.budget().saturating_sub(tokens + SEAM_TOKENS);
         head_text = head(call, &found, &document, left)?;
     }
     Reply::markdown(head_text).with(Content::Text(found.content.clone())).structured(&found)
+}
+
+/// Whether a repository has more than one document.
+fn has_several(repository: &str) -> Result<bool, Fault> {
+    let all = documents::repositories(false)?;
+    Ok(all.iter().any(|known| known.name == repository && known.file_count > 1))
 }
 
 fn notes(result: &SearchResult) -> Vec<String> {

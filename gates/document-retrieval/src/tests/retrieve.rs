@@ -26,17 +26,19 @@ fn a_small_document_comes_back_byte_for_byte() {
 #[test]
 fn a_large_document_is_shortened_to_the_budget_with_a_hint() {
     let text = "word ".repeat(5_000);
-    let host = host(&text).extract(|_, query, budget| {
-        assert_eq!(query, "how to calibrate\nI write a test");
-        let kept = budget * 97 / 100;
-        Ok(ExtractResult {
-            text: "word ".repeat(kept as usize),
-            tokens_in: 5_000,
-            tokens_out: kept,
-            shortened: true,
-            fit: Some(Fit::Nothing),
-        })
-    });
+    let host = host(&text)
+        .repositories(|_| Ok(vec![Repository { file_count: 1, ..repository("manual") }]))
+        .extract(|_, query, budget| {
+            assert_eq!(query, "how to calibrate\nI write a test");
+            let kept = budget * 97 / 100;
+            Ok(ExtractResult {
+                text: "word ".repeat(kept as usize),
+                tokens_in: 5_000,
+                tokens_out: kept,
+                shortened: true,
+                fit: Some(Fit::Nothing),
+            })
+        });
     let mut arguments = question();
     arguments["context"] = "I write a test".into();
     let reply = call(host, TOOL, arguments).unwrap();
@@ -47,6 +49,26 @@ fn a_large_document_is_shortened_to_the_budget_with_a_hint() {
     let head = reply.text();
     assert!(head.contains("\nNothing in the document answers the query"), "{head}");
     assert!(head.starts_with("`manual/docs/a.md`: 5000 tokens shortened to 253 (o200k; extractive). Fit: good.\nRead the gaps marked […] with `read_repository_file`: repository `manual`, path `docs/a.md`, start_line, end_line.\n"), "{head}");
+}
+
+#[test]
+fn a_document_without_an_answer_is_only_named_among_others() {
+    let text = "word ".repeat(5_000);
+    let host = host(&text).extract(|_, _, budget| {
+        let text = "word ".repeat(budget as usize / 2);
+        Ok(ExtractResult {
+            text,
+            tokens_in: 5_000,
+            tokens_out: budget / 2,
+            shortened: true,
+            fit: Some(Fit::Nothing),
+        })
+    });
+    let reply = call(host, TOOL, question()).unwrap();
+    let data = data(TOOL, &reply);
+    assert_eq!((&data["method"], &data["fit"]), (&json!("navigation"), &json!("nothing")));
+    let text = reply.text();
+    assert!(text.contains("The nearest documents (none fits): `docs/a.md`"), "{text}");
 }
 
 #[test]
