@@ -72,7 +72,8 @@ impl Stage for CompactStage {
         // An interface shows the data, which no model reads.
         let has_interface = entry.spec.has_interface() && call.context.client.profile().features.apps;
         let for_interface = if has_interface { reply.structured.clone() } else { None };
-        let data = text_of_data(&reply).await?;
+        let data;
+        (reply, data) = read_data(reply).await?;
         let bytes = |reply: &Reply| reply.text_bytes() + data.as_ref().map_or(0, String::len);
         // A request that names the form of its answer gets that form.
         let wants_form = takes_requests(entry) && call.arguments["artifact"].is_string();
@@ -174,15 +175,19 @@ async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fa
     run_work(short, "cannot hash the reply", move || hash::sha256_json(&(&*reply, &*arguments))).await
 }
 
-/// Returns the structured data as text, if the reply has no other content or its text does not repeat it.
-async fn text_of_data(reply: &Reply) -> Result<Option<String>, Fault> {
-    let Some(data) = &reply.structured else { return Ok(None) };
+/// Returns the reply, and its structured data as text, if it has no other content or its text does not repeat the data.
+async fn read_data(reply: Reply) -> Result<(Reply, Option<String>), Fault> {
+    let Some(data) = &reply.structured else { return Ok((reply, None)) };
     if reply.content.is_empty() {
-        return Ok(Some(data.to_string()));
+        let data = data.to_string();
+        return Ok((reply, Some(data)));
     }
     let short = reply.bytes() <= MAX_INLINE_HASH_BYTES;
-    let reply = reply.clone();
-    run_work(short, "cannot read the reply", move || reply_view::data_apart(&reply)).await
+    let read = move || {
+        let data = reply_view::data_apart(&reply);
+        (reply, data)
+    };
+    run_work(short, "cannot read the reply", read).await
 }
 
 /// Checks that a filtered reply is not an error, has content, and retains all content that is not text.

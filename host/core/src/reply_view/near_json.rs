@@ -20,8 +20,9 @@ const LARGEST: &str = "1.7976931348623157e308";
 pub(super) fn converted(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
-    let mut at = 0;
+    let (mut at, mut has_begun) = (0, false);
     while at < bytes.len() {
+        let start = out.len();
         match bytes[at] {
             quote @ (b'"' | b'\'') => {
                 let end = string_end(bytes, at, quote);
@@ -64,9 +65,12 @@ pub(super) fn converted(text: &str) -> Option<String> {
             _ => return None,
         }
         // Prose is given up at its first word.
-        let begun = out.trim_ascii_start();
-        if !begun.is_empty() && !begun.starts_with(['{', '[', super::RECORD_SEPARATOR]) {
-            return None;
+        let added = out.get(start..).unwrap_or_default().trim_ascii_start();
+        if !has_begun && !added.is_empty() {
+            has_begun = true;
+            if !added.starts_with(['{', '[', super::RECORD_SEPARATOR]) {
+                return None;
+            }
         }
     }
     (out != text).then_some(out)

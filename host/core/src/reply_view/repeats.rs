@@ -13,8 +13,14 @@ const MAX_WORDS: usize = 4;
 /// Minimum characters of a value that proves something. Shorter ones occur in any text.
 const MIN_CHARS: usize = 4;
 
+/// Maximum bytes of a text to compare, because each word takes up to 64 bytes of memory.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
 /// Returns true if the text has each value of the data, as whole words in a row. Takes time linear in both.
 pub(super) fn says_all(text: &str, data: &str) -> bool {
+    if text.len() > MAX_TEXT_BYTES {
+        return false;
+    }
     let words: Vec<String> = words(text).collect();
     let mut rows: HashSet<u64> = HashSet::new();
     for length in 1..=MAX_WORDS {

@@ -179,6 +179,8 @@ fn reading_is_linear_in_hostile_texts() {
         format!("x [{}", "{\"a\":1}\n".repeat(count)),
         format!("[{}]", "'\\".repeat(count)),
         format!("[{}", "1,]".repeat(count)),
+        "//\n".repeat(count) + "[1]",
+        format!("[1{}]", "\n// x\n".repeat(count)),
         format!("[{}1", " ".repeat(count) + &",".repeat(count)),
     ] {
         let view = ReplyView::new(&[&text], None);

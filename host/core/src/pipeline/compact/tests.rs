@@ -234,8 +234,8 @@ async fn filtered_tools_return_no_structured_data() {
     assert!(entry("typed").client_output_schema(false).is_none() && entry("typed").output_schema.is_some());
     let reply = host.call("typed", json!({"structured": {"n": 1}})).await;
     assert_eq!((texts(&reply).as_str(), reply.structured), ("typed", None));
-    let bare = text_of_data(&Reply { structured: Some(json!({"n": 1})), ..Reply::default() }).await;
-    assert_eq!(bare, Ok(Some("{\"n\":1}".into())), "what was said by data alone");
+    let bare = read_data(Reply { structured: Some(json!({"n": 1})), ..Reply::default() }).await;
+    assert_eq!(bare.expect("read").1.as_deref(), Some("{\"n\":1}"), "what was said by data alone");
     let unfiltered = self::host(Some(&[])).await.expect("a host");
     assert!(unfiltered.catalog.get("typed").expect("a tool").client_output_schema(false).is_some());
     let reply = unfiltered.call("typed", json!({"structured": {"n": 1}})).await;
