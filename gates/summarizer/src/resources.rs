@@ -4,6 +4,7 @@ use gatehouse_sdk::{
     EmbeddedResource, Fault, ResourceBody, ResourceLink, ResourcePage, Template,
     artifacts::{self, Artifact, Filter, Part},
     context,
+    replies::DataOrigin,
 };
 
 use crate::{Params, filter::summary::StoredSummary};
@@ -75,12 +76,20 @@ pub(crate) fn read(_: &Params, address: &str) -> Result<Vec<EmbeddedResource>, F
     let artifact = stored_artifact(address)?;
     let text = artifacts::read(&artifact.id, &Part::Whole)?.text;
     let mime_type = Some(artifact.mime_type);
-    Ok(vec![EmbeddedResource {
-        uri: uri(&artifact.id),
+    let resource = |uri, mime_type, text| EmbeddedResource {
+        uri,
         mime_type,
         body: ResourceBody::Text(text),
         meta: None,
-    }])
+    };
+    let mut contents = vec![resource(uri(&artifact.id), mime_type, text)];
+    // The structured data of the reply, if it is stored next to the text.
+    let view = artifacts::view(&artifact.id)?;
+    if let Some(data) = view.data.filter(|data| data.origin == DataOrigin::Structured) {
+        let json = view.whole.unwrap_or(data.json);
+        contents.push(resource(format!("{}#data", uri(&artifact.id)), Some("application/json".into()), json));
+    }
+    Ok(contents)
 }
 
 /// A result changes only once: when it expires.

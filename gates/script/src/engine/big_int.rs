@@ -33,35 +33,36 @@ pub(super) fn marked(json: &str) -> Option<String> {
     (copied > 0).then(|| out + &json[copied..])
 }
 
-/// Replaces the marked strings that the prelude wrote by integers.
+/// Replaces the marked strings that the prelude wrote by integers. Only whole strings that are values count.
 pub(super) fn unmarked(json: String) -> String {
     let mark = format!("\"{MARK_IN_JSON}");
     if !json.contains(&mark) {
         return json;
     }
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json.as_str();
-    while let Some(at) = rest.find(&mark) {
-        let after = &rest[at + mark.len()..];
-        let digits = after.find('"').map(|end| &after[..end]).filter(|digits| is_integer(digits));
-        out.push_str(&rest[..at]);
-        match digits {
-            Some(digits) => {
-                out.push_str(digits);
-                rest = &after[digits.len() + 1..];
-            }
-            None => {
-                out.push_str(&mark);
-                rest = after;
-            }
+    let bytes = json.as_bytes();
+    let (mut out, mut copied, mut at) = (String::with_capacity(json.len()), 0, 0);
+    while at < bytes.len() {
+        if bytes[at] != b'"' {
+            at += 1;
+            continue;
         }
+        let end = string_end(bytes, at).min(bytes.len());
+        let digits = json.get(at..end).and_then(|literal| literal.strip_prefix(&mark)?.strip_suffix('"'));
+        let is_key = json[end..].trim_start().starts_with(':');
+        if let Some(digits) = digits.filter(|digits| !is_key && is_integer(digits)) {
+            out.push_str(&json[copied..at]);
+            out.push_str(digits);
+            copied = end;
+        }
+        at = end;
     }
-    out + rest
+    out + &json[copied..]
 }
 
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
+    !digits.is_empty() && !has_leading_zero && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_large_integer(number: &str) -> bool {
@@ -88,7 +89,9 @@ mod tests {
         assert_eq!(marked.matches(MARK_IN_JSON).count(), 3, "{marked}");
         assert_eq!(unmarked(marked), json);
         assert_eq!(super::marked(r#"[1, 2.5, "418502930602131457", 12345678901234567890.5, 1E400]"#), None);
-        let odd = format!("[\"{MARK_IN_JSON}x\",\"{MARK_IN_JSON}\"]");
+        let odd = format!(
+            "[\"{MARK_IN_JSON}x\",\"{MARK_IN_JSON}\",\"{MARK_IN_JSON}007\",{{\"{MARK_IN_JSON}5\":1}},\"x\\\"{MARK_IN_JSON}5\"]"
+        );
         assert_eq!(unmarked(odd.clone()), odd, "only digits are integers");
     }
 }

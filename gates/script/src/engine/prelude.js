@@ -44,14 +44,14 @@
     }
     return value;
   };
-  let wroteInteger = false;
   // The engine recurses for each level, so limit the depth.
   const written = (value, change, space) => {
     const levels = new MapOf();
-    return stringify(value, function (key, member) {
+    let hasInteger = false;
+    const json = stringify(value, function (key, member) {
       let shown = change ? apply(change, this, [key, member]) : member;
       if (typeof shown === "bigint") {
-        wroteInteger = true;
+        hasInteger = true;
         shown = host.mark + StringOf(shown);
       }
       if (typeof shown === "object" && shown !== null) {
@@ -61,17 +61,15 @@
       }
       return shown;
     }, space);
+    return json === undefined ? undefined : hasInteger ? host.unmark(text(json)) : text(json);
   };
   // Integers beyond 2^53 are BigInts, so that ids stay the same.
-  const withIntegers = (json) => parse(json, (key, value) =>
-    typeof value === "string" && apply(startsWith, value, [host.mark]) ? integer(value) : value);
+  const withIntegers = (json, reviver) => parse(json, function (key, value) {
+    const own = typeof value === "string" && apply(startsWith, value, [host.mark]) ? integer(value) : value;
+    return reviver ? apply(reviver, this, [key, own]) : own;
+  });
   const integer = (value) => {
     try { return BigIntOf(apply(slice, value, [host.mark.length])); } catch (error) { return value; }
-  };
-  const unmarked = (json) => {
-    if (json === undefined || !wroteInteger) return json === undefined ? json : text(json);
-    wroteInteger = false;
-    return host.unmark(text(json));
   };
   const listing = (names) => {
     const kept = create(null);
@@ -80,7 +78,7 @@
   };
   defineProperty(JSON, "stringify", {
     value: function stringify_(value, change, space) {
-      return unmarked(written(value, typeof change === "function" ? change : isArray(change) ? listing(change) : undefined, space));
+      return written(value, typeof change === "function" ? change : isArray(change) ? listing(change) : undefined, space);
     },
     writable: true, configurable: true,
   });
@@ -88,7 +86,8 @@
     value: function parse_(source, reviver) {
       const json = StringOf(source);
       if (host.isDeep(text(json))) throw new RangeErrorOf("JSON is nested too deeply to be parsed");
-      return parse(json, reviver);
+      const marked = host.markIntegers(text(json));
+      return marked === undefined ? parse(json, reviver) : withIntegers(marked, typeof reviver === "function" ? reviver : undefined);
     },
     writable: true, configurable: true,
   });
@@ -100,7 +99,7 @@
     if (typeof value === "symbol") return "[symbol]";
     if (value instanceof ErrorOf) return StringOf(value.name) + ": " + StringOf(value.message);
     if (typeof value !== "object" || value === null) return StringOf(value);
-    try { return unmarked(written(value, plain)) ?? "[object]"; } catch (error) { return "[object that cannot be shown]"; }
+    try { return written(value, plain) ?? "[object]"; } catch (error) { return "[object that cannot be shown]"; }
   };
   const printer = (level) => (...values) => {
     let line = level;
@@ -124,7 +123,7 @@
     return error;
   };
   const call = (source, tool, args) => {
-    const json = args === undefined || args === null ? "{}" : unmarked(written(args, plain));
+    const json = args === undefined || args === null ? "{}" : written(args, plain);
     const told = parse(host.call(text(source), text(tool), text(json)));
     if (hasOwn(told, "fatal")) throw fail(told);
     return new PromiseOf((resolve, reject) => {
@@ -268,7 +267,7 @@
     read: (kind, json) => kind === "integers" ? withIntegers(json) : parse(json),
     // JSON of the script's result; undefined if it returned nothing.
     serialize: (value) => {
-      return unmarked(written(value, plain));
+      return written(value, plain);
     },
     describe: (error) => {
       if (!(error instanceof ErrorOf)) return stringify({ message: "thrown: " + show(error) });

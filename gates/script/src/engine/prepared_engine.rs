@@ -104,6 +104,7 @@ fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> rquickjs::Result<Object
     host.set("random", Function::new(ctx.clone(), move || own.with(|run| run.random.next()))?)?;
     host.set("isDeep", Function::new(ctx.clone(), |text: String| json::is_deep(&text))?)?;
     host.set("mark", big_int::MARK)?;
+    host.set("markIntegers", Function::new(ctx.clone(), |json: String| big_int::marked(&json))?)?;
     host.set("unmark", Function::new(ctx.clone(), big_int::unmarked)?)?;
     host.set("encode", Function::new(ctx.clone(), |text: String| text.into_bytes())?)?;
     let decode = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

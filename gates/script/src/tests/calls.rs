@@ -40,11 +40,18 @@ fn integers_beyond_numbers_stay_the_same() {
     assert_eq!(passed, "text of {\"a\":418502930602131458}\n\n2 calls in 2 batches");
     let mixed = of("all[0].id + 1");
     assert!(mixed.contains("cannot convert BigInt to number") && mixed.contains("Number(value)"), "{mixed}");
-    let literal = run("return 418502930602131457;");
-    assert!(literal.contains("JavaScript would round this integer; write a BigInt"), "{literal}");
     assert_eq!(
-        run("return [418502930602131457n, 9007199254740992, 1e21];"),
-        "[418502930602131457,9007199254740992,1e+21]"
+        of("JSON.parse(JSON.stringify(all), (key, value) => value === 7 ? 8 : value)[2].id"),
+        format!("8{end}")
+    );
+    assert_eq!(of("JSON.parse(JSON.stringify(all))[0].id === all[0].id"), format!("true{end}"));
+    let nested = "({id: 5n, d: {toJSON() { return JSON.stringify({x: 1}); }}, e: new Set([6n])})";
+    assert_eq!(run(nested), "{\"id\":5,\"d\":\"{\\\"x\\\":1}\",\"e\":[6]}");
+    let literal = run("return 418502930602131457;");
+    assert!(literal.contains("integers beyond 2^53 are BigInts; write `n` at its end"), "{literal}");
+    assert_eq!(
+        run("return [418502930602131457n, 9007199254740991, 1e21];"),
+        "[418502930602131457,9007199254740991,1e+21]"
     );
     let arguments = r#"{"code": "input.id", "input": {"id": 418502930602131457}}"#;
     let reply = host().run(|| testing::call(&crate::gate(), "run_code", arguments, "{}")).unwrap();

@@ -6,8 +6,7 @@ pub(super) const DECORATOR: &str =
     "scripts do not support decorators; call the function on the decorated value";
 pub(super) const ACCESSOR: &str =
     "scripts do not support `accessor` fields; write a plain field, or get and set";
-pub(super) const LARGE_INTEGER: &str =
-    "JavaScript would round this integer; write a BigInt, with `n` at its end";
+pub(super) const LARGE_INTEGER: &str = "integers beyond 2^53 are BigInts; write `n` at its end";
 pub(super) const IMPORT: &str =
     "scripts cannot import; they have JavaScript's built-in objects, `tools` and `callMCPTool`";
 pub(super) const EXPORT: &str = "scripts cannot export; remove `export`, and return the value with `return`";

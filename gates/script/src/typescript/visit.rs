@@ -9,6 +9,9 @@ use super::{CompileError, edits::TextEdits, unsupported};
 /// Maximum depth of the walk; chained operators also add levels.
 const MAX_TREE_DEPTH: usize = 1_200;
 
+/// The largest integer that a script gets as a number.
+const MAX_SAFE_INTEGER: u128 = (1 << 53) - 1;
+
 pub(super) struct TypeStripper<'s> {
     pub(super) source: &'s str,
     pub(super) edits: TextEdits,
@@ -109,8 +112,9 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
 
     fn visit_numeric_literal(&mut self, it: &NumericLiteral<'a>) {
         let digits = self.source[it.span.start as usize..it.span.end as usize].replace('_', "");
-        let is_rounded = digits.parse::<u128>().is_ok_and(|integer| integer != it.value as u128);
-        if is_rounded && !digits.starts_with('0') {
+        // Exact ones too: an id from a tool is a BigInt, which equals no number.
+        let is_large = digits.parse::<u128>().is_ok_and(|integer| integer > MAX_SAFE_INTEGER);
+        if is_large && !digits.starts_with('0') {
             self.refuse(it.span.start, unsupported::LARGE_INTEGER);
         }
     }

@@ -81,17 +81,25 @@ impl Matcher {
                 let lower = line.to_ascii_lowercase();
                 lower.match_indices(target.as_str()).map(|(at, found)| at..at + found.len()).collect()
             }
-            // Lower case can have another length, so places are found in the line as it is.
-            Self::Text(target) => {
-                if !line.to_lowercase().contains(target.as_str()) {
-                    return Vec::new();
-                }
-                let exact: Vec<_> =
-                    line.match_indices(target.as_str()).map(|(at, found)| at..at + found.len()).collect();
-                if exact.is_empty() { vec![Range { start: 0, end: line.len() }] } else { exact }
-            }
+            Self::Text(target) => matches_in_any_case(line, target),
         }
     }
+}
+
+/// Returns the places of a text in lower case, in a line whose lower case can have another length.
+fn matches_in_any_case(line: &str, target: &str) -> Vec<Range<usize>> {
+    let mut lower = String::with_capacity(line.len());
+    // The place in the line of each character in lower case.
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for (at, c) in line.char_indices() {
+        places.push((lower.len(), at));
+        lower.extend(c.to_lowercase());
+    }
+    let place = |byte: usize| {
+        let index = places.partition_point(|(start, _)| *start < byte);
+        places.get(index).map_or(line.len(), |(_, at)| *at)
+    };
+    lower.match_indices(target).map(|(at, text)| place(at)..place(at + text.len())).collect()
 }
 
 fn render(lines: &[&str], hits: &[(usize, Vec<Range<usize>>)]) -> String {

@@ -16,10 +16,10 @@ pub(super) fn reads_file(origin: &Origin, arguments: &str) -> bool {
     let Some([Value::String(name)]) = schema["required"].as_array().map(Vec::as_slice) else { return false };
     let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
     let value = arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-    let is_path = if name == "uri" { value.starts_with("file:") } else { !value.contains("://") };
-    let own_name = tool.name.to_lowercase();
+    let is_path = value.starts_with("file:") || name != "uri" && !value.contains("://");
+    let mut words = tool.name.split(|c: char| !c.is_alphanumeric());
     tool.effect == Effect::ReadOnly
         && PATH_ARGUMENTS.contains(&name.to_lowercase().as_str())
         && is_path
-        && !OTHER_TOOLS.iter().any(|word| own_name.contains(word))
+        && !words.any(|word| OTHER_TOOLS.iter().any(|other| word.to_lowercase().starts_with(other)))
 }

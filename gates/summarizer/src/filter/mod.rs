@@ -34,6 +34,7 @@ use gatehouse_sdk::{
     Call, Content, Fault, FaultKind, Origin, OutgoingReply, Reply,
     artifacts::{self, Artifact, Draft},
     context::{self, Level},
+    replies::DataOrigin,
     text,
 };
 use serde_json::{Map, Value};
@@ -111,7 +112,8 @@ impl IncomingReply<'_> {
         let called = called_tools(call);
         let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
         let is_file = called.is_empty() && exact::reads_file(origin, arguments);
-        if names.any(|name| call.params.excludes(name)) || is_file && parts.view.data.is_none() {
+        let is_json = parts.view.data.as_ref().is_some_and(|data| data.origin == DataOrigin::Text);
+        if names.any(|name| call.params.excludes(name)) || is_file && !is_json {
             return Ok(None);
         }
         let may_digest = parts.bytes() >= call.params.digest_above.at_most(u32::MAX) as usize;

@@ -1,8 +1,8 @@
 //! Splits a reply into its text, its data, and the rest.
 
 use gatehouse_sdk::{
-    Content, Fault, Reply,
-    replies::{DataOrigin, ReplyView},
+    Content, Fault, Reply, ResourceLink,
+    replies::{DataOrigin, ReplyData, ReplyView},
 };
 
 pub(super) struct ReplyParts {
@@ -26,6 +26,8 @@ impl ReplyParts {
             let notes = texts.split_off(1);
             rest = notes.into_iter().chain(rest).collect();
         }
+        // The address of an embedded text stays, because its text goes.
+        rest.extend(texts.iter().filter_map(link));
         // Moves a long text instead of copying it, because a gate has little memory.
         let texts = texts.into_iter().map(|block| match block {
             Content::Text(text) => text,
@@ -47,8 +49,18 @@ impl ReplyParts {
         Ok(Self { view, several, structured, string, rest })
     }
 
-    /// Returns what a digest reads: the data, or the text if there is none.
+    /// Whether the text is much more than the structured data, such as a page beside its address and status.
+    fn is_mostly_text(&self) -> bool {
+        let of_structured = |data: &&ReplyData| data.origin == DataOrigin::Structured;
+        let data = self.view.data.as_ref().filter(of_structured);
+        data.is_some_and(|data| self.view.text.len() > 2 * data.json.len())
+    }
+
+    /// Returns what a digest reads: the data, or the text if there is none or if it is much longer.
     pub(super) fn digested(&self) -> &str {
+        if self.is_mostly_text() {
+            return &self.view.text;
+        }
         match (&self.string, &self.view.data) {
             (Some(string), _) => string,
             (None, Some(data)) => &data.json,
@@ -63,7 +75,11 @@ impl ReplyParts {
 
     /// Returns text that the digest does not read.
     pub(super) fn beside(&self) -> &str {
-        self.view.data.as_ref().map_or("", |data| &data.beside)
+        match &self.view.data {
+            Some(data) if self.is_mostly_text() => &data.json,
+            Some(data) => &data.beside,
+            None => "",
+        }
     }
 
     /// Returns what can be encoded again without loss. `None` if something else would be lost.
@@ -73,7 +89,7 @@ impl ReplyParts {
             Some(data) => match data.origin {
                 // Several texts would lose their boundaries.
                 DataOrigin::Text => Some(self.view.text.as_str()).filter(|_| !self.several),
-                DataOrigin::Structured if self.beside() == self.view.text.trim() => Some(&data.json),
+                DataOrigin::Structured if !self.view.repeats && !self.is_mostly_text() => Some(&data.json),
                 _ => None,
             },
             None => Some(self.view.text.as_str()).filter(|_| !self.several),
@@ -87,6 +103,14 @@ impl ReplyParts {
             _ => &self.view.text,
         }
     }
+}
+
+fn link(block: &Content) -> Option<Content> {
+    let Content::Embedded(resource) = block else { return None };
+    let (uri, mime_type) = (resource.uri.clone(), resource.mime_type.clone());
+    let name = uri.rsplit('/').next().unwrap_or_default().to_owned();
+    let size = block.as_text().map(|text| text.len() as u64);
+    Some(Content::Link(ResourceLink { uri, name, title: None, description: None, mime_type, size }))
 }
 
 /// Maximum total bytes of short texts that stay unchanged, such as a script's call counts.

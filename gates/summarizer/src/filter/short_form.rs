@@ -98,6 +98,9 @@ fn place(parts: &ReplyParts) -> String {
         Some(ReplyData { origin: DataOrigin::Island | DataOrigin::Block, .. }) => {
             "; findings, json_pointer and jq read the JSON in the text".into()
         }
+        Some(ReplyData { origin: DataOrigin::Structured, .. }) if !parts.view.text.trim().is_empty() => {
+            "; json_pointer and jq read its data, lines and find its text".into()
+        }
         _ => String::new(),
     }
 }

@@ -241,6 +241,13 @@ fn a_text_or_a_regular_expression_is_found_with_the_lines_around_it() {
             content.contains("xneedley") && content.contains("…y") && content.ends_with("…\n"),
             "{content}"
         );
+        let accents = format!("{} é Error ERROR error ÄÖ", "x".repeat(900));
+        let (head, content) = matches(&accents, json!({"find": "error"}));
+        assert!(
+            head.ends_with("3 matches in 1 lines.") && content.contains("é Error ERROR error"),
+            "{head} {content}"
+        );
+        assert!(matches(&accents, json!({"find": "äö"})).0.ends_with("1 match in 1 lines."));
         assert!(matches(&text, json!({"find": "nowhere"})).0.ends_with("No match in 50 lines."));
         let data = json!({"log": text}).to_string();
         let (_, content) = matches(&data, json!({"find": "WARN line 43", "json_pointer": "/log"}));

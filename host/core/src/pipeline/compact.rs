@@ -20,8 +20,8 @@ use tokio::time::{Instant, timeout_at};
 use super::{Next, Stage, run_work};
 use crate::{
     Call, CallDeadline, ContentPart, Fault, FaultKind, LogLimit, Outcome, Principal, Reply, SourceId,
-    filters::AttachedFilter, forwarding::ReplyOrigin, hash, names, reply_view, single_flight::SingleFlight,
-    source::FilterRequest, workflow::takes_requests,
+    filters::AttachedFilter, forwarding::ReplyOrigin, hash, json, names, reply_view,
+    single_flight::SingleFlight, source::FilterRequest, workflow::takes_requests,
 };
 
 /// Minimum bytes of text for a filter to run. A filter's own text takes as much.
@@ -182,7 +182,7 @@ async fn read_data(reply: Reply) -> Result<(Reply, Option<String>), Fault> {
         let data = data.to_string();
         return Ok((reply, Some(data)));
     }
-    let short = reply.bytes() <= MAX_INLINE_HASH_BYTES;
+    let short = reply.bytes() + json::encoded_len(data) <= MAX_INLINE_HASH_BYTES;
     let read = move || {
         let data = reply_view::data_apart(&reply);
         (reply, data)

@@ -2,12 +2,15 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{json_in, json_token::string_end};
+use super::json_in;
 
 const MIN_BYTES: usize = 1_024;
 
 /// Maximum nested candidates to parse, so that finding stays linear.
 const MAX_CANDIDATES: usize = 4;
+
+/// Maximum depth of brackets. Each level takes memory.
+const MAX_DEPTH: usize = 10_000;
 
 /// Returns the largest JSON list, object or series of those that has at least [`MIN_BYTES`] and half of the text.
 pub(super) fn largest(text: &str) -> Option<(Range<usize>, Cow<'_, str>)> {
@@ -29,16 +32,13 @@ fn candidates(text: &str, min: usize) -> Vec<Range<usize>> {
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            // A quotation mark of prose opens no string.
+            // A quotation mark of prose opens no string. JSON has no line ends in strings, so one that does not end in
+            // its line is of prose, too.
             b'"' if !open.is_empty() => {
-                let end = string_end(bytes, at, b'"');
-                // JSON has no line ends in strings, so this mark belongs to prose.
-                if !bytes[at..end].contains(&b'\n') {
-                    at = end;
-                    continue;
-                }
-                at += bytes[at..end].iter().position(|byte| *byte == b'\n').unwrap_or(0);
+                at = string_end_in_line(bytes, at);
+                continue;
             }
+            b'{' | b'[' if open.len() == MAX_DEPTH => open.clear(),
             byte @ (b'{' | b'[') => open.push((byte, at)),
             byte @ (b'}' | b']') => match open.pop() {
                 Some((opening, start)) if byte == opening + 2 => {
@@ -73,4 +73,18 @@ fn candidates(text: &str, min: usize) -> Vec<Range<usize>> {
         grows || later == earlier
     });
     places
+}
+
+/// Returns the end of the string that starts at `start`, or of its line.
+fn string_end_in_line(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\n' => return at,
+            b'"' => return at + 1,
+            b'\\' if bytes.get(at + 1) != Some(&b'\n') => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
 }

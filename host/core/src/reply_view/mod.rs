@@ -76,6 +76,18 @@ impl<'a> ReplyView<'a> {
         }
     }
 
+    /// Whether a text says everything that the structured content says.
+    fn text_repeats(text: &str, blocks: &[&str], structured: &str) -> bool {
+        let wraps = |(key, value): (String, &str)| {
+            let is_text =
+                || serde_json::from_str::<String>(value).is_ok_and(|string| string.trim() == text.trim());
+            is_text() || key == "result" && value.starts_with('[') && says_list(text, blocks, value)
+        };
+        json_token::only_member(structured).is_some_and(wraps)
+            || is_same_json(text, structured)
+            || repeats::says_all(text, structured)
+    }
+
     /// Copies what it borrows.
     pub fn into_owned(self) -> ReplyView<'static> {
         let Self { text, data, whole, repeats } = self;
@@ -127,9 +139,8 @@ impl<'a> ReplyView<'a> {
             whole = Some(structured.into());
             data = ReplyData { origin: DataOrigin::Structured, ..inner };
         }
-        if !repeats {
-            join(&mut data.beside, text.trim());
-        }
+        // A text that repeats the data can say more.
+        join(&mut data.beside, text.trim());
         Self { text, data: Some(data), whole, repeats }
     }
 }
@@ -194,7 +205,8 @@ fn data_at(text: &str, level: usize) -> Option<ReplyData<'_>> {
         return Some(inner.unwrap_or_else(|| ReplyData::new(json, DataOrigin::Text)));
     }
     let (Range { start, end }, json) = island::largest(text)?;
-    let mut data = ReplyData::new(json, DataOrigin::Island);
+    let inner = data_in_string(&json, level).map(|inner| ReplyData { origin: DataOrigin::Island, ..inner });
+    let mut data = inner.unwrap_or_else(|| ReplyData::new(json, DataOrigin::Island));
     join(&mut data.beside, text[..start].trim());
     join(&mut data.beside, text[end..].trim());
     Some(data)
@@ -264,12 +276,16 @@ const RECORD_SEPARATOR: char = '\u{1e}';
 
 /// Whether the text is this list, or has a block for each of its elements.
 fn says_list(text: &str, blocks: &[&str], list: &str) -> bool {
-    if is_same_json(text, list) {
+    let is_series = |text: &str| series(text.trim()).is_some_and(|series| is_same_json(&series, list));
+    if is_same_json(text, list) || is_series(text) {
         return true;
     }
-    let Some(elements) = json_token::elements(list).filter(|elements| elements.len() == blocks.len()) else {
-        return false;
-    };
+    let Some(elements) = json_token::elements(list) else { return false };
+    if elements.len() != blocks.len() {
+        // A stored text has the blocks in one.
+        let texts = elements.iter().map(|element| serde_json::from_str::<String>(element).ok());
+        return texts.collect::<Option<Vec<_>>>().is_some_and(|texts| texts.join("\n\n") == text);
+    }
     let says = |(element, block): (&str, &&str)| {
         let is_text = serde_json::from_str::<String>(element).is_ok_and(|string| string == **block);
         is_text || is_same_json(block, element)
@@ -280,7 +296,8 @@ fn says_list(text: &str, blocks: &[&str], list: &str) -> bool {
 fn is_same_json(text: &str, json: &str) -> bool {
     let text = text.trim();
     if text.len().max(json.len()) > MAX_COMPARED_BYTES {
-        return text == json;
+        let parts = |json| json_token::tokens(json).map(move |(kind, place)| (kind, &json[place]));
+        return text.starts_with(['{', '[']) && parts(text).eq(parts(json));
     }
     text.as_bytes().first().is_some_and(|first| b"{[\"-tfn0123456789".contains(first))
         && match [text, json].map(serde_json::from_str::<serde_json::Value>) {

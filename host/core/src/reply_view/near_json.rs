@@ -5,10 +5,11 @@
 use super::json_token::string_end;
 
 /// Words of JavaScript and Python, and what they are in JSON. An infinity is the largest number, as in jq.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 7] = [
     ("NaN", "null"),
     ("nan", "null"),
     ("Infinity", LARGEST),
+    ("inf", LARGEST),
     ("None", "null"),
     ("True", "true"),
     ("False", "false"),
@@ -41,7 +42,8 @@ pub(super) fn converted(text: &str) -> Option<String> {
             b']' | b'}' => {
                 // A comma before the bracket.
                 let end = out.trim_ascii_end().len();
-                if out[..end].ends_with(',') {
+                let before = out[..end].strip_suffix(',').map(str::trim_ascii_end);
+                if before.is_some_and(|before| !before.ends_with(['[', '{', ','])) {
                     out.truncate(end - 1);
                 }
                 out.push(char::from(bytes[at]));

@@ -28,33 +28,41 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
     }
     let mut proven = false;
     for (kind, place) in tokens(data) {
+        let json = &data[place];
         let value = match kind {
-            JsonTokenKind::String => serde_json::from_str(&data[place]).unwrap_or_default(),
-            JsonTokenKind::Word
-                if data[place.clone()].starts_with(|c: char| c == '-' || c.is_ascii_digit()) =>
-            {
-                data[place].to_owned()
-            }
+            JsonTokenKind::String if json.len() > text.len() + 2 => return false,
+            JsonTokenKind::String => serde_json::from_str(json).unwrap_or_default(),
+            JsonTokenKind::Word if json != "null" => json.to_owned(),
             _ => continue,
         };
-        if value.chars().take(MIN_CHARS).count() < MIN_CHARS {
-            continue;
-        }
-        let value: Vec<String> = self::words(&value).collect();
-        let length = value.len().min(MAX_WORDS);
-        if length == 0 {
-            continue;
-        }
-        if !value.windows(length).all(|row| rows.contains(&hash(row))) {
+        let value_words: Vec<String> = self::words(&value).collect();
+        let length = value_words.len().min(MAX_WORDS);
+        let is_said = match length {
+            0 => text.contains(value.trim()),
+            _ => value_words.windows(length).all(|row| rows.contains(&hash(row))),
+        };
+        if !is_said {
             return false;
         }
-        proven = true;
+        proven |= value.chars().take(MIN_CHARS).count() == MIN_CHARS;
     }
     proven
 }
 
+/// Returns the words of a text in lower case. A minus before a number belongs to it.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+    let is_part = |c: char| c.is_alphanumeric() || c == '-';
+    text.split(move |c: char| !is_part(c)).flat_map(|part| {
+        let is_number = part.starts_with('-') && part[1..].starts_with(|c: char| c.is_ascii_digit());
+        let rest = if is_number { &part[1..] } else { part };
+        let sign = if is_number { "-" } else { "" };
+        let words = rest.split('-').filter(|word| !word.is_empty()).enumerate();
+        words.map(
+            move |(at, word)| {
+                if at == 0 { format!("{sign}{}", word.to_lowercase()) } else { word.to_lowercase() }
+            },
+        )
+    })
 }
 
 fn hash(words: &[String]) -> u64 {

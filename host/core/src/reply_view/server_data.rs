@@ -31,5 +31,5 @@ pub fn data_apart(reply: &Reply) -> Option<String> {
     let is_marked = reply.meta.as_ref().is_some_and(|meta| meta.contains_key(SERVER_DATA_KEY));
     let json = reply.structured.as_ref().filter(|_| is_marked)?.to_string();
     let texts: Vec<&str> = reply.content.iter().filter_map(ContentPart::as_text).collect();
-    (!ReplyView::new(&texts, Some(&json)).repeats).then_some(json)
+    (!ReplyView::text_repeats(&texts.join("\n\n"), &texts, &json)).then_some(json)
 }

@@ -129,7 +129,8 @@ fn wrappers_of_sdks_are_the_value() {
         })
         .collect();
     let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();
-    for blocks in [&blocks[..], &[&list]] {
+    let joined = blocks.join("\n\n");
+    for blocks in [&blocks[..], &[&list], &[&joined]] {
         let view = ReplyView::new(blocks, Some(&structured));
         let data = view.data.expect("data");
         assert_eq!((&*data.json, &*data.beside, view.repeats), (&*list, "", true));
@@ -180,6 +181,8 @@ fn reading_is_linear_in_hostile_texts() {
         format!("[{}]", "'\\".repeat(count)),
         format!("[{}", "1,]".repeat(count)),
         "//\n".repeat(count) + "[1]",
+        format!("[{}", "\\\"\n".repeat(count)),
+        format!("[{}", "\\\"\n\\\n".repeat(count)),
         format!("[1{}]", "\n// x\n".repeat(count)),
         format!("[{}1", " ".repeat(count) + &",".repeat(count)),
     ] {

@@ -83,7 +83,7 @@ impl Capabilities {
     pub(crate) async fn artifact_view(&self, id: &str) -> Result<ReplyView<'static>, Fault> {
         let (store, owner) = self.artifacts()?;
         let view = store.view(owner, id).await?;
-        let data = view.data.as_ref().map_or(0, |data| data.json.len());
+        let data = view.data.as_ref().map_or(0, |data| data.json.len() + data.beside.len());
         self.check_copied(data + view.whole.as_ref().map_or(0, |whole| whole.len()))?;
         Ok(view)
     }

@@ -42,7 +42,7 @@ pub(crate) struct ArtifactRow {
 impl ArtifactRow {
     /// Creates the row of a new text. `ttl` is in milliseconds.
     pub(super) fn new(draft: ArtifactDraft, digest: &[u8], now: i64, ttl: i64) -> Result<Self, Fault> {
-        let ArtifactDraft { text, mime_type, tool, source, preset, summary, tags, .. } = draft;
+        let ArtifactDraft { text, data, mime_type, tool, source, preset, summary, tags, .. } = draft;
         let mut row = Self {
             id: Self::ids(digest).next().unwrap_or_default(),
             mime_type: label("media type", mime_type)?,
@@ -57,7 +57,7 @@ impl ArtifactRow {
             ttl,
         };
         row.set_summary(summary)?;
-        row.set_subject(&text);
+        row.set_subject(data.as_deref().unwrap_or(&text));
         row.tag(tags)?;
         Ok(row)
     }

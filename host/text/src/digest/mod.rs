@@ -44,7 +44,7 @@ use gatehouse_core::{outcome::Fault, ports::text::DocumentDigest};
 
 use crate::tokens;
 use kind::RecognizedText;
-use overwritten::{with_last_states, with_short_words};
+use overwritten::{with_last_states, without_data};
 
 const MIN_BUDGET: usize = 64;
 
@@ -60,7 +60,7 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
         // Counting a large document takes as long as analyzing it, so do both in parallel.
         let count = || tokens::count(text);
         let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
-        let shown = with_short_words(with_last_states(text));
+        let shown = without_data(with_last_states(text));
         let recognized = RecognizedText::from_text(&shown, query);
         let (kind, sections) = recognized.sections(&shown, query, max_tokens);
         let tokens = match thread {

@@ -2,46 +2,59 @@
 
 use std::borrow::Cow;
 
-/// Returns the text with the last state of each line, as a terminal shows it. In a text without line feeds, carriage
-/// returns end lines.
+/// Returns the text with the last state of each overwritten line, as a terminal shows it. In a text without line feeds,
+/// carriage returns end lines.
 pub(super) fn with_last_states(text: &str) -> Cow<'_, str> {
-    let overwrites = |line: &str| line.trim_end_matches('\r').contains('\r');
-    if !text.contains('\r') || text.trim_start().starts_with(['{', '[']) || !text.lines().any(overwrites) {
+    if !text.contains('\r') || text.trim_start().starts_with(['{', '[']) || !text.lines().any(is_overwritten)
+    {
         return Cow::Borrowed(text);
     }
-    if !text.contains('\n') {
-        return text.replace('\r', "\n").into();
-    }
-    let last = |line: &str| {
-        let line = line.trim_end_matches('\r');
-        line.rsplit('\r').find(|state| !state.trim().is_empty()).unwrap_or_default().to_owned()
+    let last = |line: &str| match is_overwritten(line) {
+        true => states(line).next_back().unwrap_or_default().to_owned(),
+        false => line.to_owned(),
     };
     let lines: Vec<String> = text.split('\n').map(last).collect();
     lines.join("\n").into()
 }
 
-/// Maximum bytes of a word. Longer ones are data, such as a picture in base64.
-const MAX_WORD_BYTES: usize = 2_000;
+fn states(line: &str) -> impl DoubleEndedIterator<Item = &str> {
+    line.split('\r').filter(|state| !state.trim().is_empty())
+}
 
-/// Characters that stay of such a word.
+/// Whether a line shows progress: its first two states differ only in numbers and marks. The rows of a table differ in
+/// words, or have separators.
+fn is_overwritten(line: &str) -> bool {
+    let mut all = states(line);
+    let Some(first) = all.next() else { return false };
+    let Some(second) = all.next() else { return line.trim_end_matches('\r').contains('\r') };
+    let letters = |state: &str| state.chars().filter(|c| c.is_alphabetic()).collect::<String>();
+    !first.contains([',', ';', '\t', '|']) && letters(first) == letters(second)
+}
+
+/// Minimum bytes of data such as a picture in base64. Longer words have a meaning only for programs.
+const MIN_DATA_BYTES: usize = 2_000;
+
+/// Characters that stay of such data.
 const SHOWN_CHARS: usize = 40;
 
-/// Returns the text with long words cut, so that they hide no lines. JSON and markup stay as they are.
-pub(super) fn with_short_words(text: Cow<'_, str>) -> Cow<'_, str> {
-    let is_long = |word: &str| word.len() > MAX_WORD_BYTES;
-    if text.trim_start().starts_with(['{', '[', '<']) || !text.split_whitespace().any(is_long) {
+/// Returns the text with long runs of base64 or hexadecimal digits cut, so that they hide no lines.
+pub(super) fn without_data(text: Cow<'_, str>) -> Cow<'_, str> {
+    let is_data = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '-' | '_');
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+    while at < text.len() {
+        let run = text[at..].bytes().take_while(|byte| is_data(&char::from(*byte))).count();
+        if run > MIN_DATA_BYTES {
+            out.push_str(&text[copied..at + SHOWN_CHARS]);
+            out.push_str(&format!("… ({run} characters)"));
+            copied = at + run;
+        }
+        at += run;
+        at += text[at..].chars().next().map_or(1, char::len_utf8);
+    }
+    if copied == 0 || text.trim_start().starts_with(['{', '[']) {
         return text;
     }
-    let cut = |word: &str| {
-        let blank = &word[word.trim_end().len()..];
-        let shown: String = word.chars().take(SHOWN_CHARS).collect();
-        format!("{shown}… ({} characters){blank}", word.trim_end().chars().count())
-    };
-    let words = text.split_inclusive(char::is_whitespace);
-    words
-        .map(|word| if is_long(word.trim_end()) { cut(word) } else { word.to_owned() })
-        .collect::<String>()
-        .into()
+    (out + &text[copied..]).into()
 }
 
 #[cfg(test)]
@@ -50,19 +63,21 @@ mod tests {
 
     #[test]
     fn data_in_the_middle_of_a_text_is_cut() {
-        let text = format!("Taken.\n{}\nSaved as a.png\n", "QUJD".repeat(1_000));
-        let cut = with_short_words(Cow::Borrowed(&text));
-        assert_eq!(cut, format!("Taken.\n{}… (4000 characters)\nSaved as a.png\n", "QUJD".repeat(10)));
-        let json = format!("[\"{}\"]", "x".repeat(9_000));
-        assert_eq!(with_short_words(Cow::Borrowed(&json)), json);
+        let data = "QUJD".repeat(1_000);
+        let text = format!("Taken.\n{data}\n1,{data},ant\nSaved as a.png\n");
+        let shown = format!("{}… (4000 characters)", "QUJD".repeat(10));
+        let cut = without_data(Cow::Borrowed(&text));
+        assert_eq!(cut, format!("Taken.\n{shown}\n1,{shown},ant\nSaved as a.png\n"));
+        for text in [format!("[\"{data}\"]"), "東京都".repeat(3_000), "(1,2),".repeat(3_000)] {
+            assert_eq!(without_data(Cow::Borrowed(&text)), text);
+        }
     }
 
     #[test]
     fn the_last_state_of_a_line_remains_and_other_lines_stay() {
         let text = "begin\r\n10 %\r20 %\r100 %\rERROR: no\nnext\r\n\r50 %\r   \nend";
-        assert_eq!(with_last_states(text), "begin\nERROR: no\nnext\n50 %\nend");
-        assert_eq!(with_last_states("a\rb\rc\r"), "a\nb\nc\n");
-        for text in ["a\r\nb\r\n", "a\nb", "[1,\r2]"] {
+        assert_eq!(with_last_states(text), "begin\r\nERROR: no\nnext\r\n50 %\nend");
+        for text in ["a\r\nb\r\n", "a\nb", "[1,\r2]", "a,b\r1,2\r3,4\n", "one\rtwo\rthree"] {
             assert!(matches!(with_last_states(text), Cow::Borrowed(_)), "{text:?}");
         }
     }

@@ -135,23 +135,23 @@ impl AlignedColumns {
     }
 }
 
-/// Returns the start of the longest run of blanks between two positions. A line that ends before is blank there.
+/// Returns the start of the longest run of blanks between two positions. `None` if there is none, or if two are the
+/// longest: then either could be inside a value. A line that ends before is blank there.
 fn longest_blank(places: &[(usize, bool)], from: usize, to: usize) -> Option<usize> {
-    let (mut longest, mut run) = (from..from, from);
+    let is_blank = |at: usize| places.get(at).is_none_or(|(_, is_filled)| !is_filled);
+    let (mut longest, mut is_unique, mut start) = (from..from, true, from);
     for at in from..=to {
-        if at < to && places.get(at).is_none_or(|(_, is_filled)| !is_filled) {
-            continue_run(&mut longest, run..at + 1);
-        } else {
-            run = at + 1;
+        if at < to && is_blank(at) {
+            continue;
         }
+        if at - start > longest.len() {
+            (longest, is_unique) = (start..at, true);
+        } else if at > start && at - start == longest.len() {
+            is_unique = false;
+        }
+        start = at + 1;
     }
-    (!longest.is_empty()).then_some(longest.start)
-}
-
-fn continue_run(longest: &mut std::ops::Range<usize>, run: std::ops::Range<usize>) {
-    if run.len() > longest.len() {
-        *longest = run;
-    }
+    (!longest.is_empty() && is_unique).then_some(longest.start)
 }
 
 /// Whether the first letter of a line at or after a position is a small one.

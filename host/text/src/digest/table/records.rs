@@ -1,13 +1,12 @@
 //! Records with a line for each value, as `mysql` prints them with `\G` and `psql` with `\x`.
 
+use std::collections::HashSet;
+
 use super::{
     super::document::{NodeBuilder, NodeKind, ParsedDocument},
     MIN_RECORDS, value_kind,
 };
 use crate::digest::row_sampler::MAX_NODES;
-
-/// Maximum records that are read.
-const MAX_RECORDS: usize = MAX_NODES / 8;
 
 /// Reads a text as records. `None` if it does not begin with the line of a record, or has other lines.
 pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
@@ -16,6 +15,7 @@ pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
     let mut tree = NodeBuilder::default();
     let root = tree.push(NodeKind::Array, 0..text.len(), 0, 0);
     let (mut record, mut members, mut records, mut other) = (root, 0, 0, 0);
+    let (mut names, mut is_cut) = (HashSet::new(), false);
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let start = at;
@@ -25,7 +25,8 @@ pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
             if records > 0 {
                 tree.close(record, members);
             }
-            if records == MAX_RECORDS {
+            if tree.nodes.len() >= MAX_NODES {
+                is_cut = true;
                 break;
             }
             record = tree.push(NodeKind::Object, start..at, root, records);
@@ -33,6 +34,9 @@ pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
             continue;
         }
         let value = line.split_once(separator).filter(|(key, _)| !key.trim().is_empty());
+        // A line of a value with several lines can look like another value.
+        let value =
+            value.filter(|(key, _)| records == 1 && names.insert(key.trim()) || names.contains(key.trim()));
         let Some((key, value)) = value else {
             other += usize::from(!line.is_empty());
             continue;
@@ -45,11 +49,12 @@ pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
         tree.push(value_kind(value.trim()), within(value.trim()), record, members);
         members += 1;
     }
-    if records > 0 && records < MAX_RECORDS {
+    if records > 0 && !is_cut {
         tree.close(record, members);
     }
     tree.close(root, records);
-    let note = format!("{records} records with a line for each value, starting with `$[0]`");
+    let first = if is_cut { "The first " } else { "" };
+    let note = format!("{first}{records} records with a line for each value, starting with `$[0]`");
     // A value can have several lines.
     (records >= MIN_RECORDS && other <= records)
         .then(|| ParsedDocument::from_nodes(text, tree.nodes, Some(note), None))
