@@ -166,8 +166,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 
 /// Whether a repository has more than one document.
 fn has_several(repository: &str) -> Result<bool, Fault> {
-    let all = documents::repositories(false)?;
-    Ok(all.iter().any(|known| known.name == repository && known.file_count > 1))
+    Ok(documents::repositories(false)?.iter().any(|known| known.name == repository && known.file_count > 1))
 }
 
 fn notes(result: &SearchResult) -> Vec<String> {

@@ -76,18 +76,6 @@ impl<'a> ReplyView<'a> {
         }
     }
 
-    /// Whether a text says everything that the structured content says.
-    fn text_repeats(text: &str, blocks: &[&str], structured: &str) -> bool {
-        let wraps = |(key, value): (String, &str)| {
-            let is_text =
-                || serde_json::from_str::<String>(value).is_ok_and(|string| string.trim() == text.trim());
-            is_text() || key == "result" && value.starts_with('[') && says_list(text, blocks, value)
-        };
-        json_token::only_member(structured).is_some_and(wraps)
-            || is_same_json(text, structured)
-            || repeats::says_all(text, structured)
-    }
-
     /// Copies what it borrows.
     pub fn into_owned(self) -> ReplyView<'static> {
         let Self { text, data, whole, repeats } = self;

@@ -26,7 +26,7 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
     for length in 1..=MAX_WORDS {
         rows.extend(words.windows(length).map(hash));
     }
-    let mut proven = false;
+    let (mut proven, mut has_values) = (false, false);
     for (kind, place) in tokens(data) {
         let json = &data[place];
         let value = match kind {
@@ -35,6 +35,7 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
             JsonTokenKind::Word if json != "null" => json.to_owned(),
             _ => continue,
         };
+        has_values = true;
         let value_words: Vec<String> = self::words(&value).collect();
         let length = value_words.len().min(MAX_WORDS);
         let is_said = match length {
@@ -46,7 +47,8 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
         }
         proven |= value.chars().take(MIN_CHARS).count() == MIN_CHARS;
     }
-    proven
+    // Empty lists and objects say nothing that a text lacks.
+    if has_values { proven } else { !text.trim().is_empty() }
 }
 
 /// Returns the words of a text in lower case. A minus before a number belongs to it.

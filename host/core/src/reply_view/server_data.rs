@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::ReplyView;
+use super::{is_same_json, json_token::only_member, repeats, says_list};
 use crate::{Reply, ToolSpec, outcome::ContentPart};
 
 /// `_meta` key of a reply with structured content from a server. Clients do not get it.
@@ -31,5 +31,17 @@ pub fn data_apart(reply: &Reply) -> Option<String> {
     let is_marked = reply.meta.as_ref().is_some_and(|meta| meta.contains_key(SERVER_DATA_KEY));
     let json = reply.structured.as_ref().filter(|_| is_marked)?.to_string();
     let texts: Vec<&str> = reply.content.iter().filter_map(ContentPart::as_text).collect();
-    (!ReplyView::text_repeats(&texts.join("\n\n"), &texts, &json)).then_some(json)
+    (!text_repeats(&texts.join("\n\n"), &texts, &json)).then_some(json)
+}
+
+/// Whether a text says everything that the structured content says.
+fn text_repeats(text: &str, blocks: &[&str], structured: &str) -> bool {
+    let wraps = |(key, value): (String, &str)| {
+        let is_text =
+            || serde_json::from_str::<String>(value).is_ok_and(|string| string.trim() == text.trim());
+        is_text() || key == "result" && value.starts_with('[') && says_list(text, blocks, value)
+    };
+    only_member(structured).is_some_and(wraps)
+        || is_same_json(text, structured)
+        || repeats::says_all(text, structured)
 }

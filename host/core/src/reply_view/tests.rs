@@ -151,6 +151,8 @@ fn a_text_repeats_the_data_if_it_has_every_value() {
         !ReplyView::new(&["1 2 abc"], Some("{\"a\": 1, \"b\": \"abc\"}")).repeats,
         "short values prove nothing"
     );
+    assert!(ReplyView::new(&["[]"], Some("{\"entities\":[],\"next\":null}")).repeats);
+    assert!(!ReplyView::new(&[" "], Some("{\"entities\":[]}")).repeats);
     let same = ReplyView::new(&["{\"b\":2, \"a\":1}"], Some("{\"a\":1,\"b\":2}"));
     let data = same.data.expect("data");
     assert_eq!((data.origin, data.beside, same.repeats), (DataOrigin::Text, String::new(), true));
