@@ -15,7 +15,7 @@ pub struct ReplyData {
     pub origin: DataOrigin,
     /// JSON pointer to the string that holds the data, if the origin is JSON with JSON in a string.
     pub pointer: Option<String>,
-    /// Text beside the data that does not repeat it. Empty if there is none.
+    /// Text next to the data, such as the sentence before it. Empty if there is none.
     pub beside: String,
 }
 

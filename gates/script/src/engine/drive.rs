@@ -176,7 +176,7 @@ fn with_integers(json: String) -> (&'static str, String) {
     }
 }
 
-/// Maximum characters beside the data of a text. A longer text is a document with data in it.
+/// Maximum characters next to the data of a text. A longer text is a document with data in it.
 const MAX_BESIDE_CHARS: usize = 500;
 
 /// Returns the data of a reply as a script gets it: structured data as the tool declared it, or an object or a list in

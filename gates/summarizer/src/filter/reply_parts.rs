@@ -49,7 +49,7 @@ impl ReplyParts {
         Ok(Self { view, several, structured, string, rest })
     }
 
-    /// Whether the text is much more than the structured data, such as a page beside its address and status.
+    /// Whether the text is much more than the structured data, such as a page next to its address and status.
     fn is_mostly_text(&self) -> bool {
         let of_structured = |data: &&ReplyData| data.origin == DataOrigin::Structured;
         let data = self.view.data.as_ref().filter(of_structured);

@@ -75,7 +75,7 @@ fn head(
     head.to_string()
 }
 
-/// Maximum characters of text beside the data.
+/// Maximum characters of text next to the data.
 const MAX_BESIDE_CHARS: usize = 500;
 
 fn beside(parts: &ReplyParts) -> String {

@@ -47,7 +47,7 @@ pub struct ReplyData<'a> {
     pub origin: DataOrigin,
     /// JSON pointer to the string in the origin that holds the data.
     pub pointer: Option<String>,
-    /// Text beside the data that does not repeat it, such as the sentence before it. Empty if there is none.
+    /// Text next to the data, such as the sentence before it. Empty if there is none.
     pub beside: String,
 }
 
