@@ -2,8 +2,8 @@
 //! contract in `wit/0.1.0`: it generates schemas from your types, dispatches calls, parses arguments and encodes
 //! replies.
 //!
-//! A gate uses the host through [`context`], [`text`], [`replies`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`],
-//! [`artifacts`], [`catalog`], [`servers`], [`servers_admin`], [`elicitation`] and [`sampling`]. Only the capabilities
+//! A gate uses the host through [`context`], [`text`], [`replies`], [`knowledge`], [`documents`], [`models`], [`http`],
+//! [`kv`], [`artifacts`], [`catalog`], [`servers`], [`servers_admin`], [`elicitation`] and [`sampling`]. Only the capabilities
 //! that the gate uses become imports of the component, and the host shows that import list to the operator who grants
 //! them. In native `cargo test` builds, the same functions call a [`testing::Fake`].
 //!

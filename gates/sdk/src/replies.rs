@@ -54,11 +54,6 @@ impl ReplyView {
         });
         Self { text, data, whole, repeats }
     }
-
-    /// Whether it has neither data nor text other than blanks.
-    pub fn is_empty(&self) -> bool {
-        self.data.is_none() && self.text.trim().is_empty()
-    }
 }
 
 impl Content {

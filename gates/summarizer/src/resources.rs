@@ -4,7 +4,6 @@ use gatehouse_sdk::{
     EmbeddedResource, Fault, ResourceBody, ResourceLink, ResourcePage, Template,
     artifacts::{self, Artifact, Filter, Part},
     context,
-    replies::DataOrigin,
 };
 
 use crate::{Params, filter::summary::StoredSummary};
@@ -82,10 +81,13 @@ pub(crate) fn read(_: &Params, address: &str) -> Result<Vec<EmbeddedResource>, F
         body: ResourceBody::Text(text),
         meta: None,
     };
+    // The structured data of the reply is stored next to the text.
+    let has_data = artifact.size > text.len() as u64;
     let mut contents = vec![resource(uri(&artifact.id), mime_type, text)];
-    // The structured data of the reply, if it is stored next to the text.
-    let view = artifacts::view(&artifact.id)?;
-    if let Some(data) = view.data.filter(|data| data.origin == DataOrigin::Structured) {
+    let view = has_data.then(|| artifacts::view(&artifact.id)).transpose()?;
+    if let Some(view) = view
+        && let Some(data) = view.data
+    {
         let json = view.whole.unwrap_or(data.json);
         contents.push(resource(format!("{}#data", uri(&artifact.id)), Some("application/json".into()), json));
     }

@@ -13,7 +13,7 @@ const FRAME_TOKENS: u32 = 130;
 
 const MIN_DIGEST_TOKENS: u32 = 64;
 
-/// Minimum tokens for prose: fewer answer hardly a question.
+/// Minimum tokens for prose: fewer hardly answer a question.
 const MIN_PROSE_TOKENS: u32 = 700;
 
 /// Kinds of prose, as digests name them.

@@ -182,6 +182,9 @@ async fn read_data(reply: Reply) -> Result<(Reply, Option<String>), Fault> {
         let data = data.to_string();
         return Ok((reply, Some(data)));
     }
+    if !reply_view::has_server_data(&reply) {
+        return Ok((reply, None));
+    }
     let short = reply.bytes() + json::encoded_len(data) <= MAX_INLINE_HASH_BYTES;
     let read = move || {
         let data = reply_view::data_apart(&reply);

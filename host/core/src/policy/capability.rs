@@ -48,8 +48,8 @@ pub enum AccessLevel {
 
 // The words are the names of the WIT interfaces and of the grants.
 enum_words! { Capability {
-    Context: "context", Text: "text", Replies: "replies", Knowledge: "knowledge", Documents: "documents", Catalog: "catalog", Kv: "kv",
-    Models: "models", Artifacts: "artifacts", Servers: "servers", ServersAdmin: "servers-admin",
+    Context: "context", Text: "text", Replies: "replies", Knowledge: "knowledge", Documents: "documents",
+    Catalog: "catalog", Kv: "kv", Models: "models", Artifacts: "artifacts", Servers: "servers", ServersAdmin: "servers-admin",
     Elicitation: "elicitation", Sampling: "sampling", Http: "http",
 } }
 

@@ -35,8 +35,8 @@ pub struct ArtifactDraft {
 /// Metadata of an artifact. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// [`ID_PREFIX`] and the first 12 hexadecimal digits of the SHA-256 of what is stored. More digits if two texts of one
-    /// principal collide.
+    /// [`ID_PREFIX`] and the first 12 hexadecimal digits of the SHA-256 of what is stored. More digits if two
+    /// texts of one principal collide.
     pub id: String,
     pub size: u64,
     pub lines: u64,

@@ -17,6 +17,7 @@ use std::{borrow::Cow, ops::Range};
 use serde::de::IgnoredAny;
 
 use json_token::longest_string;
+pub(crate) use server_data::has_server_data;
 pub use server_data::{data_apart, mark_server_data};
 
 /// Maximum depth of JSON in strings of JSON.
@@ -85,11 +86,6 @@ impl<'a> ReplyView<'a> {
             whole: whole.map(|whole| whole.into_owned().into()),
             repeats,
         }
-    }
-
-    /// Whether it has neither data nor text other than blanks.
-    pub fn is_empty(&self) -> bool {
-        self.data.is_none() && self.text.trim().is_empty()
     }
 
     fn of_text(text: Cow<'a, str>, blocks: &[&'a str]) -> Self {

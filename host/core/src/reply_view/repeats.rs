@@ -26,6 +26,8 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
     for length in 1..=MAX_WORDS {
         rows.extend(words.windows(length).map(hash));
     }
+    // Values without letters and digits, such as `★★`.
+    let symbols: HashSet<&str> = text.split_whitespace().collect();
     let (mut proven, mut has_values) = (false, false);
     for (kind, place) in tokens(data) {
         let json = &data[place];
@@ -39,7 +41,7 @@ pub(super) fn says_all(text: &str, data: &str) -> bool {
         let value_words: Vec<String> = self::words(&value).collect();
         let length = value_words.len().min(MAX_WORDS);
         let is_said = match length {
-            0 => text.contains(value.trim()),
+            0 => value.split_whitespace().all(|symbol| symbols.contains(symbol)),
             _ => value_words.windows(length).all(|row| rows.contains(&hash(row))),
         };
         if !is_said {

@@ -25,11 +25,15 @@ pub fn mark_server_data(reply: &mut Reply, tool: &ToolSpec) {
     reply.meta.get_or_insert_with(Map::new).insert(SERVER_DATA_KEY.to_owned(), kind.into());
 }
 
+/// Whether a reply has structured content from a server.
+pub(crate) fn has_server_data(reply: &Reply) -> bool {
+    reply.structured.is_some() && reply.meta.as_ref().is_some_and(|meta| meta.contains_key(SERVER_DATA_KEY))
+}
+
 /// Returns the structured content of a server as JSON, if the text does not repeat it. A client that does not read
 /// structured content needs it as text.
 pub fn data_apart(reply: &Reply) -> Option<String> {
-    let is_marked = reply.meta.as_ref().is_some_and(|meta| meta.contains_key(SERVER_DATA_KEY));
-    let json = reply.structured.as_ref().filter(|_| is_marked)?.to_string();
+    let json = reply.structured.as_ref().filter(|_| has_server_data(reply))?.to_string();
     let texts: Vec<&str> = reply.content.iter().filter_map(ContentPart::as_text).collect();
     (!text_repeats(&texts.join("\n\n"), &texts, &json)).then_some(json)
 }

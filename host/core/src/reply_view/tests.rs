@@ -165,8 +165,8 @@ fn a_block_with_data_leaves_the_others_beside_it() {
     let data = view.data.expect("data");
     assert_eq!((data.origin, &*data.beside), (DataOrigin::Block, "Here:\n\n1 call"));
     assert_eq!(view.text, format!("Here:\n\n{list}\n\n1 call"));
-    assert!(ReplyView::new(&[], None).is_empty() && ReplyView::new(&[" ", "\n"], None).is_empty());
-    assert!(!ReplyView::new(&["{}"], None).is_empty() && !ReplyView::new(&[""], Some("{}")).is_empty());
+    assert!(ReplyView::new(&[], None).data.is_none() && ReplyView::new(&[" ", "\n"], None).data.is_none());
+    assert!(ReplyView::new(&["{}"], None).data.is_some() && ReplyView::new(&[""], Some("{}")).data.is_some());
 }
 
 #[test]
@@ -192,4 +192,7 @@ fn reading_is_linear_in_hostile_texts() {
         assert!(view.text.len() == text.len());
         ReplyView::new(&["x"], Some(&Value::from(text).to_string()));
     }
+    let said = format!("{} ★★★★", "word ".repeat(count));
+    let data = format!("[{}\"★★★★\"]", "\"★★★★\",".repeat(count));
+    assert!(ReplyView::new(&[&said], Some(&data)).repeats);
 }

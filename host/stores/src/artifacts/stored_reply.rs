@@ -13,7 +13,7 @@ impl PackedText {
         let Some(data) = data else { return Self::pack(text) };
         let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let stored = Self::pack(&format!("{text}{separator}{}", data.trim()))?;
-        let Self { lines, characters, .. } = Self::pack(text)?;
+        let (lines, characters) = (text.lines().count() as i64, text.chars().count() as i64);
         let digest = digest_with_data(&stored.digest, characters);
         Ok(Self { lines, characters, digest, ..stored })
     }

@@ -24,7 +24,7 @@ impl TableFormat {
     /// Returns the formats that a text could have, the most reliable first.
     pub(super) fn all(sample: &str) -> impl Iterator<Item = Self> {
         let separated = [b'\t', b';', b',', b'|'].map(Self::Separated);
-        let aligned = AlignedColumns::find(sample).map(Self::Aligned);
+        let aligned = std::iter::once_with(|| AlignedColumns::find(sample).map(Self::Aligned)).flatten();
         std::iter::once(Self::Framed).chain(separated).chain(aligned)
     }
 
