@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_sdk::{Content, Fault, FaultKind, Reply, ResourceBody};
+use gatehouse_sdk::{Content, Fault, FaultKind, Reply, ResourceBody, replies::ReplyData};
 use rquickjs::{
     CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value, context::EvalOptions,
     promise::PromiseState,
@@ -156,16 +156,19 @@ impl<'js> ScriptDriver<'_, 'js> {
 fn render_outcome(tools: &super::ScriptTools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
     match outcome {
         Ok(reply) if reply.is_error => ("fault", tools.error_from_reply(&reply.text()).to_string()),
-        Ok(reply) => match data(&reply).filter(|json| !is_deep(json)) {
-            Some(json) => with_integers(json),
-            None => ("text", text(reply.content)),
+        Ok(mut reply) => match data(&mut reply) {
+            Ok(Some(json)) if !is_deep(&json) => with_integers(json),
+            Ok(_) => ("text", text(reply.content)),
+            Err(fault) => render_fault(fault),
         },
-        Err(fault) => {
-            let suggestion = fault.hint.unwrap_or_default();
-            let kind = kind(fault.kind);
-            ("fault", json!({"message": fault.message, "type": kind, "suggestion": suggestion}).to_string())
-        }
+        Err(fault) => render_fault(fault),
     }
+}
+
+fn render_fault(fault: Fault) -> (&'static str, String) {
+    let suggestion = fault.hint.unwrap_or_default();
+    let kind = kind(fault.kind);
+    ("fault", json!({"message": fault.message, "type": kind, "suggestion": suggestion}).to_string())
 }
 
 /// Returns JSON with its kind for the prelude: `integers` if integers beyond 2^53 are marked in it.
@@ -181,14 +184,15 @@ const MAX_BESIDE_CHARS: usize = 500;
 
 /// Returns the data of a reply as a script gets it: structured data as the tool declared it, or an object or a list in
 /// the text.
-fn data(reply: &Reply) -> Option<String> {
-    if let Some(json) = &reply.structured {
-        return Some(unwrapped(reply, json).unwrap_or_else(|| json.clone()));
+fn data(reply: &mut Reply) -> Result<Option<String>, Fault> {
+    if let Some(json) = reply.structured.take() {
+        return Ok(Some(unwrapped(reply, &json).unwrap_or(json)));
     }
-    let data = reply.view().ok()?.data?;
-    let is_value = data.json.trim_start().starts_with(['{', '[']);
-    let has_document = data.beside.chars().count() > MAX_BESIDE_CHARS;
-    (is_value && data.pointer.is_none() && !has_document).then_some(data.json)
+    let is_script_value = |data: &ReplyData| {
+        let is_value = data.json.trim_start().starts_with(['{', '[']);
+        is_value && data.pointer.is_none() && data.beside.chars().count() <= MAX_BESIDE_CHARS
+    };
+    Ok(reply.view()?.data.filter(is_script_value).map(|data| data.json))
 }
 
 /// Returns the value in `{"result": …}`, if the library of the server added the wrapper.

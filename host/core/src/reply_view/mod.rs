@@ -8,6 +8,7 @@ mod island;
 mod json_token;
 mod near_json;
 mod repeats;
+mod sdk_wrapper;
 mod server_data;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::{borrow::Cow, ops::Range};
 use serde::de::IgnoredAny;
 
 use json_token::longest_string;
+use sdk_wrapper::SdkWrapper;
 pub(crate) use server_data::has_server_data;
 pub use server_data::{data_apart, mark_server_data};
 
@@ -99,19 +101,16 @@ impl<'a> ReplyView<'a> {
     }
 
     fn of_structured(text: Cow<'a, str>, blocks: &[&'a str], structured: &'a str) -> Self {
-        if let Some((key, value)) = json_token::only_member(structured) {
-            // SDKs wrap a text, and servers of files the content of a file.
-            if let Ok(string) = serde_json::from_str::<String>(value)
-                && string.trim() == text.trim()
-            {
-                let whole = Some(Cow::Borrowed(structured));
+        match SdkWrapper::find(&text, blocks, structured) {
+            Some(SdkWrapper::Text) => {
                 let view = Self::of_text(text, blocks);
-                return Self { whole: view.whole.or(whole), ..view };
+                return Self { whole: view.whole.or(Some(structured.into())), ..view };
             }
-            if key == "result" && value.starts_with('[') && says_list(&text, blocks, value) {
-                let data = ReplyData::new(value.into(), DataOrigin::Structured);
+            Some(SdkWrapper::List(list)) => {
+                let data = ReplyData::new(list.into(), DataOrigin::Structured);
                 return Self { text, data: Some(data), whole: Some(structured.into()), repeats: true };
             }
+            None => {}
         }
         if is_same_json(&text, structured) {
             return Self::of_text(text, blocks);
@@ -257,25 +256,6 @@ fn series(text: &str) -> Option<Cow<'_, str>> {
 
 /// Starts each value of a JSON text sequence (RFC 7464).
 const RECORD_SEPARATOR: char = '\u{1e}';
-
-/// Whether the text is this list, or has a block for each of its elements.
-fn says_list(text: &str, blocks: &[&str], list: &str) -> bool {
-    let is_series = |text: &str| series(text.trim()).is_some_and(|series| is_same_json(&series, list));
-    if is_same_json(text, list) || is_series(text) {
-        return true;
-    }
-    let Some(elements) = json_token::elements(list) else { return false };
-    if elements.len() != blocks.len() {
-        // A stored text has the blocks in one.
-        let texts = elements.iter().map(|element| serde_json::from_str::<String>(element).ok());
-        return texts.collect::<Option<Vec<_>>>().is_some_and(|texts| texts.join("\n\n") == text);
-    }
-    let says = |(element, block): (&str, &&str)| {
-        let is_text = serde_json::from_str::<String>(element).is_ok_and(|string| string == **block);
-        is_text || is_same_json(block, element)
-    };
-    elements.into_iter().zip(blocks).all(says)
-}
 
 fn is_same_json(text: &str, json: &str) -> bool {
     let text = text.trim();

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{is_same_json, json_token::only_member, repeats, says_list};
+use super::{is_same_json, repeats, sdk_wrapper::SdkWrapper};
 use crate::{Reply, ToolSpec, outcome::ContentPart};
 
 /// `_meta` key of a reply with structured content from a server. Clients do not get it.
@@ -40,12 +40,7 @@ pub fn data_apart(reply: &Reply) -> Option<String> {
 
 /// Whether a text says everything that the structured content says.
 fn text_repeats(text: &str, blocks: &[&str], structured: &str) -> bool {
-    let wraps = |(key, value): (String, &str)| {
-        let is_text =
-            || serde_json::from_str::<String>(value).is_ok_and(|string| string.trim() == text.trim());
-        is_text() || key == "result" && value.starts_with('[') && says_list(text, blocks, value)
-    };
-    only_member(structured).is_some_and(wraps)
+    SdkWrapper::find(text, blocks, structured).is_some()
         || is_same_json(text, structured)
         || repeats::says_all(text, structured)
 }

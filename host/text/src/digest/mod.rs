@@ -6,6 +6,7 @@
 //! that accessible.
 
 mod anomalies;
+mod cleaned_text;
 mod code;
 mod diff;
 pub(crate) mod document;
@@ -21,7 +22,6 @@ mod log;
 mod markdown;
 mod measure;
 mod outcome;
-mod overwritten;
 mod profile;
 mod row_names;
 mod row_sampler;
@@ -43,8 +43,8 @@ pub(crate) mod value;
 use gatehouse_core::{outcome::Fault, ports::text::DocumentDigest};
 
 use crate::tokens;
+use cleaned_text::{with_last_states, without_data};
 use kind::RecognizedText;
-use overwritten::{with_last_states, without_data};
 
 const MIN_BUDGET: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Text as a reader sees it: lines that a program overwrote with carriage returns, and data in the middle of a text.
+//! Text without what hides its lines: lines that a program overwrote with carriage returns, and data in the middle of a text.
 
 use std::borrow::Cow;
 
