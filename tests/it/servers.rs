@@ -8,6 +8,7 @@ mod at_the_shell;
 mod attacks;
 mod changes;
 mod content;
+mod effects;
 mod ended_sessions;
 mod ends;
 mod eras;

@@ -38,7 +38,8 @@ pub use definitions::{
 };
 pub use pipeline::Pipeline;
 pub use policy::{
-    access, approval, caller_patterns, capability, fallback, filters, isolation, overrides, patterns,
+    access, approval, caller_patterns, capability, effect_rule, fallback, filters, isolation, overrides,
+    patterns,
     preset::{self, CompiledPreset, Preset},
     quota, quota_meter, surface, tool_policy, workflow,
 };

@@ -17,8 +17,8 @@ use gatehouse_core::{
         Clock, Embedder, ToolIndex,
         servers::RefreshReport,
         tool_index::{
-            IndexedListing, KnownListing, PendingChange, ToolFilter, ToolHit, ToolSearchRequest,
-            ToolSearchResult,
+            DeclaredEffect, IndexedListing, KnownListing, PendingChange, ToolFilter, ToolHit,
+            ToolSearchRequest, ToolSearchResult,
         },
     },
     search::{
@@ -210,6 +210,12 @@ impl ToolIndex for ToolCatalogStore {
         let approved = self.store.approve(server, tool, digest).await;
         self.cache.changed();
         approved
+    }
+
+    async fn declare_effects(&self, server: &str, declared: Vec<DeclaredEffect>) -> Result<bool, Fault> {
+        let declared = self.store.declare_effects(server, declared).await;
+        self.cache.changed();
+        declared
     }
 
     async fn generation(&self) -> Result<i64, Fault> {

@@ -69,6 +69,8 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "gatehouse restore ~/gatehouse.tar",
         "needs an older program: tests/it/upgrading.rs",
     ),
+    ("docs/servers.md", "gatehouse servers add notes", "needs a server: tests/it/servers/effects.rs"),
+    ("docs/servers.md", "gatehouse servers review notes", "needs a server: tests/it/servers/effects.rs"),
     ("docs/coming-from.md", "gatehouse servers import", "reads files of clients: tests/it/servers_config.rs"),
     ("docs/write-a-gate.md", "gatehouse gates new", "builds for minutes: tests/it/languages.rs"),
     ("docs/write-a-gate.md", "gatehouse gates build", "builds for minutes: tests/it/languages.rs"),

@@ -4,6 +4,7 @@ pub mod access;
 pub mod approval;
 pub mod caller_patterns;
 pub mod capability;
+pub mod effect_rule;
 pub mod fallback;
 pub mod filters;
 pub mod isolation;

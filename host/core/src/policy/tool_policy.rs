@@ -1,8 +1,9 @@
 //! Policy for a server's tool: the promises that the host relies on.
 //!
-//! Precedence: presets.toml ([`ToolPolicy`]), then the definition first seen or last accepted by `gatehouse servers
-//! review` ([`ToolPromise`]), then the server's current hints. New hints can make a tool stricter immediately, but
-//! weaker only after a review.
+//! Precedence: presets.toml ([`ToolPolicy`]), then the effect that a person declared for this definition
+//! ([`AcceptedPromise`]), then the definition first seen or last accepted by `gatehouse servers review`
+//! ([`ToolPromise`]), then the server's current hints. New hints can make a tool stricter immediately, but weaker only
+//! after a review.
 
 use std::sync::Arc;
 
@@ -58,9 +59,47 @@ impl ToolPromise {
 
     /// Applies the earlier promise to each property that the tool now declares weaker.
     pub fn enforce(self, spec: &mut ToolSpec) {
-        let Self { effect, additive, idempotent, open_world } = self.stricter(Self::from_spec(spec));
+        self.stricter(Self::from_spec(spec)).set(spec);
+    }
+
+    fn set(self, spec: &mut ToolSpec) {
+        let Self { effect, additive, idempotent, open_world } = self;
         spec.set_effect(effect);
         (spec.additive, spec.idempotent, spec.open_world) = (additive, idempotent, open_world);
+    }
+}
+
+/// A promise that was accepted: one of the server, or one that a person declared for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedPromise {
+    #[serde(flatten)]
+    pub promise: ToolPromise,
+    /// Digest of the definition for which a person declared it. `None` if the server declared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared_for: Option<String>,
+}
+
+impl AcceptedPromise {
+    /// Declares the effect of a tool for its present definition, which has this digest.
+    pub fn declare(effect: Effect, spec: &ToolSpec, digest: &str) -> Self {
+        let policy = ToolPolicy { effect: Some(effect), ..ToolPolicy::default() };
+        let promise = ToolPromise::from_spec(&policy.apply(spec, &mut Vec::new()));
+        Self { promise, declared_for: Some(digest.to_owned()) }
+    }
+
+    /// Applies the promise to a tool whose definition has this digest. What a person declared replaces what the server
+    /// says, until the definition changes.
+    pub fn apply(&self, spec: &mut ToolSpec, digest: &str) {
+        if self.declared_for.as_deref() == Some(digest) {
+            self.promise.set(spec);
+        } else {
+            self.promise.enforce(spec);
+        }
+    }
+
+    /// Returns the effect that a person declared for another definition than the one with this digest.
+    pub fn outdated_effect(&self, digest: &str) -> Option<Effect> {
+        self.declared_for.as_ref().filter(|declared| *declared != digest).map(|_| self.promise.effect)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::page::{MatchQuality, SearchResult};
 use crate::{
-    Fault, Listing, ToolId, ToolSpec, definition::DefinitionKind, ports::servers::RefreshReport,
+    Effect, Fault, Listing, ToolId, ToolSpec, definition::DefinitionKind, ports::servers::RefreshReport,
     tool_policy::ToolPromise,
 };
 
@@ -73,12 +73,23 @@ pub struct PendingChange {
     pub counts_as: Option<ToolPromise>,
     /// The promise that the server declares for a tool.
     pub says: Option<ToolPromise>,
+    /// The effect that a person declared for an earlier definition. It no longer counts.
+    pub outdated_effect: Option<Effect>,
 }
 
 impl PendingChange {
     pub fn label(&self) -> String {
         self.kind.label(&self.name)
     }
+}
+
+/// The effect that a person declares for one definition of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredEffect {
+    /// The server's own name of the tool.
+    pub tool: String,
+    pub digest: String,
+    pub effect: Effect,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -140,6 +151,12 @@ pub trait ToolIndex: Send + Sync {
 
     /// Approves a change by its label and the digest of the new definition. Returns false if no such change is pending.
     async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault>;
+
+    /// Sets the effects of tools of a server, in place of its hints. Each counts until the definition changes. Changes
+    /// nothing and returns false if a tool no longer has its digest. An index that is not persistent never has it.
+    async fn declare_effects(&self, _server: &str, _declared: Vec<DeclaredEffect>) -> Result<bool, Fault> {
+        Ok(false)
+    }
 
     /// Returns a number that changes whenever any process changes a listed or quarantined definition.
     async fn generation(&self) -> Result<i64, Fault>;

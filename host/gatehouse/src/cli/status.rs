@@ -85,6 +85,8 @@ struct StatusReport<'a> {
     models: ModelsStatus<'a>,
     lacks: Vec<String>,
     left_out: StatusPart,
+    /// Tools that count as external-exec because nothing says what they may do, by server.
+    undeclared_tools: BTreeMap<String, usize>,
     hosts: Vec<RunningHost>,
     /// Warnings about hosts on another configuration.
     other_configs: Vec<String>,
@@ -137,6 +139,7 @@ impl<'a> StatusReport<'a> {
             },
             lacks: composition.unmet_grants().await,
             left_out: StatusPart::omitted(composition.omitted_items().await),
+            undeclared_tools: servers::undeclared_tools(composition).await,
             other_configs: hosts.iter().filter_map(|host| host.other_config(config)).collect(),
             hosts,
         }
@@ -167,6 +170,16 @@ impl fmt::Display for StatusReport<'_> {
         f.write_str(&parts::lines(&self.lacks))?;
         if !self.left_out.text.is_empty() {
             write!(f, "\nservers    {}", self.left_out.text)?;
+        }
+        if !self.undeclared_tools.is_empty() {
+            let tools =
+                self.undeclared_tools.iter().map(|(server, tools)| format!("{tools} tools of {server}"));
+            let tools = tools.collect::<Vec<_>>().join(", ");
+            write!(
+                f,
+                "\neffects    unknown for {tools}: no summary of them is reused for a similar question, and requests need \
+                 the marks of EXECUTE. Run `gatehouse servers review`"
+            )?;
         }
         for (name, preset) in &self.presets {
             let mark = if self.default_preset == *name { " (default)" } else { "" };

@@ -89,9 +89,19 @@ impl FileServerStore {
                 continue;
             }
             match servers::from_json(&config, &name, &definition, &self.env) {
-                Ok(server) => drop(now.servers.insert(name, server)),
+                Ok(mut server) => {
+                    if let Some(rules) = config.servers.tools_of_added.get(&name) {
+                        server.definition.tools.clone_from(rules);
+                    }
+                    now.servers.insert(name, server);
+                }
                 Err(why) => now.problems.push(format!("{file}: server '{name}': {why}")),
             }
+        }
+        for name in config.servers.tools_of_added.keys().filter(|name| !now.servers.contains_key(*name)) {
+            now.problems.push(format!(
+                "[servers.{name}.tools] is not used: the block has no `command` or `url`, and no server '{name}' was added"
+            ));
         }
         now
     }

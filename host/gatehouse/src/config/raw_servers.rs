@@ -10,7 +10,7 @@ use super::TextValue;
 
 /// An MCP server behind this host: a program (`command`) or an address (`url`). `${NAME}` means an environment variable
 /// in command, args, env, cwd, url and headers. Secrets must be written this way.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
     /// Program, without its arguments, which are in `args`. With a slash, the path is relative to this file.
@@ -61,7 +61,7 @@ pub(crate) struct Server {
 }
 
 /// Behavior of one server tool. Requests, workflows, approvals, scripts and the semantic cache use it.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolRule {
     /// Its strongest effect: "read-only", "mutating" or "external-exec".
@@ -78,7 +78,7 @@ pub(crate) struct ToolRule {
 
 /// OAuth login to a server. Every key is optional: by default the server names its issuer, and Gatehouse registers
 /// itself.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OAuth {
     /// The client that you registered for Gatehouse, or the https URL of its metadata document. Needs `issuer`.
@@ -102,7 +102,7 @@ pub(crate) struct OAuth {
 }
 
 /// An identity provider that vouches for its users at the authorization servers of MCP servers.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdentityProvider {
     /// Its address, as its metadata has it.
@@ -179,7 +179,7 @@ pub(crate) enum DurationSchema {
 }
 
 /// Connections to the servers behind this host.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Proxy {
     /// True to connect a server on its first call (the default), false to connect all when the host starts.
@@ -200,7 +200,7 @@ pub(crate) struct Proxy {
 }
 
 /// Changes to one tool in a preset.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ToolOverride {
     /// The name that clients see instead.

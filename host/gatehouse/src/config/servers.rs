@@ -3,20 +3,22 @@
 
 mod login;
 mod redaction;
+mod times;
 mod tools;
 mod transport;
 
-use std::{collections::BTreeMap, ops::RangeInclusive, path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use gatehouse_core::{
     call_time::MAX_TASK_PAUSE,
     names::{did_you_mean, quoted},
     ports::{servers::ServerDefinition, tool_index},
+    tool_policy::ToolPolicy,
 };
-use gatehouse_sandbox::parse_duration;
 use gatehouse_wire::login::LoginSettings;
 use serde_json::{Map, Value, json};
 
+use self::times::{connection_timeout, duration};
 use super::{Config, ConfigError, ConfigText, Env, PlainError, TextValue, raw};
 
 /// Maximum length of a server name. Exposed tool names contain it and are limited to 64 characters.
@@ -35,6 +37,8 @@ pub(crate) struct ServersConfig {
     pub(crate) declared: BTreeMap<String, ServerConfig>,
     /// Names in the order of `presets.toml`.
     order: Vec<String>,
+    /// Rules for tools of servers that the file does not declare: those that were added.
+    pub(super) tools_of_added: BTreeMap<String, BTreeMap<String, ToolPolicy>>,
     pub(crate) proxy: ProxyConfig,
 }
 
@@ -111,7 +115,14 @@ pub(super) fn validate(
     let mut order: Vec<_> = servers.keys().collect();
     order.sort_by_key(|name| name.span().start);
     config.order = order.into_iter().map(ToString::to_string).collect();
-    for (name, server) in servers {
+    for (name, mut server) in servers {
+        let rules = std::mem::take(&mut server.tools);
+        if server == raw::Server::default() && !rules.is_empty() {
+            text.at(&name, check_name(&name))?;
+            config.tools_of_added.insert(name.into_inner(), tools::validate(text, &rules)?);
+            continue;
+        }
+        server.tools = rules;
         let checked = checked_server(text, &name, server, &config.proxy, env)?;
         config.declared.insert(name.into_inner(), checked);
     }
@@ -172,48 +183,6 @@ fn checked_proxy(text: &ConfigText, proxy: &raw::Proxy) -> Result<ProxyConfig, C
         checked.retries = allowed;
     }
     Ok(checked)
-}
-
-fn connection_timeout(
-    text: &ConfigText,
-    given: &Option<TextValue<toml::Value>>,
-) -> Result<Option<Duration>, ConfigError> {
-    duration(text, "connection_timeout", given, Duration::from_millis(100)..=Duration::from_secs(600))
-}
-
-/// Parses text with a unit, as elsewhere in `presets.toml`, or seconds, as in clients' own files. The error points to
-/// the value and states the range.
-fn duration(
-    text: &ConfigText,
-    key: &str,
-    given: &Option<TextValue<toml::Value>>,
-    allowed: RangeInclusive<Duration>,
-) -> Result<Option<Duration>, ConfigError> {
-    let Some(given) = given else { return Ok(None) };
-    let shown = |time: &Duration| match time.as_millis() {
-        millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
-        millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
-        millis => format!("{millis} ms"),
-    };
-    let range = format!("{key} must be {} to {}", shown(allowed.start()), shown(allowed.end()));
-    let time = match &**given {
-        toml::Value::Integer(seconds) => {
-            let seconds = u64::try_from(*seconds).map_err(|_| format!("{range}, not {seconds}"));
-            Duration::from_secs(text.at(given, seconds)?)
-        }
-        toml::Value::String(time) => {
-            text.at(given, parse_duration(time).map_err(|why| format!("{key}: {why}")))?
-        }
-        other => {
-            let kind = other.type_str();
-            bail_at!(
-                text,
-                given,
-                "{key} must be a time such as \"30 s\", or a number of seconds, not a {kind}"
-            );
-        }
-    };
-    text.at(given, if allowed.contains(&time) { Ok(Some(time)) } else { Err(range) })
 }
 
 fn checked_server(

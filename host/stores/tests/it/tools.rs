@@ -9,7 +9,8 @@ use gatehouse_core::{
     ports::{
         ToolIndex as _,
         tool_index::{
-            ChangePolicy, IndexedListing, MatchQuality, PendingChange, ToolSearchRequest, ToolSearchResult,
+            ChangePolicy, DeclaredEffect, IndexedListing, MatchQuality, PendingChange, ToolSearchRequest,
+            ToolSearchResult,
         },
     },
     source::Listing,
@@ -157,6 +158,42 @@ async fn a_tool_that_promises_less_than_it_did_is_a_change() {
     let held = book.pending_changes().await.unwrap();
     assert!(before(&held[0]).contains("\"readOnlyHint\":true"), "{held:?}");
     assert!(held[0].now.contains("\"readOnlyHint\":false"), "{held:?}");
+}
+
+#[tokio::test]
+async fn a_declared_effect_counts_until_the_definition_changes() {
+    let place = Place::new();
+    let book = place.open();
+    let with = |description: &str| {
+        let spec = ToolSpec { effect: Effect::ExternalExec, idempotent: false, ..(*files()[0]).clone() };
+        let spec = ToolSpec { description: description.into(), open_world: true, ..spec };
+        listing("files", vec![Arc::new(spec)], ChangePolicy::Warn)
+    };
+    book.put(with("Reads."), false).await.unwrap();
+    let known = async || book.known("files").await.unwrap().unwrap();
+    let digest = known().await.tools[0].digest.clone();
+    let declare = async |tool: &str, digest: &str| {
+        let (tool, digest) = (tool.to_owned(), digest.to_owned());
+        let declared = vec![DeclaredEffect { tool, digest, effect: Effect::ReadOnly }];
+        book.declare_effects("files", declared).await.unwrap()
+    };
+    assert!(!declare("read_file", "0000").await && !declare("other", &digest).await);
+    assert_eq!(known().await.listing.tools[0].effect, Effect::ExternalExec);
+    assert!(declare("read_file", &digest).await);
+    let reopened = place.open();
+    let tool = reopened.known("files").await.unwrap().unwrap().listing.tools[0].clone();
+    assert!(tool.effect == Effect::ReadOnly && tool.idempotent && tool.open_world);
+    assert!(book.pending_changes().await.unwrap().is_empty());
+    book.put(with("Reads, and runs what it reads."), false).await.unwrap();
+    assert_eq!(known().await.listing.tools[0].effect, Effect::ExternalExec);
+    let pending = book.pending_changes().await.unwrap();
+    assert_eq!((pending.len(), pending[0].outdated_effect), (1, Some(Effect::ReadOnly)));
+    // The earlier definition is the one that was declared.
+    book.put(with("Reads."), false).await.unwrap();
+    assert_eq!(known().await.listing.tools[0].effect, Effect::ReadOnly);
+    book.put(with("Reads, and runs what it reads."), false).await.unwrap();
+    assert!(book.approve("files", "read_file", &pending[0].digest).await.unwrap());
+    assert!(book.pending_changes().await.unwrap().is_empty(), "what the server says counts");
 }
 
 #[tokio::test]

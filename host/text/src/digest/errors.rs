@@ -26,11 +26,11 @@ const MESSAGE_KEYS: [&str; 24] = split_list(
 );
 
 /// Last words of keys for names, paths and descriptions, whose values are not errors.
-const NAME_KEYS: [&str; 45] = split_list(
+const NAME_KEYS: [&str; 49] = split_list(
     "name|id|key|path|file|filename|url|uri|href|package|description|summary|title|subject|keywords|tags|\
     readme|doc|docs|help|section|depends|dependencies|features|default|type|version|license|dist|\
     requires|classifiers|query|question|prompt|q|search|term|topic|overview|markdown|heading|\
-    label|caption|abstract|snippet",
+    label|caption|abstract|snippet|command|cmd|args|argv",
 );
 
 /// Maximum offset in bytes of an error word in a value that is not a message.
@@ -56,6 +56,9 @@ pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
 /// Returns the last word of a key in lower case: `error` for `lastError` and `$.runs[].error`.
 fn last_word(key: &str) -> String {
     let key = key.trim_end_matches(|c: char| !c.is_alphanumeric());
+    // Headers of tables such as `STATUS` are one word.
+    let lower = key.to_lowercase();
+    let key = if key.contains(char::is_lowercase) { key } else { &lower };
     let start = key
         .char_indices()
         .rev()

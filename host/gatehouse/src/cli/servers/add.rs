@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use clap::{Args, ValueEnum};
-use gatehouse_core::names::quoted;
+use gatehouse_core::{effect_rule::EffectRule, names::quoted};
 use gatehouse_wire::mcp_registry::{DEFAULT_MCP_REGISTRY, McpRegistry, RegistryEntry};
 use serde_json::{Map, Value, json};
 
@@ -44,6 +44,9 @@ pub(in crate::cli) struct AddServerArgs {
     /// Tag of the server
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
+    /// Declare what its tools may do: 'find_*,list_*=read-only'
+    #[arg(long = "effect", value_name = "GLOB=EFFECT")]
+    effects: Vec<EffectRule>,
     /// Maximum duration of a call, for example "60 s"
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
@@ -86,6 +89,7 @@ pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: 
     let config = global.config(env)?;
     let (name, json) = (arguments.name.clone(), arguments.json);
     let is_shown = arguments.from.is_some();
+    let effects = std::mem::take(&mut arguments.effects);
     let EntryDefinition { mut definition, variables: needed } = match arguments.from.take() {
         Some(from) => from_registry(&from, &mut arguments).await?,
         None => EntryDefinition { definition: definition(arguments), variables: Vec::new() },
@@ -116,7 +120,7 @@ pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: 
         let about = if about.is_empty() { String::new() } else { format!(": {about}") };
         out::note(format!("Run `gatehouse servers env set {variable}`{about}"));
     }
-    list_new_servers(&[&name], global, env, OutputFormat { json }).await
+    list_new_servers(&[&name], &effects, global, env, OutputFormat { json }).await
 }
 
 /// Returns the definition of a server in a registry, once the user agrees to what it runs.

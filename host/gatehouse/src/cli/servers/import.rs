@@ -81,7 +81,7 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
     arguments.output.print(&report, || print_imported(&imported, &files, written.as_deref()));
     if arguments.write {
         let names: Vec<&str> = imported.servers.iter().map(|server| server.name.as_str()).collect();
-        list_new_servers(&names, global, &Env::read()?, arguments.output).await?;
+        list_new_servers(&names, &[], global, &Env::read()?, arguments.output).await?;
     }
     Ok(())
 }

@@ -1,16 +1,18 @@
 //! `gatehouse servers`: manages the MCP servers.
 
 mod add;
+mod effects;
 mod environment;
 mod import;
 mod login;
 mod review;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use clap::{Args, Subcommand};
 use gatehouse_core::{
     Principal,
+    effect_rule::EffectRule,
     ports::{
         ServerRegistry as _,
         servers::{RefreshReport, ServerDefinition, ServerTransport},
@@ -42,7 +44,7 @@ pub(super) enum Command {
     /// Find servers in an MCP registry
     Search(add::ServerSearchArgs),
     /// Add a server: a program after --, a URL, or one of an MCP registry
-    Add(add::AddServerArgs),
+    Add(Box<add::AddServerArgs>),
     /// Remove a server from presets.toml or from the added ones
     Remove {
         /// Name of the server
@@ -68,7 +70,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
         Command::Refresh(arguments) => refresh(&global.compose(env)?, &arguments).await,
         Command::Review(asked) => review::review(asked, &global.compose(env)?).await,
         Command::Search(arguments) => add::search(&arguments).await,
-        Command::Add(arguments) => add::add(arguments, global, env).await,
+        Command::Add(arguments) => add::add(*arguments, global, env).await,
         Command::Remove { server, output } => add::remove(&server, global, env, output),
         Command::Import(arguments) => import::run(&arguments, global, env).await,
         Command::Env(command) => environment::run(command, global, env),
@@ -77,9 +79,11 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     }
 }
 
-/// Lists the tools of servers that were written now, and prints how many each has, or why it has none.
+/// Lists the tools of servers that were written now, declares their effects, and prints how many tools each has, or why it
+/// has none.
 async fn list_new_servers(
     names: &[&str],
+    effects: &[EffectRule],
     global: &GlobalArgs,
     env: &Env,
     output: OutputFormat,
@@ -93,12 +97,22 @@ async fn list_new_servers(
     for (server, reason) in failed {
         out::note(format!("server '{server}': {reason}"));
     }
-    for (name, server) in composition.known_servers().await? {
-        let listing = server.listing.filter(|_| names.contains(&name.as_str()) && !output.json);
-        if let Some(listing) = listing {
+    if !effects.is_empty() {
+        for name in names {
+            effects::declare(&composition, name, effects).await?;
+        }
+    }
+    if output.json {
+        return Ok(());
+    }
+    let mut known = composition.known_servers().await?;
+    known.retain(|name, _| names.contains(&name.as_str()));
+    for (name, server) in &known {
+        if let Some(listing) = &server.listing {
             out::line(format!("server '{name}': {} tools", listing.listing.tools.len()));
         }
     }
+    effects::print_undeclared(&effects::undeclared(&known), false);
     Ok(())
 }
 
@@ -211,6 +225,16 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
         }
     });
     Ok(())
+}
+
+/// Returns how many tools of each server have an unknown effect. Starts none.
+pub(super) async fn undeclared_tools(composition: &Composition) -> BTreeMap<String, usize> {
+    let known = composition.known_servers().await.unwrap_or_default();
+    let mut counts = BTreeMap::new();
+    for tool in effects::undeclared(&known) {
+        *counts.entry(tool.server).or_default() += 1;
+    }
+    counts
 }
 
 /// Prints a line for each server whose last listing is incomplete.

@@ -4,6 +4,7 @@ use clap::Args;
 use gatehouse_core::{
     Effect,
     definition::DefinitionKind,
+    effect_rule::EffectRule,
     hash::sha256_hex,
     names,
     ports::{ToolIndex, tool_index::PendingChange},
@@ -12,7 +13,7 @@ use gatehouse_core::{
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use super::{CommandError, CommandResult, OutputFormat};
+use super::{CommandError, CommandResult, OutputFormat, effects};
 use crate::{
     compose::{Composition, HostServers},
     out,
@@ -25,6 +26,9 @@ pub(in crate::cli) struct ReviewArgs {
     /// Approve a change in its current state: NAME@DIGEST, as the review shows it; *@DIGEST approves all shown changes
     #[arg(long, value_name = "NAME@DIGEST", requires = "server")]
     approve: Vec<String>,
+    /// Declare what tools may do: 'find_*,list_*=read-only'. It counts until their definitions change
+    #[arg(long = "effect", value_name = "GLOB=EFFECT", requires = "server")]
+    effects: Vec<EffectRule>,
     #[command(flatten)]
     output: OutputFormat,
 }
@@ -46,6 +50,9 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Comm
             let (label, digest) = named.rsplit_once('@').ok_or_else(wrong).map_err(CommandError::usage)?;
             approve(&**index, server, label, digest).await?;
         }
+        if !asked.effects.is_empty() {
+            effects::declare(composition, server, &asked.effects).await?;
+        }
         if !asked.approve.is_empty()
             && let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config))
         {
@@ -54,13 +61,16 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Comm
     }
     let mut held = index.pending_changes().await?;
     held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
+    let mut undeclared = effects::undeclared(&composition.known_servers().await?);
+    undeclared.retain(|tool| asked.server.as_ref().is_none_or(|server| *server == tool.server));
     asked.output.print(&held.iter().map(to_json).collect::<Vec<_>>(), || {
-        if held.is_empty() && asked.approve.is_empty() {
+        if held.is_empty() && undeclared.is_empty() && asked.approve.is_empty() && asked.effects.is_empty() {
             out::note(
                 "Nothing to review. For servers with on_change = \"quarantine\", tools that change or are added after \
                 the first listing are quarantined, and a tool that claims weaker effects is treated as before.",
             );
         }
+        effects::print_undeclared(&undeclared, asked.server.is_some());
         held.iter().for_each(|held| out::line(difference(held)));
         for of_one in held.chunk_by(|one, other| one.server == other.server).filter(|of_one| of_one.len() > 1) {
             let (all, server, digest) = (of_one.len(), &of_one[0].server, digest_of_all(of_one));
@@ -78,7 +88,7 @@ fn to_json(held: &PendingChange) -> Value {
         "tool": (held.kind == DefinitionKind::Tool).then_some(&held.name),
         "approve": format!("{}@{}", held.label(), held.digest),
         "before": held.before.as_deref().map(parsed), "now": parsed(&held.now),
-        "held_back": held.held_back, "counts_as": held.counts_as, "says": held.says})
+        "held_back": held.held_back, "outdated_effect": held.outdated_effect, "counts_as": held.counts_as, "says": held.says})
 }
 
 /// Approves one change, or all pending ones if `digest` covers all of them.
@@ -122,6 +132,13 @@ fn difference(held: &PendingChange) -> String {
         (true, DefinitionKind::Instructions) => "It is quarantined: clients get the approved version.\n",
         (true, _) => "It is quarantined: not listed.\n",
     };
+    let outdated = held.outdated_effect.map_or_else(String::new, |effect| {
+        format!(
+            "You declared it {effect} before its definition changed. If that is still true: gatehouse servers review \
+            {server} --effect '{}={effect}'\n",
+            held.name
+        )
+    });
     let counts_as = match (&held.counts_as, &held.says) {
         (Some(counts_as), Some(says)) => format!(
             "Until you approve it, it counts as {}. The server says: {}.\n",
@@ -131,7 +148,7 @@ fn difference(held: &PendingChange) -> String {
         _ => String::new(),
     };
     format!(
-        "{server}: {label}\n{diff}{held_back}{counts_as}approve it: gatehouse servers review {server} --approve \
+        "{server}: {label}\n{diff}{held_back}{outdated}{counts_as}approve it: gatehouse servers review {server} --approve \
          '{label}@{digest}'\n"
     )
 }

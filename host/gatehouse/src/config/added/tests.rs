@@ -41,6 +41,22 @@ fn added_servers_are_private_and_stay_until_removed() {
 }
 
 #[test]
+fn rules_for_tools_of_added_servers_are_in_presets_toml() {
+    let state = tempfile::tempdir().expect("a folder");
+    added(state.path(), "").store("git", &definition(json!({"command": "git-mcp"}))).expect("kept");
+    let rules =
+        "[servers.git.tools.log]\neffect = \"read-only\"\n[servers.hg.tools.log]\neffect = \"mutating\"\n";
+    let servers = added(state.path(), rules);
+    let now = servers.snapshot();
+    let rule = &now.servers["git"].definition.tools["log"];
+    assert_eq!(rule.effect, Some(gatehouse_core::Effect::ReadOnly));
+    assert_eq!(now.problems.len(), 1, "{:?}", now.problems);
+    assert!(now.problems[0].starts_with("[servers.hg.tools] is not used: "), "{:?}", now.problems);
+    let own = definition(json!({"command": "x", "tools": {"log": {"effect": "read-only"}}}));
+    assert!(servers.store("own", &own).is_err(), "a tool that adds a server does not decide its effects");
+}
+
+#[test]
 fn declared_servers_win_and_are_not_changed() {
     let state = tempfile::tempdir().expect("a folder");
     let free = added(state.path(), "");

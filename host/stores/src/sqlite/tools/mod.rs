@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     Fault, SourceId, ToolSpec,
-    ports::tool_index::{KnownListing, PendingChange},
+    ports::tool_index::{DeclaredEffect, KnownListing, PendingChange},
 };
 
 pub(crate) use self::current::SqliteTools;
+use rusqlite::Connection;
+
 use self::current::ToolDatabase;
-use crate::engine::QueryVector;
+use crate::{engine::QueryVector, sqlite::error::Result as StoreResult};
 
 pub(crate) const TOOLS: &str = "tool";
 
@@ -35,12 +37,29 @@ impl SqliteTools {
     /// Approves a change. Refuses if the approval would apply to this process only.
     pub(crate) async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault> {
         let [server, label, digest] = [server, label, digest].map(str::to_owned);
+        self.decide(move |db| write::approve(db, &server, &label, &digest)).await
+    }
+
+    /// Declares effects of tools. Refuses if they would apply to this process only.
+    pub(crate) async fn declare_effects(
+        &self,
+        server: &str,
+        declared: Vec<DeclaredEffect>,
+    ) -> Result<bool, Fault> {
+        let server = server.to_owned();
+        self.decide(move |db| write::declare_effects(db, &server, &declared)).await
+    }
+
+    async fn decide(
+        &self,
+        decision: impl FnOnce(&Connection) -> StoreResult<bool> + Clone + Send + 'static,
+    ) -> Result<bool, Fault> {
         // Test whether the file is writable.
         self.write(|db| write::changed(db)).await?;
         self.check_writable()?;
-        let approved = self.write(move |db| write::approve(db, &server, &label, &digest)).await?;
+        let decided = self.write(move |db| decision(db)).await?;
         self.check_writable()?;
-        Ok(approved)
+        Ok(decided)
     }
 
     /// Refuses if the database is in memory.

@@ -12,7 +12,7 @@ use gatehouse_core::{
     lock,
     ports::tool_index::{CATEGORIES, KnownListing, KnownTool, PendingChange},
     source::Listing,
-    tool_policy::ToolPromise,
+    tool_policy::{AcceptedPromise, ToolPromise},
 };
 use rusqlite::{Connection, Row};
 use serde::de::DeserializeOwned;
@@ -57,7 +57,8 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
     ))?;
     let mut rows = statement.query([server])?;
     while let Some(row) = rows.next()? {
-        let spec = accepted_spec(&row.get::<_, String>(0)?, row.get(6)?)?;
+        let digest: String = row.get(1)?;
+        let spec = accepted_spec(&row.get::<_, String>(0)?, row.get(6)?, &digest)?;
         let category: String = row.get(2)?;
         let (held, is_new): (bool, bool) = (row.get(4)?, row.get(5)?);
         let why = match (is_new, is_lost) {
@@ -68,7 +69,7 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
         held_back += usize::from(held);
         tools.push(KnownTool {
             name: Arc::clone(&spec.name),
-            digest: row.get(1)?,
+            digest,
             category: CATEGORIES.into_iter().find(|known| *known == category).unwrap_or("other"),
             last_change: time(row, 3)?,
             quarantine_reason: held.then(|| why.to_owned()),
@@ -104,10 +105,14 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
     while let Some(row) = rows.next()? {
         let text: String = row.get(4)?;
         let spec: ToolSpec = parsed(&text)?;
-        let accepted = accepted_spec(&text, row.get(5)?)?;
+        let (digest, promise): (String, Option<String>) = (row.get(2)?, row.get(5)?);
+        let declared: Option<AcceptedPromise> = promise.as_deref().map(parsed).transpose()?;
+        let outdated_effect = declared.as_ref().and_then(|declared| declared.outdated_effect(&digest));
+        let is_declared = outdated_effect.is_none() && declared.is_some_and(|it| it.declared_for.is_some());
+        let accepted = accepted_spec(&text, promise, &digest)?;
         let (counts_as, says) = (ToolPromise::from_spec(&accepted), ToolPromise::from_spec(&spec));
         let held_back: bool = row.get(6)?;
-        if !held_back && counts_as == says {
+        if !held_back && (is_declared || counts_as == says && outdated_effect.is_none()) {
             continue;
         }
         let before: Option<String> = row.get(3)?;
@@ -116,12 +121,13 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
             server: row.get(0)?,
             kind: DefinitionKind::Tool,
             name: row.get(1)?,
-            digest: row.get(2)?,
+            digest,
             before,
             now: ReviewedDefinition::from_tool(&spec).text,
             held_back,
-            counts_as: (counts_as != says).then_some(counts_as),
+            counts_as: (counts_as != says && !is_declared).then_some(counts_as),
             says: Some(says),
+            outdated_effect,
         });
     }
     Ok(all)
@@ -131,32 +137,35 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
 /// times its text in memory.
 static SPECS_IN_USE: LazyLock<Mutex<HashMap<String, Weak<ToolSpec>>>> = LazyLock::new(Mutex::default);
 
-/// Returns a tool whose promises are limited to the accepted ones.
-fn accepted_spec(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>> {
-    let digest = sha256_hex(format!("{}\0{spec}", accepted.as_deref().unwrap_or_default()));
-    if let Some(known) = lock(&SPECS_IN_USE).get(&digest).and_then(Weak::upgrade) {
+/// Returns a tool whose promises are limited to the accepted ones. `digest` is that of its definition.
+fn accepted_spec(spec: &str, accepted: Option<String>, digest: &str) -> Result<Arc<ToolSpec>> {
+    let key = sha256_hex(format!("{}\0{spec}", accepted.as_deref().unwrap_or_default()));
+    if let Some(known) = lock(&SPECS_IN_USE).get(&key).and_then(Weak::upgrade) {
         return Ok(known);
     }
     let mut spec: ToolSpec = parsed(spec)?;
-    accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(ToolPromise::NONE).enforce(&mut spec);
+    match accepted {
+        Some(accepted) => parsed::<AcceptedPromise>(&accepted)?.apply(&mut spec, digest),
+        None => ToolPromise::NONE.enforce(&mut spec),
+    }
     let spec = Arc::new(spec);
     let mut specs = lock(&SPECS_IN_USE);
     if specs.len() == specs.capacity() {
         specs.retain(|_, spec| spec.strong_count() > 0);
     }
-    specs.insert(digest, Arc::downgrade(&spec));
+    specs.insert(key, Arc::downgrade(&spec));
     Ok(spec)
 }
 
 pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>> {
     let mut statement = db.prepare_cached(&format!(
-        "SELECT tool.server, number, spec, {IS_QUARANTINED}, accepted FROM {REVIEW_JOINS} ORDER BY tool.server, place"
+        "SELECT tool.server, number, spec, {IS_QUARANTINED}, accepted, tool.digest FROM {REVIEW_JOINS} ORDER BY tool.server, place"
     ))?;
     let mut rows = statement.query([])?;
     let mut all: Vec<StoredServer> = Vec::new();
     while let Some(row) = rows.next()? {
         let server: String = row.get(0)?;
-        let spec = accepted_spec(&row.get::<_, String>(2)?, row.get(4)?)?;
+        let spec = accepted_spec(&row.get::<_, String>(2)?, row.get(4)?, &row.get::<_, String>(5)?)?;
         let tool = StoredTool { number: row.get(1)?, spec, quarantined: row.get(3)? };
         match all.last_mut().filter(|last| **last.server.name() == *server) {
             Some(last) => last.tools.push(tool),

@@ -46,6 +46,7 @@ impl QuarantinedDefinition {
             held_back: true,
             counts_as: None,
             says: None,
+            outdated_effect: None,
         }
     }
 }

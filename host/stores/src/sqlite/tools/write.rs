@@ -9,11 +9,11 @@ use gatehouse_core::{
     names::split_identifier,
     ports::{
         servers::RefreshReport,
-        tool_index::{CATEGORIES, ChangePolicy, IndexedListing},
+        tool_index::{CATEGORIES, ChangePolicy, DeclaredEffect, IndexedListing},
     },
     search::for_each_term,
     source::{Listing, MAX_LISTING_BYTES, ServerList},
-    tool_policy::ToolPromise,
+    tool_policy::{AcceptedPromise, ToolPromise},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -135,8 +135,26 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
     }
     if held.kind == DefinitionKind::Tool {
         let accepted = serde_json::to_string(&held.says).map_err(StoreError::invalid)?;
-        let sql = "INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)";
-        db.run(sql, [server, &held.name, &accepted])?;
+        db.run(SET_PROMISE, [server, &held.name, &accepted])?;
+    }
+    changed(db)?;
+    Ok(true)
+}
+
+const SET_PROMISE: &str = "INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)";
+
+/// Returns false, without a change, if a tool no longer has the definition for which its effect is declared.
+pub(super) fn declare_effects(db: &Connection, server: &str, declared: &[DeclaredEffect]) -> Result<bool> {
+    let mut promises = Vec::new();
+    for DeclaredEffect { tool, digest, effect } in declared {
+        let sql = "SELECT spec FROM tool WHERE server = ?1 AND name = ?2 AND digest = ?3";
+        let spec: Option<String> = db.find(sql, [server, tool, digest])?;
+        let Some(spec) = spec else { return Ok(false) };
+        let promise = AcceptedPromise::declare(*effect, &parsed(&spec)?, digest);
+        promises.push((tool, serde_json::to_string(&promise).map_err(StoreError::invalid)?));
+    }
+    for (tool, promise) in promises {
+        db.run(SET_PROMISE, [server, tool, &promise])?;
     }
     changed(db)?;
     Ok(true)

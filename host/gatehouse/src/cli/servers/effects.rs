@@ -1,0 +1,114 @@
+//! Effects of tools: those that a person declares, and suggestions for tools whose server says nothing about them.
+
+use std::collections::BTreeMap;
+
+use super::{CommandError, CommandResult, with_header};
+use crate::{
+    compose::{Composition, HostServers, KnownServer},
+    out,
+};
+use gatehouse_core::{
+    Effect,
+    effect_rule::{EffectRule, suggested_effect},
+    names::{self, quoted},
+    ports::{ToolIndex as _, tool_index::DeclaredEffect},
+};
+
+/// Maximum characters of a description in a table.
+const MAX_SHOWN: usize = 80;
+
+/// Declares the effects of the tools that a server lists now. The last rule that matches a tool counts.
+pub(super) async fn declare(composition: &Composition, server: &str, rules: &[EffectRule]) -> CommandResult {
+    let Some(known) = composition.stores.tools.known(server).await? else {
+        bail!(
+            "no effect was declared, because server '{server}' has not been listed: run `gatehouse servers refresh \
+            {server}`, then `gatehouse servers review {server} --effect …`"
+        );
+    };
+    let tools: Vec<String> = known.tools.iter().map(|tool| tool.name.to_string()).collect();
+    if let Some(glob) = rules.iter().flat_map(|rule| rule.unmatched(&tools)).next() {
+        let near = names::did_you_mean(glob, tools.iter().map(String::as_str));
+        let error = format!("server '{server}' lists no tool that '{}' matches.{near}", quoted(glob, 64));
+        return Err(CommandError::usage(error));
+    }
+    let mut declared = Vec::new();
+    for tool in known.tools.iter() {
+        let Some(rule) = rules.iter().rev().find(|rule| rule.matches(&tool.name)) else { continue };
+        let (tool, digest) = (tool.name.to_string(), tool.digest.clone());
+        declared.push(DeclaredEffect { tool, digest, effect: rule.effect });
+    }
+    if !composition.stores.tools.declare_effects(server, declared.clone()).await? {
+        bail!("server '{server}' changed its tools in the meantime: run the command again");
+    }
+    for effect in Effect::ALL {
+        let covered = declared.iter().filter(|one| one.effect == effect);
+        let covered: Vec<String> = covered.map(|one| quoted(&one.tool, 64)).collect();
+        if !covered.is_empty() {
+            out::note(format!("{effect}, until their definitions change: {}", covered.join(", ")));
+        }
+    }
+    if let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config)) {
+        out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
+    }
+    Ok(())
+}
+
+/// A tool that counts as external-exec because nobody said anything about it.
+pub(super) struct UndeclaredTool {
+    pub(super) server: String,
+    name: String,
+    description: String,
+    suggestion: Option<Effect>,
+}
+
+/// Returns the tools of enabled servers whose effect is unknown, by server.
+pub(super) fn undeclared(servers: &BTreeMap<String, KnownServer>) -> Vec<UndeclaredTool> {
+    let mut all = Vec::new();
+    for (server, known) in servers {
+        let Some(listing) = &known.listing else { continue };
+        let policies = &known.config.definition.tools;
+        for tool in &listing.listing.tools {
+            let is_set = policies.get(&*tool.name).is_some_and(|policy| policy.effect.is_some());
+            if !is_set && tool.effect == Effect::ExternalExec && tool.open_world && !tool.additive {
+                all.push(UndeclaredTool {
+                    server: server.clone(),
+                    name: tool.name.to_string(),
+                    description: quoted(&tool.description, MAX_SHOWN),
+                    suggestion: suggested_effect(tool),
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Shows the tools of one server with suggestions, or a line for each of several servers.
+pub(super) fn print_undeclared(tools: &[UndeclaredTool], is_named: bool) {
+    for of_one in tools.chunk_by(|one, other| one.server == other.server) {
+        let (server, count) = (&of_one[0].server, of_one.len());
+        out::line(format!(
+            "server '{server}': {count} tools count as external-exec, because nothing says what they may do"
+        ));
+        if !is_named {
+            out::line(format!("  see suggestions: gatehouse servers review {server}"));
+            continue;
+        }
+        let row = |tool: &UndeclaredTool| {
+            let suggestion = tool.suggestion.map_or("-", Effect::as_str).to_owned();
+            vec![quoted(&tool.name, 64), suggestion, format!("\"{}\"", tool.description)]
+        };
+        out::table(&with_header(["TOOL", "SUGGESTION", "THE SERVER SAYS"], of_one.iter().map(row)));
+        let options = [Effect::ReadOnly, Effect::Mutating].into_iter().filter_map(|effect| {
+            let names = of_one.iter().filter(|tool| tool.suggestion == Some(effect));
+            let names: Vec<&str> = names.map(|tool| tool.name.as_str()).collect();
+            (!names.is_empty()).then(|| format!(" --effect '{}={effect}'", names.join(",")))
+        });
+        let options: String = options.collect();
+        if !options.is_empty() {
+            out::line(format!(
+                "Suggestions come from names and descriptions, which the server chose. If they are true: gatehouse servers \
+                review {server}{options}"
+            ));
+        }
+    }
+}
