@@ -17,7 +17,11 @@ fn place() -> Place {
 
 /// Returns the tools that a client with this name lists, and its instructions.
 fn listed(place: &Place, name: &str) -> (Client, Vec<Value>, String) {
-    let mut client = Client::raw(place, &["serve", "--preset", "work"], &[]);
+    listed_in(place, "work", name)
+}
+
+fn listed_in(place: &Place, preset: &str, name: &str) -> (Client, Vec<Value>, String) {
+    let mut client = Client::raw(place, &["serve", "--preset", preset], &[]);
     let info = json!({"name": name, "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
     let opened = client.request("initialize", params);
@@ -50,6 +54,23 @@ fn a_client_lists_the_servers_or_the_gate_and_can_call_both() {
     let pinned = tools.iter().find(|tool| tool["name"] == "files__echo").expect("the tool");
     assert_eq!(pinned["_meta"]["anthropic/alwaysLoad"], true, "{pinned}");
     assert_eq!(client.text("files__echo", json!({"text": "two"})), "two");
+}
+
+#[test]
+fn claude_code_is_asked_to_show_long_results_of_filtered_tools() {
+    let place = Place::shipped();
+    let limits = |name: &str| {
+        let (_, tools, _) = listed_in(&place, "proxy", name);
+        let limit = |tool: &Value| {
+            Some((tool["name"].clone(), tool["_meta"].get("anthropic/maxResultSizeChars")?.clone()))
+        };
+        tools.iter().filter_map(limit).collect::<Vec<_>>()
+    };
+    // The gate asks for the second one itself, for its pages.
+    let pages = (json!("get_workspace_file"), json!(100_000));
+    let expected = [(json!("call_tool"), json!(500_000)), pages.clone()];
+    assert_eq!(limits("claude-code"), expected);
+    assert_eq!(limits("some-agent"), [pages]);
 }
 
 #[test]

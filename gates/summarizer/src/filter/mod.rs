@@ -48,6 +48,10 @@ use summary::Summary;
 const MAX_COMPACT_PERCENT: u64 = 60;
 const MAX_COMPACT_PERCENT_OF_LARGE: u64 = 30;
 
+/// Maximum bytes of a lossless form. Claude Code writes a result of over 50,000 characters to a file, and a longer one
+/// costs more than what it saves.
+const MAX_COMPACT_BYTES: usize = 40_000;
+
 const MIN_TOKENS: u32 = 600;
 
 const MAX_SHORT_TOKENS: u32 = 1_200;
@@ -121,6 +125,7 @@ impl IncomingReply<'_> {
         if may_be_text
             && let Some(encoded) = parts.compactable()
             && let Some(form) = text::compact(encoded)?
+            && form.text.len() <= MAX_COMPACT_BYTES
             && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * max_percent
         {
             counters::add_saved(form.tokens_in, form.tokens_out);

@@ -43,6 +43,20 @@ fn a_lossless_form_is_used_if_it_saves_enough() {
 }
 
 #[test]
+fn a_lossless_form_that_is_still_long_is_not_used() {
+    for (length, taken) in [(40_000, true), (40_001, false)] {
+        let form = move |_: &str| {
+            Ok(Some(CompactResult { text: "y".repeat(length), tokens_in: 100_000, tokens_out: 10_000 }))
+        };
+        host().compact(form).run(|| {
+            let short =
+                filtered_with(testing::origin("look"), &json!({}), Reply::markdown(lines(5_000)), &json!({}));
+            assert_eq!(short.is_some_and(|reply| reply.text().len() == length), taken, "{length}");
+        });
+    }
+}
+
+#[test]
 fn excluded_tools_are_never_shortened() {
     host().run(|| {
         for tool in ["read_file", "fs__read_file_lines", "Grep"] {

@@ -10,6 +10,15 @@ const CLIENTS_WITH_DATA: [&str; 3] = ["mcp", "inspector-client", "inspector-cli"
 /// Beginnings of the names of clients that load a tool's definition only when they need it.
 const CLIENTS_THAT_SEARCH: [&str; 3] = ["claude-code", "codex-mcp-client", "Visual Studio Code"];
 
+/// Longest result that Claude Code shows its model, in characters, for a tool that asks for it. It writes a result of over
+/// 50,000 characters of another tool to a file, and shows 2 kB of it.
+const MAX_RESULT_CHARS: u32 = 500_000;
+
+/// Returns the longest result, in characters, to ask for in the list of tools. `None` for clients without such a limit.
+pub(super) fn max_result_chars(client: &str) -> Option<u32> {
+    (client == "claude-code").then_some(MAX_RESULT_CHARS)
+}
+
 pub(super) fn reads_data(client: &str) -> bool {
     CLIENTS_WITH_DATA.contains(&client)
 }

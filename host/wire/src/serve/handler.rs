@@ -282,8 +282,10 @@ impl ServerHandler for Handler {
         let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
         let data = StructuredMode::for_request(&catalog, &context);
         let client = context.client_info();
-        let surface = client_table::surface(&catalog, client.as_ref().map(|client| client.name.as_str()));
-        let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities));
+        let client = client.as_ref().map(|client| client.name.as_str());
+        let surface = client_table::surface(&catalog, client);
+        let max_result = client.and_then(client_table::max_result_chars);
+        let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities), max_result);
         self.record_listed(ListKind::Tools, &catalog);
         let mut result = ListToolsResult::with_all_items(tools);
         (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);

@@ -120,7 +120,7 @@ impl ListKind {
             Self::Tools => {
                 let data = StructuredMode::for_programs(catalog);
                 let surfaces = ToolSurface::used_in(catalog).iter();
-                let lists = surfaces.map(|surface| reply::tools_with(catalog, data, *surface, true));
+                let lists = surfaces.map(|surface| reply::tools_with(catalog, data, *surface, true, None));
                 serde_json::to_vec(&lists.collect::<Vec<_>>())
             }
             Self::Prompts => serde_json::to_vec(&prompt_list(catalog)),

@@ -32,6 +32,9 @@ const FAULT_KEY: &str = "gatehouse/error";
 /// Key of `_meta` that makes clients load a tool at once, if they load others when they need them.
 const LOAD_KEY: &str = "anthropic/alwaysLoad";
 
+/// Key of `_meta` for the longest result that a client shows its model, in characters.
+const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
+
 /// Prefix of `_meta` keys reserved for the host.
 const OWN_PREFIX: &str = "gatehouse/";
 
@@ -96,22 +99,25 @@ pub fn tools(catalog: &Catalog) -> Vec<Tool> {
 /// Like [`tools`], for the client with this `clientInfo.name`.
 pub fn tools_for(catalog: &Catalog, client: Option<&str>) -> Vec<Tool> {
     let surface = client_table::surface(catalog, client);
-    tools_with(catalog, StructuredMode::for_client(catalog, client, true), surface, false)
+    let max_result = client.and_then(client_table::max_result_chars);
+    tools_with(catalog, StructuredMode::for_client(catalog, client, true), surface, false, max_result)
 }
 
 /// Like [`tools`], with output schemas according to `data`, and with tools that only interfaces call if the client has
-/// them.
+/// them. `max_result` is from [`client_table::max_result_chars`].
 pub(crate) fn tools_with(
     catalog: &Catalog,
     data: StructuredMode,
     surface: ToolSurface,
     has_apps: bool,
+    max_result: Option<u32>,
 ) -> Vec<Tool> {
     let is_listed = |entry: &&Arc<ToolEntry>| has_apps || entry.spec.is_for_models();
-    surface.tools(catalog).filter(is_listed).map(|entry| tool(entry, data, has_apps)).collect()
+    let tool = |entry: &Arc<ToolEntry>| tool(entry, data, has_apps, max_result);
+    surface.tools(catalog).filter(is_listed).map(tool).collect()
 }
 
-fn tool(entry: &ToolEntry, data: StructuredMode, has_apps: bool) -> Tool {
+fn tool(entry: &ToolEntry, data: StructuredMode, has_apps: bool, max_result: Option<u32>) -> Tool {
     let spec = &entry.spec;
     let has_interface = has_apps && spec.has_interface();
     let data = if has_interface { data.for_interface() } else { data };
@@ -128,6 +134,10 @@ fn tool(entry: &ToolEntry, data: StructuredMode, has_apps: bool) -> Tool {
     let mut meta = spec.meta.as_ref().and_then(|meta| without_own_meta((**meta).clone()));
     if entry.pinned {
         meta.get_or_insert_default().insert(LOAD_KEY.to_owned(), Value::Bool(true));
+    }
+    // A filter shortens what is too long. The rest, such as the content of files, is to arrive as it is.
+    if let Some(max_result) = max_result.filter(|_| !entry.filters.is_empty()) {
+        meta.get_or_insert_default().insert(MAX_RESULT_KEY.to_owned(), max_result.into());
     }
     tool.meta = meta.map(MetaObject);
     match entry.client_output_schema(has_interface) {
