@@ -59,7 +59,7 @@ fn unreadable() -> [(Vec<u8>, u64); 4] {
         [&head[..], value, format!("}}}},\"id\":{id}}}").as_bytes()].concat()
     };
     let nested = format!("{}{}", "[".repeat(126), "]".repeat(126));
-    let values: [&[u8]; 4] = [b"1e999", b"\"\xFF\"", b"NaN", nested.as_bytes()];
+    let values: [&[u8]; 4] = [b"01", b"\"\xFF\"", b"NaN", nested.as_bytes()];
     let mut id = 40;
     values.map(|value| {
         id += 1;

@@ -113,7 +113,7 @@ fn an_answer_that_does_not_parse_fails_its_call_at_once() {
     everywhere(|place| {
         let mut client = Client::start(place, "all");
         let start = Instant::now();
-        for text in ["[".repeat(100_000), "{\"content\": NaN}".into(), "{\"content\": [1e999]}".into()] {
+        for text in ["[".repeat(100_000), "{\"content\": NaN}".into(), "{\"content\": [01]}".into()] {
             let result = attack(&mut client, "raw", json!({"text": text}));
             let message = fault_of(&result)["message"].as_str().expect("a message").to_owned();
             assert!(message.contains("it is not JSON"), "{message}");

@@ -181,3 +181,21 @@ fn a_client_that_reads_no_data_gets_rows_that_no_text_has() {
     assert_eq!(reply["structuredContent"]["users"][311]["id"], 311);
     assert!(reply.get("_meta").is_none(), "the mark of the host is not sent: {reply:.300}");
 }
+
+#[test]
+fn numbers_keep_their_digits_in_both_directions() {
+    let place = place();
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    place.write("presets.toml", format!("{presets}\n[presets.data]\nextends = [\"proxy\"]\nservers = [\"s\"]\nfilters.summarizer = []\nstructured = true\n"));
+    let digits = r#"{"balance":340282366920938463463374607431768211457,"rate":0.30000000000000000000000000001,"e":1.50}"#;
+    let data: Value = serde_json::from_str(digits).expect("JSON");
+    // The server answers with the reply in its arguments.
+    let reply = json!({"content": text("balances"), "structuredContent": data});
+    let mut client = Client::start(&place, "data");
+    let direct = client.call("s__rows_of_sdk", json!({ "reply": reply }));
+    assert_eq!(direct["structuredContent"].to_string(), digits);
+    let call = json!({"server": "s", "tool": "rows_of_sdk", "arguments": {"reply": reply}});
+    let forwarded = client.call("call_tool", call);
+    assert!(forwarded.to_string().contains("340282366920938463463374607431768211457"), "{forwarded}");
+    assert!(forwarded.to_string().contains("0.30000000000000000000000000001"), "{forwarded}");
+}

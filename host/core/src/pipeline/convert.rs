@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::{MAX_INLINE_PARSE_BYTES, Next, Stage};
 use crate::{
@@ -63,13 +63,29 @@ fn convert_texts(
     Ok(())
 }
 
-/// Parses a text as JSON. `None` unless writing the value gives the text again, apart from blanks and escapes: `007`,
-/// `1e3`, a number beyond 64 bits, or an object with a key twice would lose something.
+/// Parses a text as JSON. `None` unless writing the value gives the text again, apart from blanks and escapes: `007`, or an
+/// object with a key twice would lose something. Texts with numbers such as `1e3` and `1.50` mean the text.
 fn parse_without_loss(text: &str) -> Option<Value> {
     let value = json::parse(text).ok()?;
     let is_container = matches!(value, Value::Array(_) | Value::Object(_));
     let written = value.to_string();
-    (if is_container { normalized(text)? == written } else { text == written }).then_some(value)
+    let is_same = if is_container { normalized(text)? == written } else { text == written };
+    (is_same && has_plain_numbers(&value)).then_some(value)
+}
+
+/// Whether all numbers are written as most programs write them.
+fn has_plain_numbers(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            let text = number.as_str();
+            let is_integer = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            is_integer && text != "-0"
+                || number.as_f64().and_then(Number::from_f64).is_some_and(|float| float.as_str() == text)
+        }
+        Value::Array(items) => items.iter().all(has_plain_numbers),
+        Value::Object(members) => members.values().all(has_plain_numbers),
+        _ => true,
+    }
 }
 
 /// Returns a JSON text without blanks between its parts and with the escapes that this crate writes.
@@ -110,6 +126,7 @@ mod tests {
             "[]",
             "{}",
             "9223372036854775807",
+            "123456789012345678901234567890",
             "[1, 2 ]",
             "{\"k\": [true, null]}",
             " [1]".trim_start(),
@@ -128,7 +145,6 @@ mod tests {
             "0x10",
             "1.50",
             "-0",
-            "123456789012345678901234567890",
             "tru",
             "True",
             "[1e3]",

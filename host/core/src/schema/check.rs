@@ -9,10 +9,13 @@ use serde_json::{Map, Value};
 use super::{
     CheckInterrupt, StepBudget, kind_of,
     node::{BoundKind, CountedPart, Keyword, MembersKeyword, SchemaNodeId, SchemaTree},
-    value::{any, are_unique, compare, equal, is_multiple},
+    value::{any, are_unique, equal},
     violation::{Violation, not_a_choice, quoted_value},
 };
-use crate::names;
+use crate::{
+    names,
+    util::decimal::{self, Decimal},
+};
 
 type CheckError = super::CheckError<Violation>;
 
@@ -86,14 +89,20 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 self.ensure(holds, || not_a_choice(choices, value))
             }
             (Keyword::Number(bound, limit), Value::Number(number)) => {
-                let holds = match (bound, compare(number, limit)) {
+                self.steps.spend(number.as_str().len() as u64 / 64)?;
+                let holds = match (bound, decimal::compare(number, limit)) {
                     (BoundKind::AtLeast, order) => order != Ordering::Less,
                     (BoundKind::AtMost, order) => order != Ordering::Greater,
                     (BoundKind::MoreThan, order) => order == Ordering::Greater,
                     (BoundKind::LessThan, order) => order == Ordering::Less,
-                    (BoundKind::MultipleOf, _) => is_multiple(number, limit),
+                    (BoundKind::MultipleOf, _) => {
+                        Decimal::new(number).is_multiple_of(&Decimal::new(limit)).unwrap_or(false)
+                    }
                 };
-                self.ensure(holds, || format!("must be {} {limit}, got {number}", bound.as_str()))
+                self.ensure(holds, || {
+                    let number = names::quoted(number.as_str(), 100);
+                    format!("must be {} {limit}, got {number}", bound.as_str())
+                })
             }
             (Keyword::Size { bound, part, limit }, _) => self.size(*bound, *part, *limit, value),
             (Keyword::Pattern(pattern), Value::String(text)) => {

@@ -6,9 +6,13 @@ use super::{
     kind_of,
     node::{BoundKind, CountedPart, Keyword, MembersKeyword, SchemaNodeId, TypeSet},
     read::SchemaReader,
-    value::float,
 };
-use crate::{InvalidValue, invalid::ensure, names::quoted};
+use crate::{
+    InvalidValue,
+    invalid::ensure,
+    names::quoted,
+    util::decimal::{self, Decimal},
+};
 
 impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
@@ -182,8 +186,13 @@ fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, InvalidValue> 
         "exclusiveMinimum" => Keyword::Number(BoundKind::MoreThan, number(value)?),
         "exclusiveMaximum" => Keyword::Number(BoundKind::LessThan, number(value)?),
         "multipleOf" => match number(value)? {
-            step if float(&step) > 0.0 => Keyword::Number(BoundKind::MultipleOf, step),
-            _ => return Err("has a multipleOf that is not greater than 0".into()),
+            step if decimal::compare(&step, &Number::from(0)).is_le() => {
+                return Err("has a multipleOf that is not greater than 0".into());
+            }
+            step if Decimal::new(&step).is_multiple_of(&Decimal::new(&step)).is_none() => {
+                return Err("has a multipleOf with more than 19 digits".into());
+            }
+            step => Keyword::Number(BoundKind::MultipleOf, step),
         },
         "minLength" => size(BoundKind::AtLeast, CountedPart::Character, value)?,
         "maxLength" => size(BoundKind::AtMost, CountedPart::Character, value)?,

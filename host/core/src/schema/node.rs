@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Number, Value};
 
 use super::pattern::SchemaPattern;
+use crate::util::decimal::Decimal;
 
 /// Index in [`SchemaTree::nodes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +203,7 @@ impl TypeSet {
         let own = match value {
             Value::String(_) => 1,
             Value::Number(number) if self.0 & (INTEGER_BIT | NUMBER_BIT) == INTEGER_BIT => {
-                return super::value::is_integer(number);
+                return number.is_i64() || Decimal::new(number).is_integer();
             }
             Value::Number(_) => NUMBER_BIT,
             Value::Bool(_) => 1 << 3,

@@ -2,6 +2,7 @@
 
 pub mod budget;
 pub mod check_threads;
+pub(crate) mod decimal;
 pub mod fair_semaphore;
 pub mod hash;
 pub mod invalid;

@@ -55,7 +55,10 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
     };
     let file = json!({key: {&arguments.server: entry}});
     match arguments.client {
-        ClientFormat::Codex => out::line(toml::to_string(&file).map_err(CommandError::failed)?.trim_end()),
+        ClientFormat::Codex => {
+            let file: toml::Value = serde_json::from_value(file).map_err(CommandError::failed)?;
+            out::line(toml::to_string(&file).map_err(CommandError::failed)?.trim_end());
+        }
         _ => out::json(&file),
     }
     Ok(())

@@ -154,7 +154,10 @@ pub(crate) fn from_json(
         bail!("'login' belongs in presets.toml, under [servers.{name}]");
     }
     let table = json!({"servers": {name: definition}});
-    let content = toml::to_string(&table).map_err(|_| "contains null, which is not allowed")?;
+    // serde_json writes its numbers as tables of TOML.
+    let table = serde_json::from_value::<toml::Value>(table);
+    let content = table.ok().and_then(|table| toml::to_string(&table).ok());
+    let content = content.ok_or("contains null, which is not allowed")?;
     if content.len() > MAX_DEFINITION {
         bail!("is longer than {} KiB", MAX_DEFINITION >> 10);
     }

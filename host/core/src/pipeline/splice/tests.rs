@@ -120,12 +120,17 @@ async fn refused(arguments: Value) -> (FaultKind, String) {
     (fault.kind, fault.message)
 }
 
+/// A number with the digits that the artifact has.
+fn written(number: &str) -> Value {
+    serde_json::from_str(number).expect("a number")
+}
+
 #[tokio::test]
 async fn selected_parts_replace_their_markers() {
     for (marker, value) in [
         (json!({"$artifact": "art-2"}), json!(KNOWN[1].1)),
         (json!({"$artifact": "art-2", "range": [2, 3]}), json!("two\nthree")),
-        (json!({"$artifact": "art-1", "pointer": "/n"}), json!(1.5)),
+        (json!({"$artifact": "art-1", "pointer": "/n"}), written("1.50")),
         (json!({"$artifact": "art-1", "pointer": "/items/2"}), json!("three")),
         (json!({"$artifact": "art-1", "pointer": "/items/2", "as": "text"}), json!("three")),
         (json!({"$artifact": "art-1", "pointer": "/items/0", "as": "text"}), json!("1")),
@@ -207,7 +212,7 @@ async fn spliced_data_is_bounded() {
 #[tokio::test]
 async fn arguments_are_checked_as_the_tool_gets_them() {
     let number = json!({"x": {"$artifact": "art-1", "pointer": "/n"}});
-    assert_eq!(seen("strict", number).await.expect("a number"), json!({"x": 1.5}));
+    assert_eq!(seen("strict", number).await.expect("a number"), json!({"x": written("1.50")}));
     let fault = seen("strict", json!({"x": {"$artifact": "art-2"}})).await.expect_err("a text");
     assert!(fault.message.contains("'x' must be a number"), "{fault}");
     let own = json!({"x": {"$artifact": "art-2", "else": true}});

@@ -1,7 +1,5 @@
 //! One compiled rule, and its limits of arguments: the values that it allows at a JSON pointer.
 
-use std::cmp::Ordering;
-
 use globset::{Glob, GlobMatcher};
 use serde_json::{Number, Value};
 
@@ -11,6 +9,7 @@ use crate::{
     caller_patterns::CallerPatterns,
     invalid::ensure,
     patterns::{PatternError, PatternList},
+    util::decimal::compare,
 };
 
 pub(super) struct CompiledAccessRule {
@@ -179,16 +178,6 @@ fn climbs(text: &str) -> bool {
     text.split(['/', '\\']).any(|segment| segment == "..")
 }
 
-/// Compares numbers exactly if both are integers.
-fn compare(one: &Number, two: &Number) -> Ordering {
-    let integer = |number: &Number| number.as_i128();
-    if let (Some(one), Some(two)) = (integer(one), integer(two)) {
-        return one.cmp(&two);
-    }
-    let float = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
-    float(one).total_cmp(&float(two))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -258,6 +247,10 @@ mod tests {
         }
         for bad in [json!(0), json!(0.999), json!(-1), json!(big + 1), json!("5"), json!(null), json!([])] {
             assert!(!within(bad.clone()), "{bad}");
+        }
+        // No float holds these.
+        for bad in ["1e400", "-1e400", "9007199254740993.5", "123456789012345678901234567890"] {
+            assert!(!within(serde_json::from_str(bad).expect("a number")), "{bad}");
         }
     }
 }
