@@ -62,6 +62,14 @@ pub(super) const VERBS: &str = "\
     track transfer translate trigger truncate try turn type uninstall unlock unset unzip update upgrade upload use validate \
     verify view visit wait warn watch wipe withdraw write";
 
+/// States and outcomes, whose opposite is another statement.
+pub(super) const OUTCOMES: &str = "\
+    able active alive available bad better broken cheap compatible correct crash dead down early equal error expensive fail \
+    false fast full good grow healthy high idle inactive incompatible incorrect invalid late lose lost low negative offline \
+    ok old online open pass pending positive present private public ready right rise running safe secure shrink slow stable \
+    succeed success successful supported true unable unavailable unhealthy unknown unsafe unstable unsupported up valid weak \
+    win won wrong young drop fall gain exceed crash die kill fell rose ran grew shrank began broke panic refuse reject deny expire";
+
 pub(super) const BEFORE_VERBS: &str = "\
     now next then first second third finally afterwards after also always never just simply only dont not again later \
     otherwise instead therefore to and or but so";

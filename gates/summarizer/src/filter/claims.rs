@@ -1,13 +1,19 @@
 //! Checks that a model's sentence claims no more than the result states. Lies can be built from the result's own words,
 //! so one passage must contain all content words of the sentence. Negations, quantifiers and superlatives must be in
-//! the digest, which counts. Instructions to the reader are rejected.
+//! the digest, which counts. A sentence in the model's own words is [close](close) to one paragraph or record.
+//! Instructions to the reader are rejected.
+
+mod close;
 
 use gatehouse_sdk::text::DigestResult;
 use serde_json::Value;
 
+use close::Paragraph;
+
 use super::{
     claim_words::{ADDRESS, ADDRESSING, BEFORE_VERBS, CLAIMS, NOT_SUPERLATIVE, PLAIN, TRIED, VERBS},
     facts,
+    summary::PROSE,
     wording::listed,
 };
 
@@ -21,13 +27,29 @@ const STEM_LETTERS: usize = 4;
 pub(super) struct ResultStatements {
     of_result: Vec<Passage>,
     of_digest: Vec<Passage>,
+    /// Of prose. Other results have passages only.
+    paragraphs: Vec<Paragraph>,
+    /// True if the passages are records. A line of a log is too short for words of one's own.
+    is_json: bool,
+}
+
+/// How a result supports a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SentenceSupport {
+    /// In the words of the result.
+    Stated,
+    /// In words of its own, next to those of one paragraph or record.
+    Close,
 }
 
 impl ResultStatements {
     pub(super) fn new(text: &str, digest: &DigestResult) -> Self {
-        let mut of_result = Vec::new();
-        match serde_json::from_str(text) {
+        let (mut of_result, mut paragraphs) = (Vec::new(), Vec::new());
+        let json = serde_json::from_str(text);
+        let is_json = json.is_ok();
+        match json {
             Ok(value) => records("", &value, &mut of_result),
+            Err(_) if PROSE.contains(&digest.kind.as_str()) => paragraphs = close::paragraphs(text),
             Err(_) => text.lines().for_each(|line| clauses(line, &mut of_result)),
         }
         let mut of_digest = Vec::new();
@@ -36,18 +58,26 @@ impl ResultStatements {
         lines.for_each(|line| {
             split_clauses(line, &[", "], &mut |clause| push_passage(clause, &mut of_digest))
         });
-        Self { of_result, of_digest }
+        Self { of_result, of_digest, paragraphs, is_json }
     }
 
-    /// Returns whether the result states the sentence and it is not an instruction.
-    pub(super) fn support(&self, sentence: &str) -> bool {
+    /// Returns how the result supports a sentence. `None` if it does not, or if the sentence is an instruction.
+    pub(super) fn support(&self, sentence: &str) -> Option<SentenceSupport> {
         let telling = content_words(sentence);
         if is_instruction(sentence) || telling.iter().all(|word| is_claim(word)) {
-            return false;
+            return None;
         }
         let states = |passage: &Passage| passage.states(&telling);
         let claims = telling.iter().any(|word| is_claim(word));
-        self.of_digest.iter().any(states) || (!claims && self.of_result.iter().any(states))
+        let sentences = || self.paragraphs.iter().flat_map(|paragraph| &paragraph.sentences);
+        if self.of_digest.iter().any(states)
+            || (!claims && self.of_result.iter().chain(sentences()).any(states))
+        {
+            return Some(SentenceSupport::Stated);
+        }
+        let is_close = self.paragraphs.iter().any(|paragraph| paragraph.is_close_to(sentence))
+            || self.is_json && self.of_result.iter().any(|record| close::is_close(&[record], sentence, 1));
+        is_close.then_some(SentenceSupport::Close)
     }
 }
 
@@ -55,20 +85,21 @@ impl ResultStatements {
 struct Passage(Vec<String>);
 
 impl Passage {
-    /// Returns whether the passage has all these words, and each number is next to a word that it counts.
+    /// Returns whether the passage has all these words, and each number is next to what it counts, or next to the word
+    /// before it and near what it counts.
     fn states(&self, telling: &[String]) -> bool {
-        let numbers = telling.iter().enumerate().filter(|(_, word)| is_number(word));
         telling.iter().all(|word| self.0.iter().any(|own| is_same(own, word)))
-            && numbers.into_iter().all(|(at, number)| {
-                let beside = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| telling.get(at)));
-                telling.len() == 1 || beside.into_iter().flatten().any(|word| self.has_beside(number, word))
+            && telling.iter().enumerate().filter(|(_, word)| is_number(word)).all(|(at, number)| {
+                let is_beside = |word: &String| self.counts(number, word, 1);
+                let before = at.checked_sub(1).map(|at| &telling[at]);
+                match telling.get(at + 1) {
+                    Some(next) if is_beside(next) => true,
+                    Some(next) => {
+                        before.is_some_and(is_beside) && self.counts(number, next, close::MAX_DISTANCE)
+                    }
+                    None => before.is_none_or(|word| is_number(word) || is_beside(word)),
+                }
             })
-    }
-
-    fn has_beside(&self, number: &str, word: &str) -> bool {
-        let pairs = self.0.windows(2);
-        let is = |a: &str, b: &str| a == number && is_same(b, word);
-        pairs.into_iter().any(|pair| is(&pair[0], &pair[1]) || is(&pair[1], &pair[0]))
     }
 }
 
@@ -172,11 +203,22 @@ fn holds_records(value: &Value) -> bool {
     }
 }
 
-/// Splits a text into lowercase words: `don't` becomes `dont`, `1,200.50` becomes `1200.5`.
+/// Splits a text into lowercase words: `don't` becomes `dont`, `1,200.50` becomes `1200.5`. `web-1` is one word.
 fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace(['\'', '’'], "");
     let mut words = Vec::new();
-    for word in text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | ','))) {
+    let is_joint = |(at, _): (usize, &str)| {
+        text[..at].ends_with(char::is_alphabetic) && text[at + 1..].starts_with(|c: char| c.is_ascii_digit())
+    };
+    let joints: Vec<usize> =
+        text.match_indices('-').filter(|joint| is_joint(*joint)).map(|(at, _)| at).collect();
+    let mut at = 0;
+    let is_end = |c: char| {
+        let ends = !(c.is_alphanumeric() || matches!(c, '.' | ',')) && joints.binary_search(&at).is_err();
+        at += c.len_utf8();
+        ends
+    };
+    for word in text.split(is_end) {
         if word.starts_with(|c: char| c.is_ascii_digit()) && !word.contains(char::is_alphabetic) {
             words.extend(facts::number(word));
         } else {
@@ -196,7 +238,8 @@ fn is_claim(word: &str) -> bool {
 fn is_same(own: &str, word: &str) -> bool {
     let exact =
         is_claim(word) || word.contains(|c: char| c.is_numeric()) || word.chars().count() <= STEM_LETTERS;
-    own == word || (!exact && have_same_stem(word, own))
+    let is_plural = |one: &str, many: &str| !is_claim(one) && many.strip_suffix('s') == Some(one);
+    own == word || is_plural(own, word) || is_plural(word, own) || (!exact && have_same_stem(word, own))
 }
 
 fn is_number(word: &str) -> bool {

@@ -44,6 +44,7 @@ impl ResultFacts {
 
     fn supports_words(&self, sentence: &str) -> bool {
         let mut begins = true;
+        let sentence = spaced(sentence);
         for raw in sentence.split_whitespace() {
             let word =
                 raw.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '-' | '%' | '~'));
@@ -79,6 +80,15 @@ impl ResultFacts {
         }
         // Compare dates as a whole, because their parts can match unrelated numbers.
         self.text.contains(plain)
+            || plain.split_once('-').is_some_and(|(count, unit)| self.has_count(count, unit))
+    }
+
+    /// Whether the result has both parts of `2-minute`.
+    fn has_count(&self, count: &str, unit: &str) -> bool {
+        let has = |word: &str| self.words.contains(word);
+        unit.chars().all(char::is_alphabetic)
+            && number(count).is_some_and(|number| self.numbers.contains(&number))
+            && (has(unit) || has(&format!("{unit}s")))
     }
 
     fn contains_name(&self, word: &str) -> bool {
@@ -136,7 +146,9 @@ fn quotations(sentence: &str) -> impl Iterator<Item = &str> {
     between('"').chain(between('`')).chain(curly).filter(|quoted| !quoted.trim().is_empty())
 }
 
+/// Returns a text with single spaces and plain hyphens: `5–15` is `5-15`.
 fn spaced(text: &str) -> String {
+    let text = text.replace(['–', '‑', '—'], "-");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -7,13 +7,22 @@ use gatehouse_sdk::{
 };
 use serde_json::{Value, json};
 
-use super::{Request, claims::ResultStatements, counters, facts::ResultFacts, summary::Summary};
+use super::{
+    Request,
+    claims::{ResultStatements, SentenceSupport},
+    counters,
+    facts::ResultFacts,
+    summary::Summary,
+};
 use crate::Params;
 
 /// Maximum bytes of a result that the model reads; for a longer one it reads a digest.
 const MAX_READ_BYTES: usize = 64 << 10;
 
 const DIGEST_TOKENS: u32 = 6_000;
+
+/// Mark of a sentence that is not in the words of the result.
+const REWORDED: &str = "reworded: ";
 
 const MAX_FINDINGS: usize = 5;
 const MAX_FINDING_CHARS: usize = 400;
@@ -78,7 +87,7 @@ fn request_summary(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
         }
     };
     let before = findings.len();
-    findings.retain(|finding| check.supports(finding));
+    findings = findings.into_iter().filter_map(|finding| check.checked(finding)).collect();
     if findings.len() < before {
         counters::add("model.untrue");
     }
@@ -103,8 +112,13 @@ impl SentenceCheck {
         Ok(Self { known, statements, digest, is_long })
     }
 
-    pub(super) fn supports(&self, sentence: &str) -> bool {
-        self.known.supports(sentence) && self.statements.support(sentence)
+    /// Returns a sentence that the result supports, with a mark if it is in words of its own.
+    pub(super) fn checked(&self, sentence: String) -> Option<String> {
+        let sentence = sentence.strip_prefix(REWORDED).unwrap_or(&sentence);
+        match self.statements.support(sentence).filter(|_| self.known.supports(sentence))? {
+            SentenceSupport::Stated => Some(sentence.to_owned()),
+            SentenceSupport::Close => Some(format!("{REWORDED}{sentence}")),
+        }
     }
 }
 

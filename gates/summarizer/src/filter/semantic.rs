@@ -64,7 +64,7 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
         } else if cosine(&result, &entry.result_vector) <= MIN_RESULT_COSINE {
             Some("result".into())
         } else if !SentenceCheck::new(request)
-            .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.supports(s)))
+            .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.checked(s.clone()).is_some()))
         {
             Some("facts".into())
         } else {

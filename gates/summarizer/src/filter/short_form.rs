@@ -66,6 +66,8 @@ fn head(
     if !summary.unverified.is_empty() {
         head["unverified"] = json!(summary.unverified);
     }
+    // Programs read this member. A model's advice is not checked, so there is none.
+    head["actionableInsights"] = json!([]);
     head["metadata"] = metadata;
     let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);
     head["note"] = match artifact {

@@ -17,7 +17,7 @@ const MIN_DIGEST_TOKENS: u32 = 64;
 const MIN_PROSE_TOKENS: u32 = 700;
 
 /// Kinds of prose, as digests name them.
-const PROSE: [&str; 3] = ["Markdown", "text", "HTML"];
+pub(super) const PROSE: [&str; 3] = ["Markdown", "text", "HTML"];
 
 const MAX_STORED: usize = 1_500;
 

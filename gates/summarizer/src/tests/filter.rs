@@ -111,7 +111,7 @@ fn a_large_result_is_shortened_and_stored_unchanged() {
         assert_eq!(
             head,
             json!({
-                "keyFindings": ["The document has 5000 lines."],
+                "keyFindings": ["The document has 5000 lines."], "actionableInsights": [],
                 "metadata": {
                     "toolName": "look", "serverId": "server", "timestamp": "2026-11-23T00:00:00Z",
                     "artifactId": id, "method": "extractive"
