@@ -130,7 +130,7 @@ pub(crate) fn table(measured: &Value) -> String {
             row["cpu_us"].as_u64().map_or_else(String::new, |cpu| format!("{cpu} µs")),
         ]
     });
-    found + &kept(measured) + &fits(measured) + &shortened(measured) + &policies(measured)
+    found + &kept(measured) + &fits(measured) + &shortened(measured) + &shapes(measured) + &policies(measured)
 }
 
 /// Returns the lines of a table; nothing if it has no rows.
@@ -198,6 +198,25 @@ fn shortened(measured: &Value) -> String {
             share("answered"),
             share("reached"),
             format!("{} of {}", row["per_answer"], row["per_answer_raw"]),
+        ]
+    })
+}
+
+/// Rows for the same results in the shapes that servers give them.
+fn shapes(measured: &Value) -> String {
+    let head =
+        ["shape", "results", "questions", "saved", "net", "answered", "in two calls", "tokens per answer"];
+    lines(&measured["large_results"]["shapes"], head, |row| {
+        let share = |name: &str| share(row, name, 2);
+        [
+            text(row, "kind"),
+            row["results"].to_string(),
+            row["questions"].to_string(),
+            share("saved_median"),
+            share("net_median"),
+            share("answered"),
+            share("reached"),
+            row["per_answer"].to_string(),
         ]
     })
 }

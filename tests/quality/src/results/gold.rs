@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::sets::lines;
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(super) struct Gold {
     pub(super) file: String,
     pub(super) kind: String,
@@ -19,7 +19,7 @@ pub(super) struct Gold {
     pub(super) text: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(super) struct Asked {
     pub(super) q: String,
     #[serde(rename = "type")]

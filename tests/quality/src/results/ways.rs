@@ -36,6 +36,13 @@ const CALL: usize = 60;
 
 const REPLY: u32 = 1_000;
 
+/// Maximum bytes of a lossless form.
+const LOSSLESS: usize = 40_000;
+
+/// Minimum tokens for prose, and the kinds of it.
+const PROSE_DIGEST: u32 = 700;
+const PROSE: [&str; 3] = ["Markdown", "text", "HTML"];
+
 pub(super) struct Short {
     pub(super) way: &'static str,
     pub(super) text: String,
@@ -50,14 +57,23 @@ pub(super) fn short(text: &str, raw: usize, policy: Policy) -> Result<Short> {
     }
     let large = text.len() >= policy.digest_above;
     let most = policy.lossless[usize::from(large)];
-    if let Some(compact) = Extractor.compact(text).filter(|c| c.tokens_out * 100 <= c.tokens_in * most) {
+    let fits = |tokens_out: u32, tokens_in: u32| tokens_out * 100 <= tokens_in * most;
+    let compact = Extractor.compact(text).filter(|compact| compact.text.len() <= LOSSLESS);
+    if let Some(compact) = compact.filter(|compact| fits(compact.tokens_out, compact.tokens_in)) {
         return Ok(Short { way: "lossless", text: compact.text, tokens: compact.tokens_out as usize });
     }
     if !large {
         return Ok(whole());
     }
     let budget = DIGEST.min(u32::try_from(raw)? * SHARE / 100);
-    let digest = Extractor.digest(text, "", budget).map_err(|fault| anyhow!("{fault}"))?;
+    let digested = |budget| Extractor.digest(text, "", budget).map_err(|fault| anyhow!("{fault}"));
+    let mut digest = digested(budget)?;
+    if budget < PROSE_DIGEST && PROSE.contains(&digest.kind) {
+        digest = digested(PROSE_DIGEST)?;
+        if digest.tokens_out as usize * 2 > raw {
+            return Ok(whole());
+        }
+    }
     Ok(Short { way: digest.kind, text: digest.text, tokens: digest.tokens_out as usize })
 }
 
