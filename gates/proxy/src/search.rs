@@ -64,6 +64,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let is_foreign = is_foreign(&args.query);
     let found = servers::search(&ToolSearch {
         query: args.query,
         server: args.server,
@@ -72,9 +73,28 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     })?;
     let ToolsFound { hits, unmatched_terms, note } = found;
     let hits: Vec<CategorizedHit> = group_twins(hits).into_iter().map(CategorizedHit::from).collect();
-    let text = text(&hits, &unmatched_terms, note.as_ref());
+    let mut text = text(&hits, &unmatched_terms, note.as_ref());
+    if is_foreign && hits.iter().all(|found| rank(found.hit.fit) == 0) {
+        text.push_str("\nMost tools are described in English: search again in English.");
+    }
     let results = hits.into_iter().map(hit).collect();
     Reply::markdown(text).structured(&SearchResults { results, unmatched_terms, note })
+}
+
+/// Common words of questions in German, Spanish, French, Italian and Portuguese that are not English.
+const FOREIGN_WORDS: &str = "\
+    der das und ein eine einen wie zeige alle von mit ist nach auf den dem zum zur ich mir finde suche \
+    el los las una del que en con para por como todos todas muestra busca esta \
+    le les des une du est dans pour avec sur cherche montre tous \
+    il lo gli di che una con cerca mostra tutti \
+    um uma dos das procure todos";
+
+/// Whether a question is probably not English: it has letters that English lacks, or several words of another language.
+fn is_foreign(question: &str) -> bool {
+    let lower = question.to_lowercase();
+    let words = || lower.split(|c: char| !c.is_alphabetic());
+    lower.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
+        || words().filter(|word| FOREIGN_WORDS.split_whitespace().any(|known| known == *word)).count() > 1
 }
 
 /// Looks up the category in the index, without contacting the server.

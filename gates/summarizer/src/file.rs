@@ -6,6 +6,7 @@ mod page;
 use gatehouse_sdk::{
     Call, Content, Fault, FaultKind, Offset, Reply, Tool,
     artifacts::{self, Part, Window},
+    text,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,16 +19,17 @@ pub(crate) const NAME: &str = "get_workspace_file";
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// An artifact id.
+    /// Artifact id.
     path: String,
     offset: Option<Offset>,
     json_pointer: Option<String>,
     #[schemars(length(max = 8192))]
     jq: Option<String>,
-    /// `12` or `12-80`, from 1.
+    /// `12` or `12-80`.
     lines: Option<String>,
     /// Text or /regex/.
     find: Option<String>,
+    question: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -47,8 +49,7 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| {
             format!(
-                "Any part of a stored result, {} characters a page. With json_pointer or jq, pages are whole \
-                elements.",
+                "Any part of a stored result, {} characters a page, or whole JSON elements. question digests it.",
                 page::MAX_PAGE_CHARS
             )
         })
@@ -74,6 +75,8 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
     let end = next.unwrap_or(*total);
     let place = if *unit == page::VALUE {
         "the value.".into()
+    } else if *unit == DIGEST {
+        format!("a digest of {total} characters for the question.")
     } else if offset == 0 && next.is_none() {
         format!("all {total} {unit}.")
     } else {
@@ -84,9 +87,34 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
     format!("{id}: {place}{next}{note}")
 }
 
+/// Unit of a digest for a question.
+const DIGEST: &str = "digest";
+
+/// Maximum tokens of it.
+const DIGEST_TOKENS: u32 = 1_100;
+
+/// Digests the data of a result, or its text if there is none, for a question.
+fn answer(id: &str, question: &str) -> Result<ContentPage, Fault> {
+    let whole = match artifacts::view(id).map_err(with_expiry_hint)?.data {
+        Some(data) => data.json,
+        None => read(id, &Part::Whole)?.text,
+    };
+    let content = text::digest(&whole, question, DIGEST_TOKENS)?.text;
+    let total = whole.chars().count() as u64;
+    Ok(ContentPage { content, unit: DIGEST, next: None, total, note: None })
+}
+
 /// Returns the requested part.
 fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
     let pointer = args.json_pointer.as_deref();
+    if let Some(question) = &args.question {
+        if offset > 0
+            || pointer.or(args.jq.as_deref()).or(args.lines.as_deref()).or(args.find.as_deref()).is_some()
+        {
+            return Err(Fault::invalid("question reads the whole result; leave out the other arguments"));
+        }
+        return answer(id, question);
+    }
     if let Some(target) = &args.find {
         if args.jq.is_some() || args.lines.is_some() {
             return Err(Fault::invalid("find cannot be combined with lines or jq"));

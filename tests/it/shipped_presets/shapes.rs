@@ -199,3 +199,14 @@ fn numbers_keep_their_digits_in_both_directions() {
     assert!(forwarded.to_string().contains("340282366920938463463374607431768211457"), "{forwarded}");
     assert!(forwarded.to_string().contains("0.30000000000000000000000000001"), "{forwarded}");
 }
+
+#[test]
+fn a_question_is_answered_from_the_whole_stored_result() {
+    let place = place();
+    let mut client = Client::start(&place, "code");
+    let reply = all_text(&client.call("call_tool", json!({"server": "s", "tool": "rows_of_sdk"})));
+    let at = reply.find("art-").unwrap_or_else(|| panic!("{reply:.1500}"));
+    let question = json!({"path": &reply[at..at + 16], "question": "who has a refund requested?"});
+    let answer = all_text(&client.call("get_workspace_file", question));
+    assert!(answer.contains("user311@example.org"), "{answer}");
+}

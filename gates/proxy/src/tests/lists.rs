@@ -116,6 +116,27 @@ fn a_search_has_a_line_per_hit_and_names_unmatched_terms() {
     let arguments = json!({"query": "x", "top_k": 1000, "min_similarity": 0.5, "server": "git"});
     let (text, _) = answer(nothing, "search_tools", arguments);
     assert_eq!(text, "Nothing fits.\nlist_mcp_servers lists the servers.");
+    for (question, hint) in [
+        ("zeige mir alle offenen Fragen", true),
+        ("busca las incidencias del proyecto", true),
+        ("列出所有提交", true),
+        ("fichiers modifiés hier", true),
+        ("show the weather in Los Angeles", false),
+        ("delete das disk", false),
+    ] {
+        let nothing = || {
+            host().server_search(|_| {
+                Ok(found(vec![ToolHit { fit: Fit::Nothing, ..hit("git", "status", 0.2) }]))
+            })
+        };
+        let (text, _) = answer(nothing(), "search_tools", json!({ "query": question }));
+        assert_eq!(text.ends_with("search again in English."), hint, "{question}: {text}");
+        let fits = host().server_search(|_| Ok(found(vec![hit("git", "status", 0.9)])));
+        assert!(
+            !answer(fits, "search_tools", json!({ "query": question })).0.contains("again"),
+            "{question}"
+        );
+    }
     let fits = |fits: &[Fit]| {
         let hits: Vec<ToolHit> = (fits.iter().zip(["status", "gone", "other"]))
             .map(|(fit, name)| ToolHit { fit: *fit, ..hit("git", name, 0.9) })

@@ -50,7 +50,7 @@ pub(super) fn serving(params: &Params) -> Option<String> {
     params.use_llm.then(|| models::which().ok()?.llm).flatten()
 }
 
-/// Returns the model's summary. `None` if the model is unreachable or none of its sentences are supported.
+/// Returns the model's summary, without sentences if none is supported. `None` if the model gave no answer.
 pub(super) fn summary(request: &Request<'_>) -> Option<Summary> {
     if kv::shared().get(PAUSE_KEY).ok().flatten().is_some() {
         counters::add("model.paused");
@@ -91,7 +91,7 @@ fn request_summary(request: &Request<'_>) -> Result<Option<Summary>, Fault> {
     if findings.len() < before {
         counters::add("model.untrue");
     }
-    Ok((!findings.is_empty()).then(|| Summary::new(findings, first.model)))
+    Ok(Some(Summary::new(findings, first.model)))
 }
 
 pub(super) struct SentenceCheck {

@@ -150,7 +150,8 @@ pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
     Ok(summary)
 }
 
-/// Returns a stored summary or a new one by the model, which is then stored.
+/// Returns a stored summary or a new one by the model, which is then stored. `None` if it has no sentence; that is stored,
+/// too, so that the model is not paid again for the same result.
 fn summary_of_model(request: &Request<'_>, llm: &str) -> Option<Summary> {
     let key = (!request.several).then(|| cache::key(request, llm));
     let earlier = key.as_ref().and_then(|key| {
@@ -158,6 +159,12 @@ fn summary_of_model(request: &Request<'_>, llm: &str) -> Option<Summary> {
         same.or_else(|| semantic::find(request, llm))
     });
     let summary = earlier.or_else(|| model::summary(request))?;
+    if summary.unverified.is_empty() {
+        if let (None, Some(key)) = (summary.cached, &key) {
+            cache::set(key, &summary, request.call.params.ttl_ms());
+        }
+        return None;
+    }
     counters::add(match summary.cached {
         None => "written",
         Some(CacheHit::Exact) => "hit.exact",

@@ -256,3 +256,22 @@ fn a_text_or_a_regular_expression_is_found_with_the_lines_around_it() {
         assert_eq!(content, "line 2 of ä\nWARN line 3 of ä");
     });
 }
+
+#[test]
+fn a_question_gets_a_digest_of_the_whole() {
+    let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "name": format!("user {n}")})).collect();
+    let text = format!("Found 400 users.\n{}", json!(rows));
+    let (head, part) = read(&text, json!({"question": "which id has user 317?"}));
+    let digest = format!(": a digest of {} characters for the question.", json!(rows).to_string().len());
+    assert!(head.ends_with(&digest), "{head}");
+    assert_eq!(part["unit"], "digest");
+    assert!(part["content"].as_str().unwrap().contains("which id has user 317?"), "{part}");
+    host().run(|| {
+        let id = keep(&text);
+        for more in [json!({"jq": "."}), json!({"lines": "1"}), json!({"find": "x"}), json!({"offset": 5})] {
+            let mut arguments = json!({"path": id, "question": "x"});
+            arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            assert_eq!(call(TOOL, arguments).unwrap_err().kind, FaultKind::InvalidArguments, "{more}");
+        }
+    });
+}

@@ -84,6 +84,25 @@ fn an_unsupported_answer_falls_back_to_the_digest() {
 }
 
 #[test]
+fn a_model_whose_sentences_are_all_dropped_is_not_asked_again() {
+    let lies = || said(&["Berlin has 99 programs."], &[]);
+    let (host, asked) = asked(vec![lies(), lies()]);
+    host.run(|| {
+        for _ in 0..3 {
+            let head = head(&filtered(&result()).unwrap());
+            assert_eq!(
+                (&head["metadata"]["method"], head["metadata"].get("cache")),
+                (&json!("extractive"), None)
+            );
+        }
+        assert_eq!(asked.get(), 1);
+        testing::advance(3 * 60 * 60 * 1000);
+        filtered(&result()).unwrap();
+        assert_eq!(asked.get(), 2, "after the lifetime of the result");
+    });
+}
+
+#[test]
 fn a_malformed_answer_is_corrected_once() {
     let cut = Completion {
         cut_short: Some("limit".into()),

@@ -31,6 +31,7 @@ fn is(sample: &TextSample<'_>) -> bool {
     let text = sample.lines.join("\n");
     !is_code(&text)
         && !lists_elements(&sample.lines)
+        && !has_comments(&sample.lines)
         && TextLayout::from_text(&text).headings.len() >= MIN_HEADINGS
 }
 
@@ -39,6 +40,18 @@ fn lists_elements(lines: &[&str]) -> bool {
     let filled = || lines.iter().filter(|line| !line.trim().is_empty());
     let is_element = |line: &&&str| line.split_whitespace().next().is_some_and(|word| word.contains('='));
     filled().filter(is_element).count() * 10 >= filled().count().max(1) * 8
+}
+
+/// Whether most lines after `#` are comments of a settings file: they follow each other, as titles do not.
+fn has_comments(lines: &[&str]) -> bool {
+    let is_comment = |line: &str| line == "#" || line.starts_with("# ");
+    let next_to_one = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| lines.get(at));
+        before.into_iter().chain(lines.get(at + 1)).any(|line| is_comment(line))
+    };
+    let places = || lines.iter().enumerate().filter(|(_, line)| is_comment(line));
+    let comments = places().filter(|(at, _)| next_to_one(*at)).count();
+    comments > 1 && comments * 2 >= places().count()
 }
 
 fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {

@@ -15,11 +15,18 @@ pub(super) enum LineSeverity {
 const FAILURES: [&str; 9] =
     ["failed", "failing", "failure", "failures", "error", "errors", "unreachable", "rejected", "critical"];
 
+/// Levels that do not tell whether a line reports a failure.
+const NEUTRAL_LEVELS: [&str; 2] = ["log", "http"];
+
 /// Returns the severity of a line that reports a failure. Ignores words inside names and counts such as `0 failed`.
 pub(super) fn failure_severity(level: Option<&str>, line: &str) -> Option<LineSeverity> {
     match level {
         Some("warn") => return Some(LineSeverity::Warning),
         Some(level) if timestamp::is_failure(level) => return Some(LineSeverity::Error),
+        // The program says that this is no failure, whatever words the line has. Only counts say more.
+        Some(level) if !NEUTRAL_LEVELS.contains(&level) => {
+            return counts_failures(line).then_some(LineSeverity::Error);
+        }
         _ => {}
     }
     let counted = if line.contains(|c: char| c.is_ascii_digit()) { failures(line) } else { None };
@@ -90,6 +97,19 @@ mod tests {
             ("disk 7 failed: no space", Some(LineSeverity::Error)),
         ] {
             assert_eq!(failure_severity(None, line), severity, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_level_says_more_than_words() {
+        for (level, line, severity) in [
+            ("info", "INFO pod web-3 was evicted, 2 errors refused by policy", None),
+            ("debug", "DEBUG retry after timeout", None),
+            ("info", "INFO tests: 3 failed, 9 passed", Some(LineSeverity::Error)),
+            ("log", "LOG:  could not connect: connection refused", Some(LineSeverity::Error)),
+            ("error", "ERROR it is fine", Some(LineSeverity::Error)),
+        ] {
+            assert_eq!(failure_severity(Some(level), line), severity, "{line}");
         }
     }
 }

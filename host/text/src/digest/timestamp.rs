@@ -25,13 +25,16 @@ pub(super) struct LogTimestamp<'a> {
 }
 
 /// Finds the timestamp near the start of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`,
-/// `10:00:00`.
+/// `10:00:00`. A time without seconds is first in its line or in brackets, because `  12:34  error` is a place in a file.
 pub(super) fn find(line: &str) -> Option<LogTimestamp<'_>> {
     let mut end = 0;
     (0..MAX_LEADING_WORDS).find_map(|_| {
         let at;
         (at, end) = next_word(line, end);
-        Some(extend(line, at, end, part(&line[at..end])?))
+        let word = &line[at..end];
+        let part = part(word)?;
+        let is_short = part == TimestampPart::Time && without_marks(word).len() == 5;
+        (!is_short || at == 0 || word.starts_with(['[', '('])).then(|| extend(line, at, end, part))
     })
 }
 
@@ -61,7 +64,14 @@ fn part(word: &str) -> Option<TimestampPart> {
         && digits(8, 10)
         && matches!(bytes[4], b'-' | b'/')
         && bytes[7] == bytes[4];
-    let time = |at: usize| digits(at, at + 2) && colon(at + 2) && digits(at + 3, at + 5);
+    let below = |at: usize, limit: &str| bytes.get(at..at + 2).is_some_and(|part| part < limit.as_bytes());
+    let time = |at: usize| {
+        digits(at, at + 2)
+            && colon(at + 2)
+            && digits(at + 3, at + 5)
+            && below(at, "24")
+            && below(at + 3, "60")
+    };
     match (day, bytes.len()) {
         (true, 10) => Some(TimestampPart::Day),
         (true, _) if matches!(bytes[10], b'T' | b'_') && time(11) => Some(TimestampPart::Both),

@@ -261,7 +261,7 @@ fn markdown_shows_headings_with_lines_and_sentences() {
 fn hostile_headings_are_bounded() {
     let texts = [
         (0..5_000).map(|n| format!("# H{n}\ntext\n")).collect::<String>(),
-        format!("# a\n# b\n{}", "w ".repeat(1 << 18)),
+        format!("# a\n## b\n{}", "w ".repeat(1 << 18)),
         "# \u{1b}[31m\u{202e}x\n## y\n".repeat(500),
     ];
     check_budget(&texts, "", 300, Some("Markdown"));
@@ -382,4 +382,27 @@ fn hostile_dumps_are_bounded() {
         format!("{}COPY a FROM stdin;", inserts(900)),
     ];
     check_bounded(&texts, "a", 300, None);
+}
+
+#[test]
+fn comments_of_a_settings_file_are_no_headings() {
+    let services: String =
+        (1..80).map(|port| format!("service{port}\t{port}/tcp\t\t# alias {port}\n")).collect();
+    let text = format!(
+        "# Network services, Internet style\n#\n# Updated from the list of the IANA.\n\n{services}\n# Local services\n# of this site\n"
+    );
+    assert_ne!(digest(&text, "", 1_000).unwrap().kind, "Markdown");
+    let page =
+        "# Guide\n\nSome text about it that is long enough.\n\n# Install\n\nRun this.\n\n# Use\n\nCall it.\n"
+            .repeat(20);
+    assert_eq!(digest(&page, "", 1_000).unwrap().kind, "Markdown");
+}
+
+#[test]
+fn places_in_files_are_no_times() {
+    let lint: String = (10..60)
+        .map(|n| format!("/src/app/file{n}.js\n  {n}:12  error    'x{n}' is not defined    no-undef\n  {n}:40  warning  Unexpected console  no-console\n"))
+        .collect();
+    let text = digest(&lint, "", 1_000).unwrap().text;
+    assert!(!text.contains(" to 59:") && !text.contains("from 10:"), "{text}");
 }
