@@ -76,7 +76,7 @@ fn head(id: &str, offset: u64, page: &ContentPage) -> String {
     let place = if *unit == page::VALUE {
         "the value.".into()
     } else if *unit == DIGEST {
-        format!("a digest of {total} characters for the question.")
+        format!("a digest for the question, of all {total} characters.")
     } else if offset == 0 && next.is_none() {
         format!("all {total} {unit}.")
     } else {

@@ -218,6 +218,12 @@ impl ToolIndex for ToolCatalogStore {
         declared
     }
 
+    async fn drop_declared_effects(&self, server: &str) -> Result<(), Fault> {
+        let dropped = self.store.drop_declared_effects(server).await;
+        self.cache.changed();
+        dropped
+    }
+
     async fn generation(&self) -> Result<i64, Fault> {
         self.cache.generation(&self.store).await
     }

@@ -1,14 +1,14 @@
 //! Word lists for checking a model's sentences.
 
 pub(super) const PLAIN: &str = "\
-    a about above according across after against along also although am among an and another appear appears are around as \
-    at be because been before being below besides between beyond both but by came can cause caused causes come comes \
-    contain contained containing contains could did do does done down due during either for found from further given gives \
-    had has have having he hence her here hers him his how however i if in include included includes including indicate \
-    indicated indicates into is it its itself like list listed lists mention mentioned mentions my named of off on onto or \
-    our out over per report reported reports result results said same say says see seen show showed shown shows since so \
+    a about according across against along also although am among an and another appear appears are around as \
+    at be because been being besides between beyond both but by came can cause caused causes come comes \
+    contain contained containing contains did do does done due during either for found from further given gives \
+    had has have having he hence her here hers him his how however i in include included includes including indicate \
+    indicated indicates into is it its itself like list listed lists mention mentioned mentions my named of on onto or \
+    our out per report reported reports result results said same say says see seen show showed shown shows since so \
     some still such than that the their them themselves then there these they this those though through thus to together \
-    too toward towards under until up upon via was we were what when where whereas which while who whom whose why will \
+    too toward towards upon via was we were what when where whereas which while who whom whose why \
     with within would";
 
 /// Claims about quantities or totals: negations, quantifiers and comparisons. Superlatives are also recognized by their
@@ -60,7 +60,14 @@ pub(super) const VERBS: &str = "\
     return reveal revert review revoke rewrite roll rotate run save scale scan schedule search select send set share ship \
     show shut sign skip solve sort specify start stop store submit subscribe supply switch sync take tell terminate test \
     track transfer translate trigger truncate try turn type uninstall unlock unset unzip update upgrade upload use validate \
-    verify view visit wait warn watch wipe withdraw write";
+    verify view visit wait warn watch wipe withdraw write erase wire destroy bypass navigate invite dump expose leak elevate \
+    curl";
+
+/// Words that take back a part of a statement, or make it one of another time. A sentence must have those of its passage.
+pub(super) const LIMITS: &str = "\
+    no not none never nothing nobody neither nor without cannot cant dont doesnt didnt isnt arent wasnt werent wont hasnt \
+    havent couldnt except unless almost nearly hardly barely rarely only fail failed unable refused tried if until could would \
+    will";
 
 /// States and outcomes, whose opposite is another statement.
 pub(super) const OUTCOMES: &str = "\

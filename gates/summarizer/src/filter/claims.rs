@@ -8,10 +8,10 @@ mod close;
 use gatehouse_sdk::text::DigestResult;
 use serde_json::Value;
 
-use close::Paragraph;
+use close::{Paragraph, SentenceClauses};
 
 use super::{
-    claim_words::{ADDRESS, ADDRESSING, BEFORE_VERBS, CLAIMS, NOT_SUPERLATIVE, PLAIN, TRIED, VERBS},
+    claim_words::{ADDRESS, ADDRESSING, BEFORE_VERBS, CLAIMS, LIMITS, NOT_SUPERLATIVE, PLAIN, TRIED, VERBS},
     facts,
     summary::PROSE,
     wording::listed,
@@ -54,9 +54,11 @@ impl ResultStatements {
         }
         let mut of_digest = Vec::new();
         // Each item of `2 ERROR, 1 WARN` is a separate statement.
-        let lines = digest.findings.iter().map(String::as_str).chain(digest.text.lines());
+        // A short result is its own digest, which counts nothing.
+        let text = if digest.shortened { digest.text.as_str() } else { "" };
+        let lines = digest.findings.iter().map(String::as_str).chain(text.lines());
         lines.for_each(|line| {
-            split_clauses(line, &[", "], &mut |clause| push_passage(clause, &mut of_digest))
+            split_clauses(line, &[", ", " | line "], &mut |clause| push_passage(clause, &mut of_digest))
         });
         Self { of_result, of_digest, paragraphs, is_json }
     }
@@ -75,8 +77,9 @@ impl ResultStatements {
         {
             return Some(SentenceSupport::Stated);
         }
-        let is_close = self.paragraphs.iter().any(|paragraph| paragraph.is_close_to(sentence))
-            || self.is_json && self.of_result.iter().any(|record| close::is_close(&[record], sentence, 1));
+        let sentence = SentenceClauses::new(sentence);
+        let is_close = self.paragraphs.iter().any(|paragraph| paragraph.is_close_to(&sentence))
+            || self.is_json && self.of_result.iter().any(|record| sentence.are_close(&[record], 1));
         is_close.then_some(SentenceSupport::Close)
     }
 }
@@ -88,7 +91,9 @@ impl Passage {
     /// Returns whether the passage has all these words, and each number is next to what it counts, or next to the word
     /// before it and near what it counts.
     fn states(&self, telling: &[String]) -> bool {
-        telling.iter().all(|word| self.0.iter().any(|own| is_same(own, word)))
+        let mut limits = self.0.iter().filter(|word| listed(LIMITS, word));
+        limits.all(|limit| telling.contains(limit))
+            && telling.iter().all(|word| self.0.iter().any(|own| is_same(own, word)))
             && telling.iter().enumerate().filter(|(_, word)| is_number(word)).all(|(at, number)| {
                 let is_beside = |word: &String| self.counts(number, word, 1);
                 let before = at.checked_sub(1).map(|at| &telling[at]);
@@ -112,14 +117,16 @@ fn is_instruction(sentence: &str) -> bool {
     let addresses = words(sentence).iter().any(|word| listed(ADDRESS, word))
         || ADDRESSING.iter().any(|phrase| spaced.contains(&format!(" {phrase} ")));
     let mut orders = false;
-    split_clauses(sentence, &[": ", ", ", " and ", " then ", " or ", " but ", " so "], &mut |clause| {
-        orders |= begins_with_verb(clause)
-    });
+    let joints =
+        [": ", ", ", " and ", " then ", " or ", " but ", " so ", " - ", "(", ")", "\"", "“", "|", "->", "→"];
+    split_clauses(sentence, &joints, &mut |clause| orders |= begins_with_verb(clause));
     addresses || orders || has_infinitive(&words(sentence))
 }
 
 fn begins_with_verb(clause: &str) -> bool {
-    words(clause).iter().find(|word| !listed(BEFORE_VERBS, word)).is_some_and(|word| listed(VERBS, word))
+    let words = words(clause);
+    let mut words = words.iter().skip_while(|word| is_number(word));
+    words.find(|word| !listed(BEFORE_VERBS, word)).is_some_and(|word| listed(VERBS, word))
 }
 
 /// Matches `The step is to send it`, but not `it failed to send`.
@@ -236,10 +243,15 @@ fn is_claim(word: &str) -> bool {
 
 /// Returns whether two words are equal or forms of one word. Claims and numbers must be equal.
 fn is_same(own: &str, word: &str) -> bool {
-    let exact =
-        is_claim(word) || word.contains(|c: char| c.is_numeric()) || word.chars().count() <= STEM_LETTERS;
-    let is_plural = |one: &str, many: &str| !is_claim(one) && many.strip_suffix('s') == Some(one);
-    own == word || is_plural(own, word) || is_plural(word, own) || (!exact && have_same_stem(word, own))
+    if own == word {
+        return true;
+    }
+    // Cheap comparisons first: a result has very many words.
+    let is_plural = own.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(own);
+    if !is_plural && !have_same_stem(word, own) || is_claim(word) || word.contains(|c: char| c.is_numeric()) {
+        return false;
+    }
+    is_plural || word.chars().count() > STEM_LETTERS
 }
 
 fn is_number(word: &str) -> bool {

@@ -63,20 +63,26 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
             Some("similarity".into())
         } else if cosine(&result, &entry.result_vector) <= MIN_RESULT_COSINE {
             Some("result".into())
-        } else if !SentenceCheck::new(request)
-            .is_ok_and(|check| entry.summary.unverified.iter().all(|s| check.checked(s.clone()).is_some()))
-        {
-            Some("facts".into())
         } else {
             None
         };
-        match refusal {
-            Some(guard) => counters::add(&format!("refused.{guard}")),
-            None => {
-                let hit = Summary { cached: Some(CacheHit::Semantic(similarity)), ..entry.summary };
-                return Some(spot_check(request, hit));
+        // A sentence in the words of the earlier result can be in words of its own here.
+        let checked = || -> Option<Vec<String>> {
+            let check = SentenceCheck::new(request).ok()?;
+            entry.summary.unverified.iter().map(|sentence| check.checked(sentence.clone())).collect()
+        };
+        let unverified = match refusal {
+            Some(refusal) => Err(refusal),
+            None => checked().ok_or_else(|| "facts".to_owned()),
+        };
+        let refusal = match unverified {
+            Ok(unverified) => {
+                let cached = Some(CacheHit::Semantic(similarity));
+                return Some(spot_check(request, Summary { cached, unverified, ..entry.summary }));
             }
-        }
+            Err(refusal) => refusal,
+        };
+        counters::add(&format!("refused.{refusal}"));
     }
     counters::add("miss.semantic");
     None

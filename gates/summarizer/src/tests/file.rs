@@ -262,8 +262,7 @@ fn a_question_gets_a_digest_of_the_whole() {
     let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, "name": format!("user {n}")})).collect();
     let text = format!("Found 400 users.\n{}", json!(rows));
     let (head, part) = read(&text, json!({"question": "which id has user 317?"}));
-    let digest = format!(": a digest of {} characters for the question.", json!(rows).to_string().len());
-    assert!(head.ends_with(&digest), "{head}");
+    assert!(head.contains(": a digest for the question, of all "), "{head}");
     assert_eq!(part["unit"], "digest");
     assert!(part["content"].as_str().unwrap().contains("which id has user 317?"), "{part}");
     host().run(|| {

@@ -88,12 +88,12 @@ impl AcceptedPromise {
     }
 
     /// Applies the promise to a tool whose definition has this digest. What a person declared replaces what the server
-    /// says, until the definition changes.
+    /// says. It says nothing about another definition, which promises nothing until a review.
     pub fn apply(&self, spec: &mut ToolSpec, digest: &str) {
-        if self.declared_for.as_deref() == Some(digest) {
-            self.promise.set(spec);
-        } else {
-            self.promise.enforce(spec);
+        match self.declared_for.as_deref() {
+            Some(declared) if declared == digest => self.promise.set(spec),
+            Some(_) => ToolPromise::NONE.enforce(spec),
+            None => self.promise.enforce(spec),
         }
     }
 

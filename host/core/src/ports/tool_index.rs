@@ -158,6 +158,11 @@ pub trait ToolIndex: Send + Sync {
         Ok(false)
     }
 
+    /// Takes back all declared effects of a server, because another program may have its name now.
+    async fn drop_declared_effects(&self, _server: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Returns a number that changes whenever any process changes a listed or quarantined definition.
     async fn generation(&self) -> Result<i64, Fault>;
 }

@@ -32,10 +32,12 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
     }
 
     pub(super) fn schema(&mut self, id: SchemaNodeId, value: &Value) -> Result<(), CheckError> {
+        // A number can have millions of digits, which most keywords read.
+        let digits = value.as_number().map_or(0, |number| number.as_str().len() as u64 / 8);
         self.steps.spend(1)?;
         let node = self.tree.node(id);
         node.keywords.iter().try_for_each(|keyword| {
-            self.steps.spend(1)?;
+            self.steps.spend(1 + digits)?;
             self.keyword(id, keyword, value)
         })
     }
@@ -89,19 +91,22 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                 self.ensure(holds, || not_a_choice(choices, value))
             }
             (Keyword::Number(bound, limit), Value::Number(number)) => {
-                self.steps.spend(number.as_str().len() as u64 / 64)?;
-                let holds = match (bound, decimal::compare(number, limit)) {
-                    (BoundKind::AtLeast, order) => order != Ordering::Less,
-                    (BoundKind::AtMost, order) => order != Ordering::Greater,
-                    (BoundKind::MoreThan, order) => order == Ordering::Greater,
-                    (BoundKind::LessThan, order) => order == Ordering::Less,
-                    (BoundKind::MultipleOf, _) => {
+                self.steps.spend(limit.as_str().len() as u64 / 8)?;
+                let order = || decimal::compare(number, limit);
+                let holds = match bound {
+                    BoundKind::AtLeast => order() != Ordering::Less,
+                    BoundKind::AtMost => order() != Ordering::Greater,
+                    BoundKind::MoreThan => order() == Ordering::Greater,
+                    BoundKind::LessThan => order() == Ordering::Less,
+                    BoundKind::MultipleOf => {
+                        // One division for each digit.
+                        self.steps.spend(number.as_str().len() as u64)?;
                         Decimal::new(number).is_multiple_of(&Decimal::new(limit)).unwrap_or(false)
                     }
                 };
                 self.ensure(holds, || {
                     let number = names::quoted(number.as_str(), 100);
-                    format!("must be {} {limit}, got {number}", bound.as_str())
+                    format!("must be {} {}, got {number}", bound.as_str(), names::quoted(limit.as_str(), 100))
                 })
             }
             (Keyword::Size { bound, part, limit }, _) => self.size(*bound, *part, *limit, value),

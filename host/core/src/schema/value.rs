@@ -19,7 +19,7 @@ pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> R
             one == other
         }
         (Value::Number(one), Value::Number(other)) => {
-            steps.spend(one.as_str().len() as u64 / 64)?;
+            steps.spend((one.as_str().len() + other.as_str().len()) as u64 / 8)?;
             decimal::compare(one, other).is_eq()
         }
         (Value::Array(one), Value::Array(other)) => {

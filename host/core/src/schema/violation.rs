@@ -142,6 +142,7 @@ pub(super) fn quoted_value(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{}'", names::quoted(text, 40)),
         Value::Array(_) | Value::Object(_) => kind_of(value).into(),
+        Value::Number(number) => names::quoted(number.as_str(), 40),
         other => other.to_string(),
     }
 }

@@ -188,12 +188,26 @@ async fn a_declared_effect_counts_until_the_definition_changes() {
     assert_eq!(known().await.listing.tools[0].effect, Effect::ExternalExec);
     let pending = book.pending_changes().await.unwrap();
     assert_eq!((pending.len(), pending[0].outdated_effect), (1, Some(Effect::ReadOnly)));
+    // A hint of the changed definition does not bring the effect back.
+    let hinted = |description: &str| {
+        let spec = ToolSpec { description: description.into(), ..(*files()[0]).clone() };
+        listing("files", vec![Arc::new(spec)], ChangePolicy::Warn)
+    };
+    book.put(hinted("Deletes all, and says that it reads."), false).await.unwrap();
+    assert_eq!(known().await.listing.tools[0].effect, Effect::ExternalExec);
+    book.put(with("Reads, and runs what it reads."), false).await.unwrap();
     // The earlier definition is the one that was declared.
     book.put(with("Reads."), false).await.unwrap();
     assert_eq!(known().await.listing.tools[0].effect, Effect::ReadOnly);
     book.put(with("Reads, and runs what it reads."), false).await.unwrap();
     assert!(book.approve("files", "read_file", &pending[0].digest).await.unwrap());
     assert!(book.pending_changes().await.unwrap().is_empty(), "what the server says counts");
+    // Another program of the same name has nothing of it.
+    let digest = known().await.tools[0].digest.clone();
+    assert!(declare("read_file", &digest).await);
+    assert_eq!(known().await.listing.tools[0].effect, Effect::ReadOnly);
+    book.drop_declared_effects("files").await.unwrap();
+    assert_eq!(known().await.listing.tools[0].effect, Effect::ExternalExec);
 }
 
 #[tokio::test]

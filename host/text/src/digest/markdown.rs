@@ -44,6 +44,13 @@ fn lists_elements(lines: &[&str]) -> bool {
 
 /// Whether most lines after `#` are comments of a settings file: they follow each other, as titles do not.
 fn has_comments(lines: &[&str]) -> bool {
+    let mut is_fenced = false;
+    let outside = |line: &&&str| {
+        let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        is_fenced ^= is_fence;
+        !is_fenced && !is_fence
+    };
+    let lines: Vec<&str> = lines.iter().filter(outside).copied().collect();
     let is_comment = |line: &str| line == "#" || line.starts_with("# ");
     let next_to_one = |at: usize| {
         let before = at.checked_sub(1).and_then(|at| lines.get(at));

@@ -23,9 +23,14 @@ pub(super) fn failure_severity(level: Option<&str>, line: &str) -> Option<LineSe
     match level {
         Some("warn") => return Some(LineSeverity::Warning),
         Some(level) if timestamp::is_failure(level) => return Some(LineSeverity::Error),
-        // The program says that this is no failure, whatever words the line has. Only counts say more.
+        // The program says that this is no failure, whatever words the line has. Only counts and verdicts say more.
         Some(level) if !NEUTRAL_LEVELS.contains(&level) => {
-            return counts_failures(line).then_some(LineSeverity::Error);
+            let is_verdict = |word: &str| {
+                let word = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
+                matches!(word, "FAIL" | "FAILED" | "FAILURE")
+            };
+            let fails = counts_failures(line) || line.split_whitespace().any(is_verdict);
+            return fails.then_some(LineSeverity::Error);
         }
         _ => {}
     }
@@ -106,6 +111,7 @@ mod tests {
             ("info", "INFO pod web-3 was evicted, 2 errors refused by policy", None),
             ("debug", "DEBUG retry after timeout", None),
             ("info", "INFO tests: 3 failed, 9 passed", Some(LineSeverity::Error)),
+            ("info", "[info] - adds numbers *** FAILED ***", Some(LineSeverity::Error)),
             ("log", "LOG:  could not connect: connection refused", Some(LineSeverity::Error)),
             ("error", "ERROR it is fine", Some(LineSeverity::Error)),
         ] {

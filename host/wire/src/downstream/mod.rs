@@ -38,6 +38,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
+pub(crate) use self::session::has_wide_integer;
 pub use process::{InheritedEnv, SUPERVISE, WithheldVariable, supervise};
 
 use crate::{ConnectedClients, login::Logins};
@@ -276,6 +277,10 @@ impl ServerRegistry for DownstreamServers {
         let server = DownstreamServer::new(definition, Arc::clone(&self.shared));
         let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
         join_all(before.iter().map(|before| before.close())).await;
+        if before.is_none_or(|before| before.definition.transport != server.definition.transport) {
+            // What a person declared was about another program.
+            self.shared.index.drop_declared_effects(&server.definition.name).await?;
+        }
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(server.listing(&Principal::Local).await)
     }

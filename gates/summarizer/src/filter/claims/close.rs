@@ -4,11 +4,11 @@
 
 use super::{Passage, clauses, content_words, is_claim, is_number, is_same, split_clauses, words};
 use crate::filter::{
-    claim_words::{OUTCOMES, PLAIN, VERBS},
+    claim_words::{LIMITS, OUTCOMES, PLAIN, VERBS},
     wording::listed,
 };
 
-/// Maximum bytes of a paragraph. A longer one joins words about different things.
+/// Maximum bytes of a paragraph of several lines. A longer one joins words about different things.
 const MAX_PARAGRAPH: usize = 2_000;
 
 const MAX_PARAGRAPHS: usize = 5_000;
@@ -22,8 +22,8 @@ pub(super) struct Paragraph {
 }
 
 impl Paragraph {
-    pub(super) fn is_close_to(&self, sentence: &str) -> bool {
-        is_close(&self.sentences.iter().collect::<Vec<_>>(), sentence, MAX_DISTANCE)
+    pub(super) fn is_close_to(&self, sentence: &SentenceClauses) -> bool {
+        sentence.are_close(&self.sentences.iter().collect::<Vec<_>>(), MAX_DISTANCE)
     }
 }
 
@@ -35,7 +35,8 @@ pub(super) fn paragraphs(text: &str) -> Vec<Paragraph> {
             || line.split_once(' ').is_some_and(|(mark, _)| {
                 matches!(mark, "-" | "*" | "+") || mark.trim_end_matches(['.', ')']).parse::<u32>().is_ok()
             });
-        if line.is_empty() || is_item {
+        let is_full = blocks.last().is_some_and(|block| block.len() + line.len() > MAX_PARAGRAPH);
+        if line.is_empty() || is_item || is_full {
             blocks.push(String::new());
         }
         if let Some(block) = blocks.last_mut() {
@@ -43,7 +44,7 @@ pub(super) fn paragraphs(text: &str) -> Vec<Paragraph> {
             block.push(' ');
         }
     }
-    let blocks = blocks.into_iter().filter(|block| !block.trim().is_empty() && block.len() <= MAX_PARAGRAPH);
+    let blocks = blocks.into_iter().filter(|block| !block.trim().is_empty());
     let paragraph = |block: String| {
         let mut sentences = Vec::new();
         clauses(&block, &mut sentences);
@@ -52,15 +53,25 @@ pub(super) fn paragraphs(text: &str) -> Vec<Paragraph> {
     blocks.take(MAX_PARAGRAPHS).map(paragraph).collect()
 }
 
-/// Whether every clause of a sentence is close to these passages. A number is at most `distance` words from what it counts.
-pub(super) fn is_close(passages: &[&Passage], sentence: &str, distance: usize) -> bool {
-    let names = names(sentence);
-    let mut is_close = true;
-    split_clauses(sentence, &["; ", ", and ", ", but ", ", while ", ", which ", ": "], &mut |clause| {
-        let clause = content_words(clause);
-        is_close = is_close && (clause.is_empty() || is_clause_close(passages, &clause, &names, distance));
-    });
-    is_close
+/// The clauses of a model's sentence, and the names in it.
+pub(super) struct SentenceClauses {
+    clauses: Vec<Vec<String>>,
+    names: Vec<String>,
+}
+
+impl SentenceClauses {
+    pub(super) fn new(sentence: &str) -> Self {
+        let mut clauses = Vec::new();
+        let joints = ["; ", ", and ", ", but ", ", while ", ", which ", ": "];
+        split_clauses(sentence, &joints, &mut |clause| clauses.push(content_words(clause)));
+        clauses.retain(|clause| !clause.is_empty());
+        Self { clauses, names: names(sentence) }
+    }
+
+    /// Whether every clause is close to these passages. A number is at most `distance` words from what it counts.
+    pub(super) fn are_close(&self, passages: &[&Passage], distance: usize) -> bool {
+        self.clauses.iter().all(|clause| is_clause_close(passages, clause, &self.names, distance))
+    }
 }
 
 fn is_clause_close(passages: &[&Passage], clause: &[String], names: &[String], distance: usize) -> bool {
@@ -121,11 +132,6 @@ impl Passage {
         })
     }
 }
-
-/// Words that take back a part of a statement.
-const LIMITS: &str = "\
-    no not none never nothing nobody neither nor without cannot cant dont doesnt didnt isnt arent wasnt werent wont hasnt \
-    havent couldnt except unless almost nearly hardly barely rarely only";
 
 /// Verbs that say little by themselves.
 const LIGHT_VERBS: &str =

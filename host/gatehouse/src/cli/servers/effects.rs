@@ -11,7 +11,10 @@ use gatehouse_core::{
     Effect,
     effect_rule::{EffectRule, suggested_effect},
     names::{self, quoted},
-    ports::{ToolIndex as _, tool_index::DeclaredEffect},
+    ports::{
+        ToolIndex as _,
+        tool_index::{DeclaredEffect, KnownTool},
+    },
 };
 
 /// Maximum characters of a description in a table.
@@ -25,14 +28,15 @@ pub(super) async fn declare(composition: &Composition, server: &str, rules: &[Ef
             {server}`, then `gatehouse servers review {server} --effect …`"
         );
     };
-    let tools: Vec<String> = known.tools.iter().map(|tool| tool.name.to_string()).collect();
+    let is_served = |tool: &&KnownTool| tool.quarantine_reason.is_none();
+    let tools: Vec<String> = known.tools.iter().filter(is_served).map(|tool| tool.name.to_string()).collect();
     if let Some(glob) = rules.iter().flat_map(|rule| rule.unmatched(&tools)).next() {
         let near = names::did_you_mean(glob, tools.iter().map(String::as_str));
         let error = format!("server '{server}' lists no tool that '{}' matches.{near}", quoted(glob, 64));
         return Err(CommandError::usage(error));
     }
     let mut declared = Vec::new();
-    for tool in known.tools.iter() {
+    for tool in known.tools.iter().filter(is_served) {
         let Some(rule) = rules.iter().rev().find(|rule| rule.matches(&tool.name)) else { continue };
         let (tool, digest) = (tool.name.to_string(), tool.digest.clone());
         declared.push(DeclaredEffect { tool, digest, effect: rule.effect });
@@ -82,13 +86,16 @@ pub(super) fn undeclared(servers: &BTreeMap<String, KnownServer>) -> Vec<Undecla
     all
 }
 
+/// Whether a name, which the server chose, means nothing to a shell and to a glob.
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
+}
+
 /// Shows the tools of one server with suggestions, or a line for each of several servers.
 pub(super) fn print_undeclared(tools: &[UndeclaredTool], is_named: bool) {
     for of_one in tools.chunk_by(|one, other| one.server == other.server) {
         let (server, count) = (&of_one[0].server, of_one.len());
-        out::line(format!(
-            "server '{server}': {count} tools count as external-exec, because nothing says what they may do"
-        ));
+        out::line(format!("server '{server}': {count} tools count as external-exec, the strongest effect"));
         if !is_named {
             out::line(format!("  see suggestions: gatehouse servers review {server}"));
             continue;
@@ -99,7 +106,9 @@ pub(super) fn print_undeclared(tools: &[UndeclaredTool], is_named: bool) {
         };
         out::table(&with_header(["TOOL", "SUGGESTION", "THE SERVER SAYS"], of_one.iter().map(row)));
         let options = [Effect::ReadOnly, Effect::Mutating].into_iter().filter_map(|effect| {
-            let names = of_one.iter().filter(|tool| tool.suggestion == Some(effect));
+            let is_suggested =
+                |tool: &&UndeclaredTool| tool.suggestion == Some(effect) && is_plain(&tool.name);
+            let names = of_one.iter().filter(is_suggested);
             let names: Vec<&str> = names.map(|tool| tool.name.as_str()).collect();
             (!names.is_empty()).then(|| format!(" --effect '{}={effect}'", names.join(",")))
         });

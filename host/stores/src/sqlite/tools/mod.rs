@@ -50,6 +50,11 @@ impl SqliteTools {
         self.decide(move |db| write::declare_effects(db, &server, &declared)).await
     }
 
+    pub(crate) async fn drop_declared_effects(&self, server: &str) -> Result<(), Fault> {
+        let server = server.to_owned();
+        self.write(move |db| write::drop_declared_effects(db, &server)).await
+    }
+
     async fn decide(
         &self,
         decision: impl FnOnce(&Connection) -> StoreResult<bool> + Clone + Send + 'static,

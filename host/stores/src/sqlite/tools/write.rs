@@ -134,14 +134,30 @@ pub(super) fn approve(db: &Connection, server: &str, label: &str, digest: &str) 
         review::approve(db, &held)?;
     }
     if held.kind == DefinitionKind::Tool {
-        let accepted = serde_json::to_string(&held.says).map_err(StoreError::invalid)?;
-        db.run(SET_PROMISE, [server, &held.name, &accepted])?;
+        let sql = "SELECT accepted ->> '$.declared_for' FROM promise WHERE server = ?1 AND name = ?2";
+        let declared: Option<Option<String>> = db.first(sql, [server, &held.name], |row| row.get(0))?;
+        // The review did not show what a person declared for this definition, so it stays.
+        if declared.flatten().as_deref() != Some(digest) {
+            let accepted = serde_json::to_string(&held.says).map_err(StoreError::invalid)?;
+            db.run(SET_PROMISE, [server, &held.name, &accepted])?;
+        }
     }
     changed(db)?;
     Ok(true)
 }
 
 const SET_PROMISE: &str = "INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)";
+
+/// Takes back what a person declared for tools of a server. They promise nothing then, whatever the server says.
+pub(super) fn drop_declared_effects(db: &Connection, server: &str) -> Result<()> {
+    let none = serde_json::to_string(&ToolPromise::NONE).map_err(StoreError::invalid)?;
+    let sql =
+        "UPDATE promise SET accepted = ?2 WHERE server = ?1 AND accepted ->> '$.declared_for' IS NOT NULL";
+    if db.run(sql, [server, &none])? > 0 {
+        changed(db)?;
+    }
+    Ok(())
+}
 
 /// Returns false, without a change, if a tool no longer has the definition for which its effect is declared.
 pub(super) fn declare_effects(db: &Connection, server: &str, declared: &[DeclaredEffect]) -> Result<bool> {
