@@ -8,7 +8,7 @@ mod close;
 use gatehouse_sdk::text::DigestResult;
 use serde_json::Value;
 
-use close::{Paragraph, SentenceClauses};
+use close::SentenceClauses;
 
 use super::{
     claim_words::{ADDRESS, ADDRESSING, BEFORE_VERBS, CLAIMS, LIMITS, NOT_SUPERLATIVE, PLAIN, TRIED, VERBS},
@@ -25,12 +25,12 @@ const MAX_PASSAGES: usize = 20_000;
 const STEM_LETTERS: usize = 4;
 
 pub(super) struct ResultStatements {
-    of_result: Vec<Passage>,
+    /// Paragraphs of prose, each as its sentences. Lines and records are paragraphs of one passage.
+    of_result: Vec<Vec<Passage>>,
     of_digest: Vec<Passage>,
-    /// Of prose. Other results have passages only.
-    paragraphs: Vec<Paragraph>,
-    /// True if the passages are records. A line of a log is too short for words of one's own.
-    is_json: bool,
+    /// Maximum words between a number and what it counts, for sentences in words of their own. `None` if there are none: a
+    /// line of a log is too short for them.
+    distance: Option<usize>,
 }
 
 /// How a result supports a sentence.
@@ -44,23 +44,28 @@ pub(super) enum SentenceSupport {
 
 impl ResultStatements {
     pub(super) fn new(text: &str, digest: &DigestResult) -> Self {
-        let (mut of_result, mut paragraphs) = (Vec::new(), Vec::new());
-        let json = serde_json::from_str(text);
-        let is_json = json.is_ok();
-        match json {
-            Ok(value) => records("", &value, &mut of_result),
-            Err(_) if PROSE.contains(&digest.kind.as_str()) => paragraphs = close::paragraphs(text),
-            Err(_) => text.lines().for_each(|line| clauses(line, &mut of_result)),
+        let mut alone = Vec::new();
+        let (mut of_result, mut distance) = (Vec::new(), None);
+        match serde_json::from_str(text) {
+            Ok(value) => {
+                records("", &value, &mut alone);
+                distance = Some(1);
+            }
+            Err(_) if PROSE.contains(&digest.kind.as_str()) => {
+                of_result = close::paragraphs(text);
+                distance = Some(close::MAX_DISTANCE);
+            }
+            Err(_) => text.lines().for_each(|line| clauses(line, &mut alone)),
         }
+        of_result.extend(alone.into_iter().map(|passage| vec![passage]));
         let mut of_digest = Vec::new();
-        // Each item of `2 ERROR, 1 WARN` is a separate statement.
-        // A short result is its own digest, which counts nothing.
+        // Each item of `2 ERROR, 1 WARN` is a separate statement. A short result is its own digest, which counts nothing.
         let text = if digest.shortened { digest.text.as_str() } else { "" };
         let lines = digest.findings.iter().map(String::as_str).chain(text.lines());
         lines.for_each(|line| {
             split_clauses(line, &[", ", " | line "], &mut |clause| push_passage(clause, &mut of_digest))
         });
-        Self { of_result, of_digest, paragraphs, is_json }
+        Self { of_result, of_digest, distance }
     }
 
     /// Returns how the result supports a sentence. `None` if it does not, or if the sentence is an instruction.
@@ -71,15 +76,11 @@ impl ResultStatements {
         }
         let states = |passage: &Passage| passage.states(&telling);
         let claims = telling.iter().any(|word| is_claim(word));
-        let sentences = || self.paragraphs.iter().flat_map(|paragraph| &paragraph.sentences);
-        if self.of_digest.iter().any(states)
-            || (!claims && self.of_result.iter().chain(sentences()).any(states))
-        {
+        if self.of_digest.iter().any(states) || (!claims && self.of_result.iter().flatten().any(states)) {
             return Some(SentenceSupport::Stated);
         }
-        let sentence = SentenceClauses::new(sentence);
-        let is_close = self.paragraphs.iter().any(|paragraph| paragraph.is_close_to(&sentence))
-            || self.is_json && self.of_result.iter().any(|record| sentence.are_close(&[record], 1));
+        let (distance, sentence) = (self.distance?, SentenceClauses::new(sentence));
+        let is_close = self.of_result.iter().any(|passages| sentence.are_close(passages, distance));
         is_close.then_some(SentenceSupport::Close)
     }
 }

@@ -58,34 +58,28 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
     for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
         let similarity = cosine(&question, &entry.question_vector);
         let refusal = if let Some(guard) = guards::mismatch(&asked, &entry.question) {
-            Some(guard.name())
+            guard.name()
         } else if similarity < request.call.params.cache_similarity {
-            Some("similarity".into())
+            "similarity".into()
         } else if cosine(&result, &entry.result_vector) <= MIN_RESULT_COSINE {
-            Some("result".into())
+            "result".into()
+        } else if let Some(unverified) = checked_again(request, &entry.summary) {
+            let cached = Some(CacheHit::Semantic(similarity));
+            return Some(spot_check(request, Summary { cached, unverified, ..entry.summary }));
         } else {
-            None
-        };
-        // A sentence in the words of the earlier result can be in words of its own here.
-        let checked = || -> Option<Vec<String>> {
-            let check = SentenceCheck::new(request).ok()?;
-            entry.summary.unverified.iter().map(|sentence| check.checked(sentence.clone())).collect()
-        };
-        let unverified = match refusal {
-            Some(refusal) => Err(refusal),
-            None => checked().ok_or_else(|| "facts".to_owned()),
-        };
-        let refusal = match unverified {
-            Ok(unverified) => {
-                let cached = Some(CacheHit::Semantic(similarity));
-                return Some(spot_check(request, Summary { cached, unverified, ..entry.summary }));
-            }
-            Err(refusal) => refusal,
+            "facts".into()
         };
         counters::add(&format!("refused.{refusal}"));
     }
     counters::add("miss.semantic");
     None
+}
+
+/// Returns the sentences of an earlier summary, checked against this result: in its words, one can be reworded here.
+/// `None` if it does not support one of them.
+fn checked_again(request: &Request<'_>, earlier: &Summary) -> Option<Vec<String>> {
+    let check = SentenceCheck::new(request).ok()?;
+    earlier.unverified.iter().map(|sentence| check.checked(sentence.clone())).collect()
 }
 
 pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
@@ -180,7 +174,8 @@ fn spot_check(request: &Request<'_>, hit: Summary) -> Summary {
     if !chosen {
         return hit;
     }
-    let Some(fresh) = model::summary(request) else { return hit };
+    let fresh = model::summary(request).filter(|fresh| !fresh.unverified.is_empty());
+    let Some(fresh) = fresh else { return hit };
     counters::add("checked");
     let (old, new) = (facts::facts(&hit.unverified), facts::facts(&fresh.unverified));
     if old.intersection(&new).count() * SAME_FACTS_DIVISOR >= old.len().min(new.len()) {

@@ -55,6 +55,8 @@ pub struct KnownTool {
     pub category: &'static str,
     pub last_change: Option<u64>,
     pub quarantine_reason: Option<String>,
+    /// True if a person declared the effect of this definition.
+    pub is_declared: bool,
 }
 
 /// A definition to review: quarantined, or a tool that is treated as stricter than its server declares.

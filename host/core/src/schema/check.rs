@@ -101,7 +101,7 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
                     BoundKind::MultipleOf => {
                         // One division for each digit.
                         self.steps.spend(number.as_str().len() as u64)?;
-                        Decimal::new(number).is_multiple_of(&Decimal::new(limit)).unwrap_or(false)
+                        Decimal::new(number).is_multiple_of(&Decimal::new(limit))
                     }
                 };
                 self.ensure(holds, || {

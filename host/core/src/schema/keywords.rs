@@ -7,12 +7,7 @@ use super::{
     node::{BoundKind, CountedPart, Keyword, MembersKeyword, SchemaNodeId, TypeSet},
     read::SchemaReader,
 };
-use crate::{
-    InvalidValue,
-    invalid::ensure,
-    names::quoted,
-    util::decimal::{self, Decimal},
-};
+use crate::{InvalidValue, invalid::ensure, names::quoted, util::decimal::Decimal};
 
 impl<'a> SchemaReader<'a> {
     pub(super) fn keywords(&mut self, object: &'a Map<String, Value>) -> Result<Vec<Keyword>, InvalidValue> {
@@ -186,11 +181,8 @@ fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, InvalidValue> 
         "exclusiveMinimum" => Keyword::Number(BoundKind::MoreThan, number(value)?),
         "exclusiveMaximum" => Keyword::Number(BoundKind::LessThan, number(value)?),
         "multipleOf" => match number(value)? {
-            step if decimal::compare(&step, &Number::from(0)).is_le() => {
-                return Err("has a multipleOf that is not greater than 0".into());
-            }
-            step if Decimal::new(&step).is_multiple_of(&Decimal::new(&step)).is_none() => {
-                return Err("has a multipleOf with more than 19 digits".into());
+            step if !Decimal::new(&step).is_step() => {
+                return Err("has a multipleOf that is not greater than 0, or has more than 19 digits".into());
             }
             step => Keyword::Number(BoundKind::MultipleOf, step),
         },

@@ -7,6 +7,9 @@ use serde_json::Number;
 /// Maximum absolute exponent. A literal that fits a message has fewer digits, so larger exponents compare the same.
 const MAX_EXPONENT: i64 = 1 << 50;
 
+/// Maximum significant digits of a step, which fit 64 bits.
+const MAX_STEP_DIGITS: usize = 19;
+
 /// A number as `0.DIGITS × 10^point`, with the sign apart. Equal numbers have equal decimals: `1`, `1.00` and `1e0`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Decimal {
@@ -37,20 +40,24 @@ impl Decimal {
         self.digits.len() as i64 <= self.point.max(0)
     }
 
-    /// Returns true if this number is a multiple of `step`, which is above zero. `None` if `step` has more than 19
-    /// significant digits.
-    pub(crate) fn is_multiple_of(&self, step: &Self) -> Option<bool> {
-        let modulus: u64 = step.digits.parse().ok()?;
+    /// Whether this number can be the step of [`Decimal::is_multiple_of`].
+    pub(crate) fn is_step(&self) -> bool {
+        !self.is_negative && (1..=MAX_STEP_DIGITS).contains(&self.digits.len())
+    }
+
+    /// Returns true if this number is a multiple of `step`. False if that is [no step](Decimal::is_step).
+    pub(crate) fn is_multiple_of(&self, step: &Self) -> bool {
+        let Ok(modulus) = step.digits.parse::<u64>() else { return false };
         if self.digits.is_empty() {
-            return Some(true);
+            return true;
         }
         // Both as integers of digits: the last digit of this number is not zero, so it must not be below the step's.
         let shift = (self.point - self.digits.len() as i64) - (step.point - step.digits.len() as i64);
-        let Ok(shift) = u64::try_from(shift) else { return Some(false) };
+        let Ok(shift) = u64::try_from(shift) else { return false };
         let modulus = u128::from(modulus);
         let rest =
             self.digits.bytes().fold(0, |rest, digit| (rest * 10 + u128::from(digit - b'0')) % modulus);
-        Some((rest * power_of_ten(shift, modulus)).is_multiple_of(modulus))
+        (rest * power_of_ten(shift, modulus)).is_multiple_of(modulus)
     }
 }
 
@@ -138,25 +145,28 @@ mod tests {
             assert_eq!(Decimal::new(&number(text)).is_integer(), expected, "{text}");
         }
         for (one, step, expected) in [
-            ("19.99", "0.01", Some(true)),
-            ("19.995", "0.01", Some(false)),
-            ("123456789012345678901234567890", "10", Some(true)),
-            ("123456789012345678901234567891", "10", Some(false)),
-            ("1e1000000000000", "7", Some(false)),
-            ("21e1000000000000", "7", Some(true)),
-            ("0", "0.3", Some(true)),
-            ("1", "0.12345678901234567890123", None),
-            ("0.0075", "0.0001", Some(true)),
-            ("1e308", "0.123456789", Some(false)),
-            ("12391239123", "1e-8", Some(true)),
-            ("-4", "2", Some(true)),
-            ("4.5", "1.5", Some(true)),
-            ("0", "1e300", Some(true)),
-            ("5", "1e300", Some(false)),
-            ("1e-300", "1", Some(false)),
+            ("19.99", "0.01", true),
+            ("19.995", "0.01", false),
+            ("123456789012345678901234567890", "10", true),
+            ("123456789012345678901234567891", "10", false),
+            ("1e1000000000000", "7", false),
+            ("21e1000000000000", "7", true),
+            ("0", "0.3", true),
+            ("0.0075", "0.0001", true),
+            ("1e308", "0.123456789", false),
+            ("12391239123", "1e-8", true),
+            ("-4", "2", true),
+            ("4.5", "1.5", true),
+            ("0", "1e300", true),
+            ("5", "1e300", false),
+            ("1e-300", "1", false),
         ] {
             let multiple = Decimal::new(&number(one)).is_multiple_of(&Decimal::new(&number(step)));
             assert_eq!(multiple, expected, "{one} {step}");
+            assert!(Decimal::new(&number(step)).is_step(), "{step}");
+        }
+        for text in ["0", "-1", "0.12345678901234567890123"] {
+            assert!(!Decimal::new(&number(text)).is_step(), "{text}");
         }
     }
 }

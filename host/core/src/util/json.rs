@@ -2,7 +2,7 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
@@ -22,6 +22,26 @@ pub fn too_many_values(text: &[u8]) -> bool {
 /// Returns an upper bound of the values in a text, from its punctuation.
 pub fn max_value_count(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
+}
+
+/// Reads a type from a value. Unlike serde_json's own function, it accepts integers of 65 to 128 bits inside types with a
+/// tag: serde can buffer those only from text.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> serde_json::Result<T> {
+    let text = has_wide_integer(&value).then(|| value.to_string());
+    text.map_or_else(|| serde_json::from_value(value), |text| serde_json::from_str(&text))
+}
+
+fn has_wide_integer(value: &Value) -> bool {
+    match value {
+        // Short texts, which are nearly all, are not parsed.
+        Value::Number(number) => {
+            let is_long = number.as_str().len() >= 19;
+            is_long && !number.is_i64() && !number.is_u64() && number.as_i128().is_some()
+        }
+        Value::Array(items) => items.iter().any(has_wide_integer),
+        Value::Object(members) => members.values().any(has_wide_integer),
+        _ => false,
+    }
 }
 
 /// Passes a value's JSON text to `take` in pieces, without building the text.
@@ -138,6 +158,21 @@ mod tests {
         assert_eq!(parse(&flood), Err(format!("has more than {MAX_VALUES} values").into()));
         assert!(parse(&format!("[{}0]", "0,".repeat(1000))).is_ok());
         assert!(parse(&"[".repeat(100_000)).is_err(), "depth is bounded by the parser");
+    }
+
+    #[test]
+    fn integers_of_any_size_are_read_into_types_with_a_tag() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        #[serde(tag = "type", rename_all = "lowercase")]
+        enum Block {
+            Text { meta: Value },
+        }
+        for digits in ["1", "18446744073709551615", "18446744073709551616", "-9223372036854775809", "1.50"] {
+            let value: Value =
+                serde_json::from_str(&format!(r#"{{"type":"text","meta":{digits}}}"#)).unwrap();
+            let Block::Text { meta } = from_value(value).unwrap();
+            assert_eq!(meta.to_string(), digits);
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a text is about: its title, its first names and values, and the keys of its JSON, as far as its beginning shows
+//! Finds the subject of a text: its title, its first names and values, and the keys of its JSON, as far as its beginning shows
 //! them. Searches use it next to the summary, which has only findings.
 
 use std::collections::BTreeMap;

@@ -38,7 +38,6 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-pub(crate) use self::session::has_wide_integer;
 pub use process::{InheritedEnv, SUPERVISE, WithheldVariable, supervise};
 
 use crate::{ConnectedClients, login::Logins};

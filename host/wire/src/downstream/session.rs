@@ -7,7 +7,7 @@ mod task;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use gatehouse_core::{CallContext, Fault, ports::client::MessageLevel};
+use gatehouse_core::{CallContext, Fault, json, ports::client::MessageLevel};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -146,21 +146,9 @@ fn result_type(result: &Value) -> Option<&str> {
     result.get("resultType")?.as_str()
 }
 
-/// Whether a value has an integer of 65 to 128 bits. serde cannot buffer one for a type with a tag, except from text.
-pub(crate) fn has_wide_integer(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => !number.is_i64() && !number.is_u64() && number.as_i128().is_some(),
-        Value::Array(items) => items.iter().any(has_wide_integer),
-        Value::Object(members) => members.values().any(has_wide_integer),
-        _ => false,
-    }
-}
-
 /// Reads a result, or the part of one.
 fn parse<T: DeserializeOwned>(method: &str, result: Value) -> Result<T, CallFailure> {
-    let text = has_wide_integer(&result).then(|| result.to_string());
-    let read = text.map_or_else(|| serde_json::from_value(result), |text| serde_json::from_str(&text));
-    read.map_err(|error| {
+    json::from_value(result).map_err(|error| {
         CallFailure::Unreadable(format!("its result of {method} is not as the protocol has it: {error}"))
     })
 }

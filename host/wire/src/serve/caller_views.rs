@@ -128,7 +128,7 @@ impl ServedPresets {
         let refused = |status, why| Err(PresetRefusal { status, why });
         let known = || presets.keys().map(String::as_str).filter(|preset| access.opens_preset(preset));
         let unserved = self.unserved.load();
-        // What the file lacks is for those who may see all of it.
+        // Lines that the file lacks are for those who may see all of it.
         let advice = |preset: Option<&str>| {
             let may_know = access.is_full() && access.opens_preset(preset.unwrap_or_default());
             let advice = unserved.get(&preset.map(str::to_owned)).filter(|_| may_know);

@@ -1,5 +1,5 @@
 //! Sentences in a model's own words. Each clause must be about one paragraph or record: its names and numbers are in
-//! there, next to each other, and so are two of three other words. Words that change a meaning must be the result's own:
+//! there, next to each other, and so are more than three of four words. Words that change a meaning must be the result's own:
 //! verbs, outcomes, negations and quantifiers.
 
 use super::{Passage, clauses, content_words, is_claim, is_number, is_same, split_clauses, words};
@@ -16,19 +16,8 @@ const MAX_PARAGRAPHS: usize = 5_000;
 /// Maximum distance in content words between a number and a word that it belongs to.
 pub(super) const MAX_DISTANCE: usize = 3;
 
-/// A paragraph of prose, or an item of a list.
-pub(super) struct Paragraph {
-    pub(super) sentences: Vec<Passage>,
-}
-
-impl Paragraph {
-    pub(super) fn is_close_to(&self, sentence: &SentenceClauses) -> bool {
-        sentence.are_close(&self.sentences.iter().collect::<Vec<_>>(), MAX_DISTANCE)
-    }
-}
-
-/// Splits prose into paragraphs. Headings and items of lists are paragraphs of their own.
-pub(super) fn paragraphs(text: &str) -> Vec<Paragraph> {
+/// Splits prose into the sentences of its paragraphs. Headings and items of lists are paragraphs of their own.
+pub(super) fn paragraphs(text: &str) -> Vec<Vec<Passage>> {
     let mut blocks = vec![String::new()];
     for line in text.lines().map(str::trim) {
         let is_item = line.starts_with(['#', '|', '>', '<'])
@@ -48,7 +37,7 @@ pub(super) fn paragraphs(text: &str) -> Vec<Paragraph> {
     let paragraph = |block: String| {
         let mut sentences = Vec::new();
         clauses(&block, &mut sentences);
-        Paragraph { sentences }
+        sentences
     };
     blocks.take(MAX_PARAGRAPHS).map(paragraph).collect()
 }
@@ -69,20 +58,17 @@ impl SentenceClauses {
     }
 
     /// Whether every clause is close to these passages. A number is at most `distance` words from what it counts.
-    pub(super) fn are_close(&self, passages: &[&Passage], distance: usize) -> bool {
+    pub(super) fn are_close(&self, passages: &[Passage], distance: usize) -> bool {
         self.clauses.iter().all(|clause| is_clause_close(passages, clause, &self.names, distance))
     }
 }
 
-fn is_clause_close(passages: &[&Passage], clause: &[String], names: &[String], distance: usize) -> bool {
+fn is_clause_close(passages: &[Passage], clause: &[String], names: &[String], distance: usize) -> bool {
     let has = |word: &String| passages.iter().any(|passage| passage.0.iter().any(|own| is_same(own, word)));
     let (told, missing): (Vec<&String>, Vec<&String>) = clause.iter().partition(|word| has(word));
     let is_needed =
         |word: &String| is_number(word) || is_claim(word) || names.contains(word) || changes_meaning(word);
-    if told.len() < 2
-        || missing.len() * 3 >= told.len().max(1) && !missing.is_empty()
-        || missing.iter().any(|word| is_needed(word))
-    {
+    if told.len() < 2 || missing.len() * 3 >= told.len() || missing.iter().any(|word| is_needed(word)) {
         return false;
     }
     // The sentence with a number is about what the clause says of it.
@@ -97,7 +83,7 @@ fn is_clause_close(passages: &[&Passage], clause: &[String], names: &[String], d
         return false;
     }
     // The sentence of the result with most of these words must say what the clause counts, and must not deny or limit it.
-    let shared = |passage: &&&Passage| {
+    let shared = |passage: &&Passage| {
         told.iter().filter(|word| passage.0.iter().any(|own| is_same(own, word))).count()
     };
     let Some(nearest) = passages.iter().max_by_key(shared) else { return false };

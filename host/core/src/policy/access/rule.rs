@@ -12,6 +12,9 @@ use crate::{
     util::decimal::compare,
 };
 
+/// Maximum characters of a number that a rule with values allows. Comparing a longer one takes too long.
+const MAX_NUMBER_CHARS: usize = 1_000;
+
 pub(super) struct CompiledAccessRule {
     pub(super) number: usize,
     pub(super) place: String,
@@ -155,6 +158,9 @@ impl CompiledArgumentLimit {
     }
 
     fn allows_value(&self, value: &Value) -> bool {
+        if value.as_number().is_some_and(|number| number.as_str().len() > MAX_NUMBER_CHARS) {
+            return false;
+        }
         match (&self.allowed, value) {
             (AllowedValues::OneOf(_), Value::String(text)) => {
                 // Servers resolve such paths, which would leave the directory that a pattern names.
@@ -249,7 +255,9 @@ mod tests {
             assert!(!within(bad.clone()), "{bad}");
         }
         // No float holds these.
-        for bad in ["1e400", "-1e400", "9007199254740993.5", "123456789012345678901234567890"] {
+        let long = format!("1.{}", "0".repeat(1_000));
+        for bad in [long.as_str(), "1e400", "-1e400", "9007199254740993.5", "123456789012345678901234567890"]
+        {
             assert!(!within(serde_json::from_str(bad).expect("a number")), "{bad}");
         }
     }

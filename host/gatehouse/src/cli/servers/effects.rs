@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::{CommandError, CommandResult, with_header};
-use crate::{
-    compose::{Composition, HostServers, KnownServer},
-    out,
-};
 use gatehouse_core::{
-    Effect,
+    Effect, Fault,
     effect_rule::{EffectRule, suggested_effect},
     names::{self, quoted},
     ports::{
         ToolIndex as _,
         tool_index::{DeclaredEffect, KnownTool},
     },
+};
+
+use super::{CommandError, CommandResult, review::notify_hosts, with_header};
+use crate::{
+    compose::{Composition, KnownServer},
+    out,
 };
 
 /// Maximum characters of a description in a table.
@@ -51,9 +52,7 @@ pub(super) async fn declare(composition: &Composition, server: &str, rules: &[Ef
             out::note(format!("{effect}, until their definitions change: {}", covered.join(", ")));
         }
     }
-    if let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config)) {
-        out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
-    }
+    notify_hosts(composition);
     Ok(())
 }
 
@@ -66,24 +65,29 @@ pub(super) struct UndeclaredTool {
 }
 
 /// Returns the tools of enabled servers whose effect is unknown, by server.
-pub(super) fn undeclared(servers: &BTreeMap<String, KnownServer>) -> Vec<UndeclaredTool> {
+pub(super) async fn undeclared(
+    composition: &Composition,
+    servers: &BTreeMap<String, KnownServer>,
+) -> Result<Vec<UndeclaredTool>, Fault> {
     let mut all = Vec::new();
-    for (server, known) in servers {
-        let Some(listing) = &known.listing else { continue };
-        let policies = &known.config.definition.tools;
-        for tool in &listing.listing.tools {
-            let is_set = policies.get(&*tool.name).is_some_and(|policy| policy.effect.is_some());
-            if !is_set && tool.effect == Effect::ExternalExec && tool.open_world && !tool.additive {
+    for (server, of_server) in servers.iter().filter(|(_, of_server)| of_server.listing.is_some()) {
+        let Some(known) = composition.stores.tools.known(server).await? else { continue };
+        let policies = &of_server.config.definition.tools;
+        for (tool, spec) in known.tools.iter().zip(&known.listing.tools) {
+            let is_set =
+                tool.is_declared || policies.get(&*tool.name).is_some_and(|policy| policy.effect.is_some());
+            let is_unknown = spec.effect == Effect::ExternalExec && spec.open_world && !spec.additive;
+            if !is_set && is_unknown && tool.quarantine_reason.is_none() {
                 all.push(UndeclaredTool {
                     server: server.clone(),
                     name: tool.name.to_string(),
-                    description: quoted(&tool.description, MAX_SHOWN),
-                    suggestion: suggested_effect(tool),
+                    description: quoted(&spec.description, MAX_SHOWN),
+                    suggestion: suggested_effect(spec),
                 });
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// Whether a name, which the server chose, means nothing to a shell and to a glob.

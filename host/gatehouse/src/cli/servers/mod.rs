@@ -112,7 +112,7 @@ async fn list_new_servers(
             out::line(format!("server '{name}': {} tools", listing.listing.tools.len()));
         }
     }
-    effects::print_undeclared(&effects::undeclared(&known), false);
+    effects::print_undeclared(&effects::undeclared(&composition, &known).await?, false);
     Ok(())
 }
 
@@ -229,10 +229,12 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
 
 /// Returns how many tools of each server have an unknown effect. Starts none.
 pub(super) async fn undeclared_tools(composition: &Composition) -> BTreeMap<String, usize> {
-    let known = composition.known_servers().await.unwrap_or_default();
     let mut counts = BTreeMap::new();
-    for tool in effects::undeclared(&known) {
-        *counts.entry(tool.server).or_default() += 1;
+    // `omitted_items` reports an index that cannot be read.
+    if let Ok(known) = composition.known_servers().await {
+        for tool in effects::undeclared(composition, &known).await.unwrap_or_default() {
+            *counts.entry(tool.server).or_default() += 1;
+        }
     }
     counts
 }

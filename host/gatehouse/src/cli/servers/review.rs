@@ -53,16 +53,15 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Comm
         if !asked.effects.is_empty() {
             effects::declare(composition, server, &asked.effects).await?;
         }
-        if !asked.approve.is_empty()
-            && let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config))
-        {
-            out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
+        if !asked.approve.is_empty() {
+            notify_hosts(composition);
         }
     }
     let mut held = index.pending_changes().await?;
     held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
-    let mut undeclared = effects::undeclared(&composition.known_servers().await?);
-    undeclared.retain(|tool| asked.server.as_ref().is_none_or(|server| *server == tool.server));
+    let mut servers = composition.known_servers().await?;
+    servers.retain(|name, _| asked.server.as_ref().is_none_or(|server| server == name));
+    let undeclared = effects::undeclared(composition, &servers).await?;
     asked.output.print(&held.iter().map(to_json).collect::<Vec<_>>(), || {
         if held.is_empty() && undeclared.is_empty() && asked.approve.is_empty() && asked.effects.is_empty() {
             out::note(
@@ -80,6 +79,13 @@ pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> Comm
         }
     });
     Ok(())
+}
+
+/// Tells running hosts of an approval or a declared effect.
+pub(super) fn notify_hosts(composition: &Composition) {
+    if let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config)) {
+        out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
+    }
 }
 
 fn to_json(held: &PendingChange) -> Value {

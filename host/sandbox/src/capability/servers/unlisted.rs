@@ -1,5 +1,5 @@
-//! What a search finds without an index, because it is few: tools of gates that the preset includes but does not list to
-//! clients, which agents find and call like tools of servers, and agent skills.
+//! Searches tools of gates that the preset includes but does not list to clients, and agent skills. They are few, so they
+//! have no index. Agents find and call these tools like tools of servers.
 
 use std::sync::Arc;
 

@@ -13,9 +13,9 @@ use gatehouse_core::{
     ports::tool_index::{DeclaredEffect, KnownListing, PendingChange},
 };
 
-pub(crate) use self::current::SqliteTools;
 use rusqlite::Connection;
 
+pub(crate) use self::current::SqliteTools;
 use self::current::ToolDatabase;
 use crate::{engine::QueryVector, sqlite::error::Result as StoreResult};
 

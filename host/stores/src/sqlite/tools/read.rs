@@ -58,7 +58,9 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
     let mut rows = statement.query([server])?;
     while let Some(row) = rows.next()? {
         let digest: String = row.get(1)?;
-        let spec = accepted_spec(&row.get::<_, String>(0)?, row.get(6)?, &digest)?;
+        let accepted: Option<String> = row.get(6)?;
+        let is_declared = is_declared(accepted.as_deref(), &digest)?;
+        let spec = accepted_spec(&row.get::<_, String>(0)?, accepted, &digest)?;
         let category: String = row.get(2)?;
         let (held, is_new): (bool, bool) = (row.get(4)?, row.get(5)?);
         let why = match (is_new, is_lost) {
@@ -73,6 +75,7 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
             category: CATEGORIES.into_iter().find(|known| *known == category).unwrap_or("other"),
             last_change: time(row, 3)?,
             quarantine_reason: held.then(|| why.to_owned()),
+            is_declared,
         });
         listing.tools.push(spec);
     }
@@ -108,7 +111,7 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
         let (digest, promise): (String, Option<String>) = (row.get(2)?, row.get(5)?);
         let declared: Option<AcceptedPromise> = promise.as_deref().map(parsed).transpose()?;
         let outdated_effect = declared.as_ref().and_then(|declared| declared.outdated_effect(&digest));
-        let is_declared = outdated_effect.is_none() && declared.is_some_and(|it| it.declared_for.is_some());
+        let is_declared = is_declared(promise.as_deref(), &digest)?;
         let accepted = accepted_spec(&text, promise, &digest)?;
         let (counts_as, says) = (ToolPromise::from_spec(&accepted), ToolPromise::from_spec(&spec));
         let held_back: bool = row.get(6)?;
@@ -136,6 +139,12 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
 /// Definitions in use, by a digest of their texts. Listings and the search index share them, because a schema takes many
 /// times its text in memory.
 static SPECS_IN_USE: LazyLock<Mutex<HashMap<String, Weak<ToolSpec>>>> = LazyLock::new(Mutex::default);
+
+/// Whether a person declared the effect of the definition with this digest.
+fn is_declared(accepted: Option<&str>, digest: &str) -> Result<bool> {
+    let accepted: Option<AcceptedPromise> = accepted.map(parsed).transpose()?;
+    Ok(accepted.is_some_and(|accepted| accepted.declared_for.as_deref() == Some(digest)))
+}
 
 /// Returns a tool whose promises are limited to the accepted ones. `digest` is that of its definition.
 fn accepted_spec(spec: &str, accepted: Option<String>, digest: &str) -> Result<Arc<ToolSpec>> {

@@ -10,6 +10,7 @@ use gatehouse_core::{
     Catalog, ContentPart, Fault, FaultKind, Outcome, Reply,
     catalog::ToolEntry,
     icon::{Icon, IconTheme},
+    json,
     outcome::{MediaData, ResourceBody},
     preset::StructuredOutputMode,
     reply_view,
@@ -23,7 +24,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use super::interactive_request::is_since_2026;
-use crate::{downstream, serve::client_table};
+use crate::serve::client_table;
 
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
@@ -258,10 +259,8 @@ pub(crate) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
         }
         ContentPart::Other(block) => Value::Object(block),
     };
-    // Through text, because serde cannot buffer integers of 65 to 128 bits for a type with a tag.
-    let text = downstream::has_wide_integer(&value).then(|| value.to_string());
-    let block = text.map_or_else(|| serde_json::from_value(value), |text| serde_json::from_str(&text));
-    block.map_err(|error| Fault::internal(format!("the tool sent an invalid content block: {error}")))
+    json::from_value(value)
+        .map_err(|error| Fault::internal(format!("the tool sent an invalid content block: {error}")))
 }
 
 fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
