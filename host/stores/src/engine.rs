@@ -148,6 +148,9 @@ pub(crate) struct PageQuestion {
     pub(crate) limit: usize,
 }
 
+/// Number of nearest pages that a search returns however little they fit; each hit has its fit.
+pub(crate) const NEAREST_PAGES: usize = 5;
+
 impl PageQuestion {
     /// Returns the number of best candidates, by name, words and vector each, to score in full.
     pub(crate) fn pool(&self) -> usize {

@@ -174,13 +174,13 @@ impl ToolIndex for ToolCatalogStore {
         let snapshot = self.tools().await?;
         let mut texts = Vec::new();
         let mut note = None;
-        for text in query_parts(&question.query) {
-            let (cosines, why) = self.cosines(&snapshot, text).await?;
-            texts.push(ToolQuery { text, cosines });
-            if why.is_some() {
+        for part in query_parts(&question.query) {
+            let (cosines, failure) = self.cosines(&snapshot, &part.embedded()).await?;
+            texts.push(ToolQuery { part, cosines });
+            if failure.is_some() {
                 // The model failed, so do not call it for the other parts.
                 texts.truncate(1);
-                note = why;
+                note = failure;
                 break;
             }
         }

@@ -66,6 +66,10 @@ impl Catalogue {
         Self { segments, ids, vectors, all, twins }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
     /// Replaces each id with its first twin and removes the duplicates.
     pub(crate) fn once(&self, ids: &[String]) -> Vec<String> {
         let mut seen = HashSet::new();
@@ -108,10 +112,10 @@ impl Catalogue {
         let tools = ToolSegments::new(self.segments.iter().collect());
         let texts: Vec<ToolQuery<'_>> = query_parts(question)
             .into_iter()
-            .map(|text| {
-                let vector = LocalEmbedder.question_vector(text).filter(|_| with_vectors);
+            .map(|part| {
+                let vector = LocalEmbedder.question_vector(&part.embedded()).filter(|_| with_vectors);
                 let near = |tool: &Option<Vec<f32>>| dense::cosine(vector.as_ref()?, tool.as_ref()?);
-                ToolQuery { text, cosines: self.vectors.iter().map(near).collect() }
+                ToolQuery { part, cosines: self.vectors.iter().map(near).collect() }
             })
             .collect();
         search(&tools, &texts)

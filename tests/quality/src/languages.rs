@@ -1,6 +1,6 @@
 //! Search in other languages: recall of tools and pages that were made for this, and the verdict on unrelated questions.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Result, ensure};
 use gatehouse_core::ports::{
@@ -47,6 +47,51 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
         results.rows.push(recall.row(&name, set.docs.len(), "gateway"));
         let unrelated: Vec<Asking> = set.off_topic.into_iter().map(|q| Asking { q }).collect();
         results.fits.push(json!(catalogue.fits(&name, set.queries.iter(), unrelated.iter())));
+    }
+    run_over_english(places, results)
+}
+
+/// The same questions in several languages, over tools that are described in English.
+#[derive(Deserialize)]
+struct OverEnglish {
+    queries: Vec<TranslatedQuestion>,
+    off_topic: Vec<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct TranslatedQuestion {
+    rel: Vec<String>,
+    #[serde(flatten)]
+    by_language: BTreeMap<String, String>,
+}
+
+/// Measures questions in other languages over English tools. The words of the search were not tuned on the odd ones.
+fn run_over_english(places: &Places, results: &mut Results) -> Result<()> {
+    let file = places.data.as_ref().map(|data| data.join("tool-search/livemcp_step.json"));
+    let Some(file) = file.filter(|file| file.is_file()) else {
+        results.skipped.push("questions in other languages over English tools: set not found".into());
+        return Ok(());
+    };
+    let catalogue = Catalogue::of(&sets::tools(&file)?.docs);
+    let set: OverEnglish = sets::json(&places.queries.join("languages/over-english.json"))?;
+    for language in ["en", "de", "es", "ja", "zh"] {
+        let questions: Vec<Question> = set
+            .queries
+            .iter()
+            .map(|question| Question { q: question.by_language[language].clone(), rel: question.rel.clone() })
+            .collect();
+        for (half, first) in [("", 0), (", held out", 1)] {
+            let mut recall = Recall::default();
+            for question in questions.iter().skip(first).step_by(1 + first) {
+                recall.add(&catalogue.found(&question.q, LIMIT), &catalogue.once(&question.rel));
+            }
+            let name = format!("English tools in {language}{half}");
+            results.rows.push(recall.row(&name, catalogue.len(), "gateway"));
+        }
+        let unrelated: Vec<Asking> =
+            set.off_topic.iter().map(|texts| Asking { q: texts[language].clone() }).collect();
+        let name = format!("English tools in {language}");
+        results.fits.push(catalogue.fits(&name, questions.iter(), unrelated.iter()));
     }
     Ok(())
 }

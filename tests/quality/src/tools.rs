@@ -30,11 +30,15 @@ const COMBINED: &str = "combined";
 
 const OF_EACH: usize = 500;
 
-/// Questions about subjects that no tool covers. The odd ones were not used to choose bounds.
-const ELSEWHERE: &str = "tools-nothing.jsonl";
+/// Short and long questions about subjects that no tool covers. `bench-quality --verdict` judges each by a model that has
+/// not seen it.
+const ELSEWHERE: [(&str, &str); 2] =
+    [("short questions", "tools-nothing.jsonl"), ("long questions", "off-topic-long.jsonl")];
 
 pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
-    let elsewhere: Vec<Asking> = sets::lines(&places.queries.join(ELSEWHERE))?;
+    let elsewhere = ELSEWHERE.map(|(_, file)| sets::lines::<Asking>(&places.queries.join(file)));
+    let [short, long] = elsewhere;
+    let elsewhere = [short?, long?];
     let mut combined = ToolSet::default();
     for name in SETS {
         let file = places.data.as_ref().map(|data| data.join(format!("tool-search/{name}.json")));
@@ -68,7 +72,7 @@ struct Index<'a> {
     rows: Vec<usize>,
 }
 
-fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Results) -> Result<()> {
+fn measure(set: &str, tools: &ToolSet, elsewhere: &[Vec<Asking>; 2], results: &mut Results) -> Result<()> {
     let index = Index::of(&tools.docs)?;
     let catalogue = Catalogue::of(&tools.docs);
     let ways = ["words", "meaning", "gateway", "words, held out", "gateway, held out"];
@@ -100,9 +104,17 @@ fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Resul
     for (way, recall) in ways.iter().zip(&recalls) {
         results.rows.push(recall.row(set, tools.docs.len(), way));
     }
-    let own = tools.queries.iter().filter(|question| held_out(question));
-    results.fits.push(catalogue.fits(set, own, elsewhere.iter().skip(1).step_by(2)));
+    for ((length, _), elsewhere) in ELSEWHERE.iter().zip(elsewhere) {
+        let of_length = |question: &&Question| is_long(&question.q) == (*length == ELSEWHERE[1].0);
+        let own = tools.queries.iter().filter(|question| held_out(question)).filter(of_length);
+        results.fits.push(catalogue.fits(&format!("{set}, {length}"), own, elsewhere.iter()));
+    }
     Ok(())
+}
+
+/// Returns `true` for questions of 25 words and more.
+pub(crate) fn is_long(question: &str) -> bool {
+    question.split_whitespace().count() >= 25
 }
 
 /// Returns `true` for the half of the questions on which nothing was tuned.

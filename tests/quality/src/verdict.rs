@@ -1,10 +1,11 @@
 //! Makes the weights of the tool search's verdict: a logistic regression over the evidence for the best tool of each
 //! question, and its results on catalogs and unrelated questions that it has not seen.
 //!
-//! Catalogs and both classes of questions weigh the same. A question's evidence is that of the tool and the part of
+//! Catalogs and both classes of questions weigh the same, and so do long and short unrelated questions: length is no
+//! evidence. A question's evidence is that of the tool and the part of
 //! the question that the model itself finds most convincing, as in a search.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Range};
 
 use anyhow::{Context as _, Result, bail};
 use gatehouse_core::search::tools::{MEASURES, MatchEvidence, VerdictWeights};
@@ -15,7 +16,7 @@ use crate::{
     catalogue::{Asking, Catalogue},
     languages::{self, LanguageSet, SPACED, SPACELESS},
     sets::{self, Question, Tool, ToolSet},
-    tools::SETS,
+    tools::{SETS, is_long},
 };
 
 const MAX_OWN: usize = 500;
@@ -30,6 +31,9 @@ const FOLDS: usize = 5;
 /// constant term is chosen so that this share has a probability of half or more.
 const MAX_WRONG: f64 = 0.06;
 
+/// Measures of which more never speaks against a tool.
+const EVIDENCE: Range<usize> = 2..6;
+
 /// Strength of the penalty on weights of standardized measures.
 const RIDGE: f64 = 0.001;
 
@@ -37,7 +41,10 @@ const RIDGE: f64 = 0.001;
 const ROUNDS: usize = 4;
 
 /// All evidence for one question: by tool and part of the question.
-type Evidence = Vec<MatchEvidence>;
+struct Evidence {
+    is_long: bool,
+    measured: Vec<MatchEvidence>,
+}
 
 /// Number of own and of unrelated questions of each set that [`stored`] returns.
 const STORED: [usize; 3] = [9, 8, 8];
@@ -51,7 +58,9 @@ struct Examples {
 
 pub(crate) fn run(places: &Places) -> Result<Value> {
     let mut unrelated: Vec<Asking> = sets::lines(&places.queries.join("off-topic.jsonl"))?;
-    unrelated.extend(sets::lines::<Asking>(&places.queries.join("tools-nothing.jsonl"))?);
+    for more in ["tools-nothing.jsonl", "off-topic-long.jsonl"] {
+        unrelated.extend(sets::lines::<Asking>(&places.queries.join(more))?);
+    }
     let public = |with_vectors| -> Result<Vec<Examples>> {
         let mut all = Vec::new();
         for set in SETS {
@@ -78,7 +87,7 @@ pub(crate) fn run(places: &Places) -> Result<Value> {
     let reports = [
         report("with vectors", &public(true)?),
         report("without vectors", &by_words),
-        report("spaceless", &without_tool_count(in_languages(&SPACELESS)?)),
+        report("spaceless", &in_own_script(in_languages(&SPACELESS)?)),
     ];
     Ok(json!({"models": reports, "stored": stored(places, &unrelated)?}))
 }
@@ -98,9 +107,9 @@ fn stored(places: &Places, unrelated: &[Asking]) -> Result<Vec<Value>> {
             let best = evidence.max_by(|a, b| a.probability().total_cmp(&b.probability()));
             let Some(best) = best else { continue };
             rows.push(json!({"q": q, "verdict": best.verdict(), "evidence": {
-                "cosine": best.cosine, "cosine_deviation": best.cosine_deviation, "words_held": best.words_held,
-                "name_cover": best.name_cover, "words_known": best.words_known, "tool_count": best.tool_count,
-                "word_count": best.word_count, "spaceless": best.spaceless}}));
+                "cosine": best.cosine, "cosine_deviation": best.cosine_deviation,
+                "rarity_share": best.rarity_share, "rarity_held": best.rarity_held, "name_cover": best.name_cover, "words_known": best.words_known,
+                "tool_count": best.tool_count, "spaceless": best.spaceless}}));
         }
     }
     Ok(rows)
@@ -116,19 +125,26 @@ fn part(set: &ToolSet, size: usize) -> ToolSet {
     ToolSet { queries, docs: docs.clone() }
 }
 
-/// Hides the number of tools, because two catalogs cannot tell its influence.
-fn without_tool_count(mut all: Vec<Examples>) -> Vec<Examples> {
+/// Returns the evidence of questions in their own script. Hides the number of tools, because two catalogs cannot tell its
+/// influence.
+fn in_own_script(mut all: Vec<Examples>) -> Vec<Examples> {
     for examples in &mut all {
-        let evidence = examples.own.iter_mut().chain(&mut examples.unrelated).flatten();
-        evidence.for_each(|evidence| evidence.tool_count = 1.0);
+        let evidence = examples.own.iter_mut().chain(&mut examples.unrelated);
+        let measured = evidence.flat_map(|evidence| {
+            evidence.measured.retain(|one| one.spaceless);
+            &mut evidence.measured
+        });
+        measured.for_each(|evidence| evidence.tool_count = 1.0);
     }
     all
 }
 
 fn examples(set: &'static str, tools: ToolSet, unrelated: &[Asking], with_vectors: bool) -> Option<Examples> {
     let catalogue = Catalogue::of(&tools.docs);
-    let evidence =
-        |question: &str| catalogue.evidence(question, with_vectors).into_iter().flatten().collect();
+    let evidence = |question: &str| Evidence {
+        is_long: is_long(question),
+        measured: catalogue.evidence(question, with_vectors).into_iter().flatten().collect(),
+    };
     let step = tools.queries.len().div_ceil(MAX_OWN).max(1);
     let own: Vec<Evidence> =
         tools.queries.iter().step_by(step).map(|question| evidence(&question.q)).collect();
@@ -143,6 +159,34 @@ struct Unseen<'a> {
     unrelated: Vec<f64>,
 }
 
+impl Unseen<'_> {
+    /// Returns the share of unrelated questions with a probability of at least `bound`, short and long ones weighing the
+    /// same.
+    fn wrong(&self, bound: f64) -> f64 {
+        let unrelated = |is_long| of_length(&self.examples.unrelated, &self.unrelated, is_long);
+        let shares = [false, true].map(unrelated).into_iter().filter(|all| !all.is_empty());
+        let shares: Vec<f64> = shares.map(|all| share(&all, bound)).collect();
+        shares.iter().sum::<f64>() / shares.len().max(1) as f64
+    }
+
+    fn row(&self, bound: f64) -> Value {
+        let both = |evidence: &[Evidence], all: &[f64], bound| {
+            let [short, long] = [false, true].map(|is_long| of_length(evidence, all, is_long));
+            json!({"all": share(all, bound), "short": share(&short, bound), "long": share(&long, bound)})
+        };
+        let own = |bound| both(&self.examples.own, &self.own, bound);
+        let unrelated = |bound| both(&self.examples.unrelated, &self.unrelated, bound);
+        json!({"set": self.examples.set, "tools": self.examples.tools, "own": self.own.len(), "own_fits": own(bound),
+            "unrelated_fits": unrelated(bound), "own_may_fit": own(weak(bound)),
+            "unrelated_may_fit": unrelated(weak(bound))})
+    }
+}
+
+fn of_length(evidence: &[Evidence], probabilities: &[f64], is_long: bool) -> Vec<f64> {
+    let all = evidence.iter().zip(probabilities);
+    all.filter(|(one, _)| one.is_long == is_long).map(|(_, probability)| *probability).collect()
+}
+
 fn report(model: &str, all: &[Examples]) -> Value {
     let unseen: Vec<Unseen<'_>> = all.iter().map(|examples| unseen(all, examples)).collect();
     // The first catalog of a set is the whole.
@@ -152,27 +196,23 @@ fn report(model: &str, all: &[Examples]) -> Value {
         whole.iter().map(|one| share(one)).sum::<f64>() / whole.len() as f64
     };
     let bounds = (1..1000).map(|bound| f64::from(bound) / 1000.0);
-    let bound = bounds.into_iter().find(|bound| mean(&|one| share(&one.unrelated, *bound)) <= MAX_WRONG);
+    let bound = bounds.into_iter().find(|bound| mean(&|one| one.wrong(*bound)) <= MAX_WRONG);
     let bound = bound.unwrap_or(1.0);
-    let rows = unseen.iter().map(|one| {
-        json!({"set": one.examples.set, "tools": one.examples.tools, "own": one.own.len(),
-            "own_fits": share(&one.own, bound), "unrelated_fits": share(&one.unrelated, bound),
-            "own_may_fit": share(&one.own, weak(bound)), "unrelated_may_fit": share(&one.unrelated, weak(bound))})
-    });
+    let rows: Vec<Value> = unseen.iter().map(|one| one.row(bound)).collect();
     let weights = trained(&all.iter().collect::<Vec<_>>(), |_| true);
     json!({"model": model, "weights": weights.measures,
         "constant": weights.constant - log_odds(bound), "own_fits": mean(&|one| share(&one.own, bound)),
-        "unrelated_fits": mean(&|one| share(&one.unrelated, bound)), "cross_validated": rows.collect::<Vec<_>>()})
+        "unrelated_fits": mean(&|one| one.wrong(bound)), "cross_validated": rows})
 }
 
 fn unseen<'a>(all: &'a [Examples], examples: &'a Examples) -> Unseen<'a> {
     let others: Vec<&Examples> = all.iter().filter(|one| one.set != examples.set).collect();
-    let (mut own, mut unrelated) = (Vec::new(), Vec::new());
-    for fold in 0..FOLDS {
-        let model = trained(&others, |number| number % FOLDS != fold);
-        own.extend(examples.own.iter().skip(fold).step_by(FOLDS).map(|one| best(&model, one)));
-        unrelated.extend(examples.unrelated.iter().skip(fold).step_by(FOLDS).map(|one| best(&model, one)));
-    }
+    let models: Vec<VerdictWeights> =
+        (0..FOLDS).map(|fold| trained(&others, |number| number % FOLDS != fold)).collect();
+    let judged = |all: &[Evidence]| -> Vec<f64> {
+        all.iter().enumerate().map(|(number, one)| best(&models[number % FOLDS], one)).collect()
+    };
+    let (own, unrelated) = (judged(&examples.own), judged(&examples.unrelated));
     Unseen { examples, own, unrelated }
 }
 
@@ -190,7 +230,7 @@ fn weak(bound: f64) -> f64 {
 }
 
 fn best(model: &VerdictWeights, evidence: &Evidence) -> f64 {
-    evidence.iter().map(|one| model.probability(one)).fold(0.0, f64::max)
+    evidence.measured.iter().map(|one| model.probability(one)).fold(0.0, f64::max)
 }
 
 /// Returns the weights for these catalogs and the unrelated questions that `uses` accepts by number.
@@ -201,9 +241,9 @@ fn trained(catalogs: &[&Examples], uses: impl Fn(usize) -> bool) -> VerdictWeigh
             let probability = |one: &MatchEvidence| {
                 model
                     .as_ref()
-                    .map_or(one.words_held + one.cosine.unwrap_or(0.0), |model| model.probability(one))
+                    .map_or(one.rarity_share + one.cosine.unwrap_or(0.0), |model| model.probability(one))
             };
-            let best = evidence.iter().max_by(|a, b| probability(a).total_cmp(&probability(b)));
+            let best = evidence.measured.iter().max_by(|a, b| probability(a).total_cmp(&probability(b)));
             best.map_or([0.0; MEASURES], MatchEvidence::measures)
         };
         let mut rows = Vec::new();
@@ -216,7 +256,11 @@ fn trained(catalogs: &[&Examples], uses: impl Fn(usize) -> bool) -> VerdictWeigh
                 .map(|(_, one)| one)
                 .collect();
             rows.extend(catalog.own.iter().map(|one| (chosen(one), 1.0, 1.0 / catalog.own.len() as f64)));
-            rows.extend(unrelated.iter().map(|one| (chosen(one), 0.0, 1.0 / unrelated.len() as f64)));
+            for is_long in [false, true] {
+                let of_length: Vec<_> = unrelated.iter().filter(|one| one.is_long == is_long).collect();
+                let weight = 0.5 / of_length.len().max(1) as f64;
+                rows.extend(of_length.into_iter().map(|one| (chosen(one), 0.0, weight)));
+            }
         }
         model = Some(fitted(&rows));
     }
@@ -225,7 +269,23 @@ fn trained(catalogs: &[&Examples], uses: impl Fn(usize) -> bool) -> VerdictWeigh
 
 /// Fits a logistic regression to rows of measures, class and weight by Newton's method (Hastie, Tibshirani and Friedman
 /// 2009, section 4.4.1).
+///
+/// A measure of [`EVIDENCE`] that would speak against a tool is left out.
 fn fitted(rows: &[([f64; MEASURES], f64, f64)]) -> VerdictWeights {
+    let mut rows = rows.to_vec();
+    loop {
+        let model = fitted_to_all(&rows);
+        let lowest = EVIDENCE.min_by(|a, b| model.measures[*a].total_cmp(&model.measures[*b]));
+        match lowest {
+            Some(measure) if model.measures[measure] < 0.0 => {
+                rows.iter_mut().for_each(|(measures, ..)| measures[measure] = 0.0);
+            }
+            _ => return model,
+        }
+    }
+}
+
+fn fitted_to_all(rows: &[([f64; MEASURES], f64, f64)]) -> VerdictWeights {
     const SIZE: usize = MEASURES + 1;
     let total: f64 = rows.iter().map(|row| row.2).sum();
     let mean = |at: usize| rows.iter().map(|row| row.2 * row.0[at]).sum::<f64>() / total;

@@ -20,8 +20,8 @@ pub const MAX_TOP_K: u32 = 20;
 /// Maximum characters of the query in a heading.
 const MAX_QUERY_CHARS: usize = 200;
 
-/// Pages named in a reply without hits.
-const MAX_NEAR: usize = 3;
+/// Pages that a reply shows or names, as far as there are as many.
+const NEAREST_PAGES: usize = 5;
 
 /// Properties that differ between search tools.
 pub struct SearchView {
@@ -109,17 +109,27 @@ pub(crate) fn ranked_search<R: FnOnce(&mut Vec<Hit>, usize) -> Option<String>>(
     };
     let text = match hits.is_empty() {
         true => no_results(view, query, &found, &near),
-        false => text(view, &found, &hits, reranked_by.as_deref()),
+        false => text(view, &found, &hits, &near, reranked_by.as_deref()),
     };
     Ok((text, RankedResults { found, reranked_by }))
 }
 
 /// `hits` has two values that `found` lacks: the number of linked pages and the fit.
-fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Option<&str>) -> String {
+fn text(
+    view: &SearchView,
+    found: &SearchResults,
+    hits: &[Hit],
+    near: &[Hit],
+    reranked_by: Option<&str>,
+) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, one_line(&found.query, MAX_QUERY_CHARS));
     out += &missing_names(found);
     out += &format!("**Verdict:** {}\n", verdict(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
+    let near = &near[..near.len().min(NEAREST_PAGES.saturating_sub(hits.len()))];
+    if !near.is_empty() {
+        out += &format!("Less near: {}\n", ids(near));
+    }
     if let Some(model) = reranked_by {
         out +=
             &format!("\nOrdered by {}; each score averages the engine's score and this rank.\n", code(model));
@@ -132,6 +142,10 @@ fn text(view: &SearchView, found: &SearchResults, hits: &[Hit], reranked_by: Opt
         out += &format!("\n---\n\n{}\n", render_note(note));
     }
     out
+}
+
+fn ids(hits: &[Hit]) -> String {
+    hits.iter().map(|hit| code(&one_line(&hit.id, 300))).collect::<Vec<_>>().join(", ")
 }
 
 /// Scores are comparable only within one search, so replies begin with a verdict.
@@ -195,9 +209,8 @@ fn no_results(view: &SearchView, query: &PageQuery, found: &SearchResults, near:
     }
     out += &missing_names(found);
     if !near.is_empty() {
-        let ids = near.iter().take(MAX_NEAR).map(|hit| code(&one_line(&hit.id, 300)));
-        let ids = ids.collect::<Vec<_>>().join(", ");
-        out += &format!("Nothing fits. Nearest: {ids}\n\n");
+        let near = &near[..near.len().min(NEAREST_PAGES)];
+        out += &format!("Nothing fits. Nearest: {}\n\n", ids(near));
     }
     if let Some(note) = &found.note {
         out += &format!("{}\n\n", render_note(note));

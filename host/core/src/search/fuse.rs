@@ -68,15 +68,25 @@ pub fn sort_ranked<K: Ord>(mut ranked: Vec<RankedCandidate<K>>) -> Vec<RankedCan
     ranked
 }
 
-/// Filters candidates that match by name, by a word, or by being [near enough](near_enough).
+/// Returns the candidates that match by name, by a word, or by being [near enough](near_enough).
 pub fn matching_candidates<K>(candidates: Vec<ScoredCandidate<K>>) -> Vec<ScoredCandidate<K>> {
+    split_matching(candidates).0
+}
+
+/// Returns the [matching candidates](matching_candidates), and the others, nearest first.
+pub fn split_matching<K>(
+    candidates: Vec<ScoredCandidate<K>>,
+) -> (Vec<ScoredCandidate<K>>, Vec<ScoredCandidate<K>>) {
     let words_found = candidates.iter().any(|candidate| positive(candidate.bm25) > 0.0);
     let answers = |c: &ScoredCandidate<K>| {
         c.name != NameMatch::No
             || positive(c.bm25) > 0.0
             || c.cosine.is_some_and(|cosine| near_enough(cosine, words_found))
     };
-    candidates.into_iter().filter(answers).collect()
+    let (matching, mut others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(answers);
+    others.retain(|other| cosine(other.cosine).is_some());
+    others.sort_by(|a, b| cosine(b.cosine).partial_cmp(&cosine(a.cosine)).unwrap_or(Ordering::Equal));
+    (matching, others)
 }
 
 fn score<K>(candidate: &ScoredCandidate<K>, best_words: f64, best_cosine: f64) -> f64 {
@@ -163,6 +173,8 @@ mod tests {
         assert_eq!(matching(near.to_vec()), ["named"]);
         let word = [scored("word", 1.0, Some(-0.5))];
         assert_eq!(matching([near.to_vec(), word.to_vec()].concat()), ["named", "near", "word"]);
+        let others = split_matching(near.to_vec()).1;
+        assert_eq!(others.iter().map(|c| c.key.as_str()).collect::<Vec<_>>(), ["near", "far"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub mod tools;
 pub use dense::{RowSet, VectorBlock};
 pub use embedded::embedded_text;
 pub use fit::{FitScorer, Passage, near_enough};
-pub use fuse::{RankedCandidate, ScoredCandidate, fuse, matching_candidates};
+pub use fuse::{RankedCandidate, ScoredCandidate, fuse, matching_candidates, split_matching};
 pub use name::{NameMatch, NameQuery};
 pub use stem::stem;
 pub use terms::{SearchQuery, for_each_term, variants};

@@ -58,7 +58,7 @@ impl SearchQuery {
             }
             for part in parts {
                 let lower = part.to_lowercase();
-                let list = if STOP_WORDS.contains(&lower.as_str()) { &mut common } else { &mut significant };
+                let list = if is_stop_word(&lower) { &mut common } else { &mut significant };
                 if list.len() < MAX_TERMS && seen.insert(lower) {
                     list.push(part);
                 }
@@ -76,6 +76,11 @@ impl SearchQuery {
     pub fn is_empty(&self) -> bool {
         self.words.is_empty() && self.stretches.is_empty()
     }
+}
+
+/// Returns whether a word in lower case is so common in English that no search needs it.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.contains(&word)
 }
 
 pub(super) fn truncate_word(word: &str) -> String {
@@ -112,7 +117,7 @@ pub fn for_each_term(text: &str, mut emit: impl FnMut(&str)) {
         } else {
             term.extend(word.chars().flat_map(char::to_lowercase));
         }
-        if !STOP_WORDS.contains(&term.as_str()) {
+        if !is_stop_word(&term) {
             stem(&mut term);
             emit(&term);
         }

@@ -8,14 +8,15 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{PageFilters, PageHit, PageSearchResult, UnknownDomain},
-    search::{FitScorer, NameQuery, RankedCandidate, SearchQuery, fuse, matching_candidates},
+    page::MatchQuality,
+    ports::knowledge::{KnowledgePage, PageFilters, PageHit, PageSearchResult, UnknownDomain},
+    search::{FitScorer, NameMatch, NameQuery, RankedCandidate, SearchQuery, fuse, split_matching},
 };
 
 use super::WikiKnowledge;
 use crate::{
     embedding::TextSource,
-    engine::{PageEngine, PageQuestion},
+    engine::{NEAREST_PAGES, PageEngine, PageQuestion},
     nearest::nearest_names,
     wiki::{ids, record::PageRecord},
 };
@@ -46,8 +47,21 @@ impl WikiKnowledge {
             self.embedding.wake();
             notes.push(waiting_note(found.without_vector));
         }
-        let ranked = fuse(matching_candidates(found.scored));
-        let hits = self.hits(&FitScorer::new(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
+        let (mut candidates, others) = split_matching(found.scored);
+        let others = others.into_iter().take(NEAREST_PAGES.saturating_sub(candidates.len()));
+        let others: Vec<_> = others.collect();
+        let only_near: HashSet<String> = others.iter().map(|page| page.key.clone()).collect();
+        candidates.extend(others);
+        let scorer = FitScorer::new(text);
+        let fit = |name, cosine, page: &KnowledgePage| match only_near.contains(&page.id) {
+            true => MatchQuality::Nothing,
+            false => {
+                let domains = page.domains.join("\n");
+                let texts = [&page.title, &page.overview, &page.content, &domains];
+                scorer.fit(name, cosine, &texts.map(String::as_str))
+            }
+        };
+        let hits = self.hits(fit, fuse(candidates), filters.min_score.unwrap_or(0.0), limit).await?;
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(PageSearchResult {
             hits,
@@ -77,7 +91,7 @@ impl WikiKnowledge {
     /// Loads the first `limit` pages with a score of at least `least`, skipping removed ones.
     async fn hits(
         &self,
-        scorer: &FitScorer,
+        fit: impl Fn(NameMatch, Option<f32>, &KnowledgePage) -> MatchQuality,
         ranked: Vec<RankedCandidate<String>>,
         least: f64,
         limit: usize,
@@ -94,9 +108,7 @@ impl WikiKnowledge {
             let found = next.into_iter().zip(pages).filter_map(
                 |(RankedCandidate { score, name, cosine, .. }, page)| {
                     let page = page?;
-                    let domains = page.domains.join("\n");
-                    let texts = [&page.title, &page.overview, &page.content, &domains];
-                    Some(PageHit { fit: scorer.fit(name, cosine, &texts.map(String::as_str)), page, score })
+                    Some(PageHit { fit: fit(name, cosine, &page), page, score })
                 },
             );
             hits.extend(found);

@@ -18,14 +18,16 @@ pub struct MatchEvidence {
     pub cosine: Option<f64>,
     /// Standard deviations of `cosine` above the mean of the catalog.
     pub cosine_deviation: f64,
-    /// Share of the question's words that the tool has.
-    pub words_held: f64,
+    /// Share of the question's rarity that the tool has. The rarity of a word is its inverse document frequency in the
+    /// catalog.
+    pub rarity_share: f64,
+    /// Sum of the rarity of the words that the tool has.
+    pub rarity_held: f64,
     /// Share of the words in the tool's name that the question has.
     pub name_cover: f64,
     /// Share of the question's words that any tool has.
     pub words_known: f64,
     pub tool_count: f64,
-    pub word_count: f64,
     /// True if most of the question is in a script without spaces, of which only pairs of characters are compared.
     pub spaceless: bool,
 }
@@ -37,13 +39,13 @@ pub struct VerdictWeights {
 }
 
 const WITH_VECTORS: VerdictWeights =
-    VerdictWeights { measures: [16.924, -0.520, 2.822, 0.663, 4.555, -0.885, 2.203], constant: -5.018 };
+    VerdictWeights { measures: [18.260, -0.533, 2.849, 0.158, 0.689, 3.237, -0.834], constant: -1.732 };
 
 const WITHOUT_VECTORS: VerdictWeights =
-    VerdictWeights { measures: [0.0, 0.0, 4.539, 2.585, 4.612, -0.935, 2.797], constant: -5.994 };
+    VerdictWeights { measures: [0.0, 0.0, 3.489, 0.163, 1.784, 4.779, -0.950], constant: 0.022 };
 
 const SPACELESS: VerdictWeights =
-    VerdictWeights { measures: [0.0, 0.0, 0.768, 10.311, 8.277, 0.0, 2.237], constant: -7.664 };
+    VerdictWeights { measures: [0.0, 0.0, 0.0, 0.0, 0.0, 7.763, 0.0], constant: -3.441 };
 
 /// Minimum probability of a tool that fits, and of one that may fit.
 const MIN_GOOD: f64 = 0.5;
@@ -54,11 +56,11 @@ impl MatchEvidence {
         [
             self.cosine.unwrap_or(0.0),
             self.cosine_deviation,
-            self.words_held,
+            self.rarity_share,
+            self.rarity_held.ln_1p(),
             self.name_cover,
             self.words_known,
             self.tool_count.max(1.0).ln(),
-            self.word_count.max(1.0).ln(),
         ]
     }
 
@@ -125,18 +127,19 @@ mod tests {
         let little = MatchEvidence {
             cosine: Some(0.2),
             cosine_deviation: 1.0,
-            words_held: 0.2,
+            rarity_share: 0.2,
+            rarity_held: 1.0,
             name_cover: 0.0,
             words_known: 0.5,
             tool_count: 100.0,
-            word_count: 5.0,
             spaceless: false,
         };
         for (cosine, spaceless) in [(Some(0.2), false), (None, false), (None, true)] {
             let little = MatchEvidence { cosine, spaceless, ..little };
             let more = [
-                MatchEvidence { cosine: cosine.map(|_| 0.6), words_held: 0.3, ..little },
-                MatchEvidence { words_held: 1.0, ..little },
+                MatchEvidence { cosine: cosine.map(|_| 0.6), rarity_share: 0.3, ..little },
+                MatchEvidence { rarity_share: 1.0, ..little },
+                MatchEvidence { rarity_held: 10.0, ..little },
                 MatchEvidence { name_cover: 1.0, ..little },
                 MatchEvidence { words_known: 1.0, ..little },
                 MatchEvidence { tool_count: 10.0, ..little },

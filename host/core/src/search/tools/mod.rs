@@ -8,14 +8,16 @@
 //! servers may write descriptions to rank higher.
 
 mod evidence;
+mod lexicon;
 mod rank;
 mod segment;
 #[cfg(test)]
 mod tests;
 pub mod twins;
+mod verbs;
 mod words;
 
 pub use evidence::{MEASURES, MatchEvidence, VerdictWeights};
 pub use rank::{ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegments};
 pub use segment::{IndexedTool, ToolSegment, embedded_tool};
-pub use words::query_parts;
+pub use words::{QueryPart, QueryPartKind, query_parts};

@@ -3,7 +3,8 @@
 use super::{
     evidence::{MatchEvidence, verdict},
     segment::{IndexedTool, ToolSegment},
-    words::{ToolLengths, WordScores},
+    verbs,
+    words::{QueryPart, QueryPartKind, ToolLengths, WordScores},
 };
 use crate::{
     ToolId,
@@ -25,8 +26,16 @@ const PART_WEIGHT: f64 = 0.5;
 /// Number of tools that are always listed.
 const MIN_LISTED: usize = 5;
 
+/// Number of tools that are listed however little they fit, if they have at least this share of the best score. A
+/// smaller share finds no more on three public sets.
+const MAX_NEAREST: usize = 10;
+const NEAR_BEST: f64 = 0.7;
+
 /// Further results below this share of the best score are dropped.
 const MIN_SCORE_SHARE: f64 = 0.5;
+
+/// Factor on the score of a deprecated tool, so that its successor comes first.
+const DEPRECATED_FACTOR: f64 = 0.7;
 
 /// Tools of all servers. A tool's number is its index.
 pub struct ToolSegments<'a> {
@@ -35,7 +44,7 @@ pub struct ToolSegments<'a> {
 }
 
 pub struct ToolSearch<'a> {
-    /// The question, then its [parts](super::query_parts).
+    /// The [parts](super::query_parts) of a question, the whole question first.
     pub queries: &'a [ToolQuery<'a>],
     /// Tools that the caller may see.
     pub allowed: &'a RowSet,
@@ -44,7 +53,7 @@ pub struct ToolSearch<'a> {
 }
 
 pub struct ToolQuery<'a> {
-    pub text: &'a str,
+    pub part: QueryPart<'a>,
     /// Cosine by tool number; `None` for a tool without a vector. Empty if the text has no vector.
     pub cosines: Vec<Option<f32>>,
 }
@@ -64,6 +73,12 @@ pub struct ToolMatch {
     pub score: f64,
     /// [`MatchQuality::Nothing`] if it is only one of the nearest.
     pub fit: MatchQuality,
+}
+
+impl<'a> ToolQuery<'a> {
+    pub fn new(question: &'a str, cosines: Vec<Option<f32>>) -> Self {
+        Self { part: QueryPart { text: question.into(), kind: QueryPartKind::Question }, cosines }
+    }
 }
 
 struct TextScores<'a> {
@@ -99,13 +114,15 @@ impl<'a> ToolSegments<'a> {
 
     /// Searches the tools in time linear in tools and postings.
     ///
-    /// Lists the five nearest tools however little they fit. Further tools have at least half of the best score and may
-    /// fit the question.
+    /// Lists the five nearest tools however little they fit, and up to ten where scores fall slowly. Further tools have
+    /// at least half of the best score and may fit the question.
     pub fn search(&self, search: &ToolSearch<'_>) -> ToolMatches {
         let tools: Vec<&IndexedTool> = self.iter().collect();
         let texts = self.texts(search, &tools);
-        let Some(question) = texts.first() else { return ToolMatches::default() };
         let ranked = self.rank(&texts, search.allowed, &tools);
+        let is_reading = |text: &&TextScores<'_>| text.query.part.kind != QueryPartKind::Sentence;
+        let readings = texts.iter().filter(is_reading);
+        let keeps = verbs::keeps(readings.clone().map(|text| text.query.part.text.as_ref()));
         let best = ranked.iter().find(|tool| tool.name == NameMatch::No).map_or(0.0, |tool| tool.score);
         let mut matches = Vec::new();
         for (place, ranked) in ranked.into_iter().take(search.limit).enumerate() {
@@ -114,15 +131,20 @@ impl<'a> ToolSegments<'a> {
                 NameMatch::Exact => MatchQuality::Names,
                 // The word score does not recognize that `readFile` is a prefix of `read_file_range`.
                 NameMatch::Prefix => MatchQuality::Good,
+                NameMatch::No if keeps && tools[tool].deletes => MatchQuality::Nothing,
                 NameMatch::No => verdict(self.probability(&texts, tools[tool], tool)),
             };
+            let share = ranked.score / best;
             let listed = place < MIN_LISTED
-                || (ranked.score >= best * MIN_SCORE_SHARE && fit != MatchQuality::Nothing);
+                || (place < MAX_NEAREST && share >= NEAR_BEST)
+                || (share >= MIN_SCORE_SHARE && fit != MatchQuality::Nothing);
             if listed && ranked.score > 0.0 && ranked.score >= search.min_score {
                 matches.push(ToolMatch { tool, score: ranked.score, fit });
             }
         }
-        ToolMatches { tools: matches, unmatched_terms: question.words.unmatched.clone() }
+        // Words of another language are not worth naming if the tools have their translations.
+        let unmatched = readings.map(|text| &text.words.unmatched).min_by_key(|words| words.len());
+        ToolMatches { tools: matches, unmatched_terms: unmatched.cloned().unwrap_or_default() }
     }
 
     /// Returns the evidence for the best tools, by text of the search. For measurements.
@@ -138,7 +160,10 @@ impl<'a> ToolSegments<'a> {
     fn texts<'q>(&self, search: &ToolSearch<'q>, tools: &[&IndexedTool]) -> Vec<TextScores<'q>> {
         let lengths = ToolLengths::new(tools, search.allowed);
         let queries = search.queries.iter();
-        queries.map(|query| TextScores::new(self, query, search.allowed, &lengths)).collect()
+        let mut texts: Vec<TextScores<'_>> =
+            queries.map(|query| TextScores::new(self, query, search.allowed, &lengths)).collect();
+        compare_readings(&mut texts);
+        texts
     }
 
     /// Ranks every allowed tool, best first. Empty without a text.
@@ -148,20 +173,26 @@ impl<'a> ToolSegments<'a> {
         allowed: &RowSet,
         tools: &'t [&IndexedTool],
     ) -> Vec<RankedCandidate<(&'t ToolId, usize)>> {
-        let Some((question, parts)) = texts.split_first() else { return Vec::new() };
-        let name = NameQuery::new(question.query.text);
+        let is_sentence = |text: &&TextScores<'_>| text.query.part.kind == QueryPartKind::Sentence;
+        let (readings, sentences) =
+            texts.split_at(texts.iter().take_while(|text| !is_sentence(text)).count());
+        let Some(question) = readings.first() else { return Vec::new() };
+        let name = NameQuery::new(&question.query.part.text);
+        let best =
+            |texts: &[TextScores<'_>], tool| texts.iter().map(|text| text.share(tool)).fold(0.0, f64::max);
         let score = |tool: usize| {
-            let question = question.share(tool);
-            if parts.is_empty() {
+            let question = best(readings, tool);
+            if sentences.is_empty() {
                 return question;
             }
-            let best_part = parts.iter().map(|part| part.share(tool)).fold(0.0, f64::max);
+            let best_part = best(sentences, tool);
             (question + PART_WEIGHT * best_part * best_part) / (1.0 + PART_WEIGHT)
         };
         let allowed = (0..self.count).filter(|tool| allowed.contains(*tool));
         let candidates = allowed.map(|tool| {
             let name = name.matches_key(&tools[tool].key);
-            RankedCandidate { key: (&tools[tool].id, tool), score: score(tool), name, cosine: None }
+            let factor = if tools[tool].deprecated { DEPRECATED_FACTOR } else { 1.0 };
+            RankedCandidate { key: (&tools[tool].id, tool), score: factor * score(tool), name, cosine: None }
         });
         sort_ranked(candidates.collect())
     }
@@ -183,6 +214,19 @@ impl<'a> ToolSegments<'a> {
     }
 }
 
+/// Makes the scores of the question and its gloss comparable: both are relative to the better of their best scores.
+fn compare_readings(texts: &mut [TextScores<'_>]) {
+    let [question, gloss, ..] = texts else { return };
+    if gloss.query.part.kind == QueryPartKind::Gloss {
+        let words = question.words.best.max(gloss.words.best);
+        let cosine = question.best_cosine.max(gloss.best_cosine);
+        for text in [question, gloss] {
+            text.words.best = words;
+            text.best_cosine = cosine;
+        }
+    }
+}
+
 impl<'a> TextScores<'a> {
     fn new(
         tools: &ToolSegments<'_>,
@@ -190,7 +234,7 @@ impl<'a> TextScores<'a> {
         allowed: &RowSet,
         lengths: &ToolLengths,
     ) -> Self {
-        let words = WordScores::new(tools, query.text, allowed, lengths);
+        let words = WordScores::new(tools, &query.part, allowed, lengths);
         let mut scores = Self {
             query,
             words,
@@ -230,15 +274,17 @@ impl<'a> TextScores<'a> {
     fn evidence(&self, tools: &ToolSegments<'_>, indexed: &IndexedTool, tool: usize) -> MatchEvidence {
         let cosine = self.cosine(tool);
         let deviation = |cosine| (cosine - self.mean_cosine) / self.cosine_deviation;
-        let held = tools.locate(tool).map_or(0.0, |(segment, tool)| self.words.held(segment, tool));
+        let located = tools.locate(tool);
+        let (rarity_held, rarity_share) =
+            located.map_or((0.0, 0.0), |(segment, tool)| self.words.rarity_held(segment, tool));
         MatchEvidence {
             cosine,
             cosine_deviation: cosine.filter(|_| self.cosine_deviation > 0.0).map_or(0.0, deviation),
-            words_held: held,
+            rarity_share,
+            rarity_held,
             name_cover: self.words.name_cover(&indexed.spec.name),
             words_known: self.words.known(),
             tool_count: self.tool_count,
-            word_count: self.words.word_count(),
             spaceless: self.words.is_spaceless(),
         }
     }

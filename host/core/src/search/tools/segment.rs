@@ -4,6 +4,8 @@ use std::{cell::Cell, collections::HashMap, sync::Arc};
 
 use serde_json::{Map, Value};
 
+use super::verbs;
+
 use crate::{
     SourceId, ToolId, ToolSpec,
     names::split_identifier,
@@ -31,6 +33,9 @@ const MAX_PARAMETERS: usize = 200;
 
 const MAX_PARAMETER_DEPTH: usize = 3;
 
+/// Words of a description in which a deprecation is looked for; later ones speak of parameters.
+const DEPRECATION_WORDS: usize = 60;
+
 #[derive(Debug)]
 pub struct IndexedTool {
     pub id: ToolId,
@@ -39,6 +44,10 @@ pub struct IndexedTool {
     pub(super) key: String,
     /// Weighted number of terms.
     pub(super) length: f32,
+    /// Whether its description says that it is deprecated.
+    pub(super) deprecated: bool,
+    /// Whether it deletes something, by its name.
+    pub(super) deletes: bool,
 }
 
 /// Tool that contains a term, and the term's weighted count.
@@ -109,8 +118,14 @@ impl ToolSegment {
         // Index the server's name too: users write "git status" for `git: status`.
         index(server.name(), PARAMETER_WEIGHT, max_weight + PARAMETER_WEIGHT);
         index(&spec.name, NAME_WEIGHT, max_weight + PARAMETER_WEIGHT + NAME_WEIGHT);
-        let id = ToolId { source: server.clone(), name: Arc::clone(&spec.name) };
-        self.tools.push(IndexedTool { id, spec: Arc::clone(spec), key: name_key(&spec.name), length });
+        self.tools.push(IndexedTool {
+            id: ToolId { source: server.clone(), name: Arc::clone(&spec.name) },
+            spec: Arc::clone(spec),
+            key: name_key(&spec.name),
+            length,
+            deprecated: says_deprecated(&spec.description),
+            deletes: verbs::deletes(&spec.name),
+        });
     }
 }
 
@@ -118,6 +133,11 @@ impl ToolSegment {
 pub fn embedded_tool(spec: &ToolSpec) -> String {
     let names: Vec<String> = parameters(&spec.input_schema).into_iter().map(split_identifier).collect();
     embedded_text(&spec.name, description_start(&spec.description), &names, "")
+}
+
+fn says_deprecated(description: &str) -> bool {
+    let words = description.split(|c: char| !c.is_alphanumeric()).take(DEPRECATION_WORDS);
+    words.into_iter().any(|word| word.eq_ignore_ascii_case("deprecated"))
 }
 
 fn description_start(text: &str) -> &str {

@@ -45,7 +45,7 @@ fn found(question: &str, allowed: &[usize], cosines: &[Option<f32>]) -> ToolMatc
     let segments = segments();
     let tools = ToolSegments::new(segments.iter().collect());
     let allowed: RowSet = allowed.iter().copied().collect();
-    let asked = [ToolQuery { text: question, cosines: cosines.to_vec() }];
+    let asked = [ToolQuery::new(question, cosines.to_vec())];
     tools.search(&ToolSearch { queries: &asked, allowed: &allowed, limit: 10, min_score: 0.0 })
 }
 
@@ -84,7 +84,7 @@ fn hidden_tools_do_not_affect_results() {
     assert!(!numbers(&without).contains(&3));
     assert_eq!(without.unmatched_terms, ["weather"]);
     let files = segments();
-    let question = [ToolQuery { text: "weather of a file", cosines: Vec::new() }];
+    let question = [ToolQuery::new("weather of a file", Vec::new())];
     assert_eq!(search(&[&files[0]], &question), without, "as if there were no such tools");
     assert_eq!(found("weather", &[], &[]).unmatched_terms, ["weather"]);
 }
@@ -100,7 +100,7 @@ fn nothing_fits_an_unrelated_question() {
 
 #[test]
 fn cosine_finds_tools_without_shared_words() {
-    let cosines = [Some(0.1), Some(0.0), None, Some(0.6)];
+    let cosines = [Some(0.02), Some(0.0), None, Some(0.6)];
     let hits = found("will it rain", &ALL, &cosines);
     assert_eq!(numbers(&hits), [3, 0], "a tool without any similarity is not near");
     assert!(hits.tools[0].fit == MatchQuality::Good && hits.tools[1].fit == MatchQuality::Nothing);
@@ -111,13 +111,17 @@ fn the_nearest_five_are_listed_and_more_only_if_they_may_fit() {
     let server = SourceId::Server("many".into());
     let tools: Vec<_> = (0..40).map(|n| tool(&format!("tool{n}"), "Does one of the things.", &[])).collect();
     let segment = ToolSegment::new(&server, &tools);
-    let found = |cosine: f32| {
-        let question = [ToolQuery { text: "carpet stains", cosines: vec![Some(cosine); 40] }];
-        search(&[&segment], &question).tools
+    let found = |cosine: f32, others: f32| {
+        let mut cosines = vec![Some(others); 40];
+        cosines[..5].fill(Some(cosine));
+        search(&[&segment], &[ToolQuery::new("carpet stains", cosines)]).tools
     };
-    let far = found(0.1);
-    assert!(far.len() == 5 && far.iter().all(|tool| tool.fit == MatchQuality::Nothing), "{far:?}");
-    let near = found(0.9);
+    for (others, listed) in [(0.02, 5), (0.09, 10)] {
+        let far = found(0.1, others);
+        let fits = far.iter().any(|tool| tool.fit != MatchQuality::Nothing);
+        assert!(far.len() == listed && !fits, "{far:?}");
+    }
+    let near = found(0.9, 0.9);
     assert!(near.len() == 10 && near.iter().all(|tool| tool.fit != MatchQuality::Nothing), "{near:?}");
 }
 
@@ -126,8 +130,8 @@ fn tool_for_one_sentence_ranks_first() {
     let request =
         "I travel to Oslo soon. What is the weather in the city? Remove the folder of the last journey.";
     let asked: Vec<ToolQuery<'_>> =
-        query_parts(request).into_iter().map(|text| ToolQuery { text, cosines: Vec::new() }).collect();
-    assert_eq!(asked.len(), 4);
+        query_parts(request).into_iter().map(|part| ToolQuery { part, cosines: Vec::new() }).collect();
+    assert_eq!(asked.len(), 5, "the question, its gloss and three sentences");
     let segments = segments();
     let found = search(&segments.iter().collect::<Vec<_>>(), &asked);
     let mut first: Vec<usize> = numbers(&found).into_iter().take(2).collect();
@@ -143,7 +147,7 @@ fn equal_tools_are_ordered_by_server() {
     };
     let segments = [of("mail"), of("chat"), of("pager")];
     let order = |positions: [usize; 3]| {
-        let question = [ToolQuery { text: "send a message", cosines: Vec::new() }];
+        let question = [ToolQuery::new("send a message", Vec::new())];
         let ordered = positions.map(|position| &segments[position]);
         let found = search(&ordered, &question).tools.into_iter();
         let server = |hit: ToolMatch| ordered[hit.tool].tools()[0].id.source.name().to_string();
@@ -152,7 +156,7 @@ fn equal_tools_are_ordered_by_server() {
     assert_eq!(order([0, 1, 2]), ["chat", "mail", "pager"]);
     assert_eq!(order([2, 0, 1]), order([0, 1, 2]));
     let asked_by_server = |question: &str| {
-        let asked = [ToolQuery { text: question, cosines: Vec::new() }];
+        let asked = [ToolQuery::new(question, Vec::new())];
         search(&segments.each_ref(), &asked).tools[0].tool
     };
     assert_eq!(asked_by_server("a message with the pager"), 2);
@@ -174,7 +178,7 @@ fn repetition_in_descriptions_has_little_weight() {
     for (question, first) in questions.into_iter().zip([0, 4, 3, 2]) {
         // Give all tools the same vector score.
         for cosines in [Vec::new(), vec![Some(0.6); 7]] {
-            let asked = [ToolQuery { text: question, cosines }];
+            let asked = [ToolQuery::new(question, cosines)];
             let found = search(&segments.iter().collect::<Vec<_>>(), &asked);
             assert_eq!(numbers(&found)[0], first, "{question}: {:?}", found.tools);
         }
@@ -191,9 +195,6 @@ fn hostile_tools_are_bounded() {
     let segment = ToolSegment::new(&SourceId::Server("same".into()), &tools);
     let postings: usize = ["creat", "invoic", "custom"].iter().map(|term| segment.postings(term).len()).sum();
     assert!(postings <= 3 * tools.len(), "{postings}");
-    let asked = [ToolQuery { text: "create an invoice", cosines: Vec::new() }];
-    assert_eq!(search(&[&segment], &asked).tools.len(), 5, "words alone say little about 10,000 tools");
-
     let long: String = (0..20_000).map(|n| format!("word{n} ")).collect();
     let segment = ToolSegment::new(&SourceId::Server("long".into()), &[tool("long", &long, &[])]);
     assert!(segment.postings("word1").len() == 1 && segment.postings("word19999").is_empty());
@@ -209,4 +210,37 @@ fn any_question_is_bounded() {
 fn embedded_tool_has_name_description_and_parameters() {
     let text = embedded_tool(&tool("getForecast", "The weather.", &["cityName"]));
     assert_eq!(text, "getForecast\nget Forecast\nThe weather.\ncity Name");
+}
+
+#[test]
+fn deprecated_tool_comes_after_its_successor() {
+    let tools = [
+        tool("read_file", "Read a file. DEPRECATED: Use read_text_file instead.", &["path"]),
+        tool("read_text_file", "Read a file as text.", &["path"]),
+    ];
+    let segment = ToolSegment::new(&SourceId::Server("fs".into()), &tools);
+    assert_eq!(
+        numbers(&search(&[&segment], &[ToolQuery::new("read the file at a path", Vec::new())])),
+        [1, 0]
+    );
+}
+
+#[test]
+fn tool_that_deletes_does_not_fit_a_question_that_keeps() {
+    let tools = [tool("delete_note", "Deletes a note with its text.", &["note"])];
+    let segment = ToolSegment::new(&SourceId::Server("notes".into()), &tools);
+    let fit = |question| search(&[&segment], &[ToolQuery::new(question, vec![Some(0.7)])]).tools[0].fit;
+    assert_eq!(fit("save the text of this note"), MatchQuality::Nothing);
+    assert_eq!(fit("delete the text of this note"), MatchQuality::Good);
+}
+
+#[test]
+fn question_in_another_language_finds_english_tools() {
+    let segments = segments();
+    let parts = query_parts("Lies den Text der Datei");
+    let queries: Vec<ToolQuery<'_>> =
+        parts.into_iter().map(|part| ToolQuery { part, cosines: Vec::new() }).collect();
+    let found = search(&segments.iter().collect::<Vec<_>>(), &queries);
+    assert_eq!(numbers(&found)[0], 0);
+    assert!(!found.unmatched_terms.contains(&"Datei".to_owned()), "{:?}", found.unmatched_terms);
 }

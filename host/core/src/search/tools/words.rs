@@ -1,8 +1,9 @@
 //! BM25 scores of tools for a question, and the sentences of a request: a tool often does only one of them.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use super::{
+    lexicon,
     rank::ToolSegments,
     segment::{IndexedTool, Posting, ToolSegment},
 };
@@ -32,6 +33,11 @@ pub(super) struct ToolLengths {
     relative: Vec<f64>,
 }
 
+/// Returns the inverse document frequency of a term (Robertson and Zaragoza 2009).
+fn inverse_frequency(tools: f64, containing: f64) -> f64 {
+    (1.0 + (tools - containing + 0.5) / (containing + 0.5)).ln()
+}
+
 impl ToolLengths {
     pub(super) fn new(tools: &[&IndexedTool], allowed: &RowSet) -> Self {
         let found = tools.iter().enumerate().filter(|(number, _)| allowed.contains(*number));
@@ -44,13 +50,13 @@ impl ToolLengths {
 impl WordScores {
     pub(super) fn new(
         tools: &ToolSegments<'_>,
-        question: &str,
+        part: &QueryPart<'_>,
         allowed: &RowSet,
         lengths: &ToolLengths,
     ) -> Self {
         let mut scores = vec![0.0; lengths.relative.len()];
         let mut unmatched = Vec::new();
-        let mut words = words(question);
+        let mut words = words(part);
         for word in &mut words {
             let mut matched = word.terms.is_empty();
             for term in &mut word.terms {
@@ -58,10 +64,10 @@ impl WordScores {
                 term.known = !found.is_empty();
                 matched |= term.known;
                 let containing = found.len() as f64;
-                let rare = (1.0 + (lengths.count - containing + 0.5) / (containing + 0.5)).ln();
+                term.rarity = inverse_frequency(lengths.count, containing);
                 for (tool, weight) in found {
                     let long = 1.0 - B + B * lengths.relative[tool];
-                    scores[tool] += rare * weight * (K1 + 1.0) / (weight + K1 * long);
+                    scores[tool] += term.rarity * weight * (K1 + 1.0) / (weight + K1 * long);
                 }
             }
             if !matched {
@@ -72,8 +78,15 @@ impl WordScores {
         Self { words, scores, best, unmatched }
     }
 
+    /// Returns the rarity of the question's words that a tool of this segment has, and its share of that of all words.
+    pub(super) fn rarity_held(&self, segment: &ToolSegment, tool: usize) -> (f64, f64) {
+        let has = |term: &QueryTerm| term.known && segment.has_term(&term.text, tool);
+        let held: f64 = self.words.iter().map(|word| word.rarity_covered(&has)).sum();
+        (held, if held > 0.0 { held / self.words.iter().map(QueryWord::rarity).sum::<f64>() } else { 0.0 })
+    }
+
     /// Returns the number of words in the question. Scripts without spaces count a word for each two characters.
-    pub(super) fn word_count(&self) -> f64 {
+    fn word_count(&self) -> f64 {
         self.words.iter().map(QueryWord::size).sum()
     }
 
@@ -86,11 +99,6 @@ impl WordScores {
     /// Returns the share of the question's words that any tool has.
     pub(super) fn known(&self) -> f64 {
         self.share(|term| term.known)
-    }
-
-    /// Returns the share of the question's words that a tool of this segment has. `tool` is its number there.
-    pub(super) fn held(&self, segment: &ToolSegment, tool: usize) -> f64 {
-        self.share(|term| term.known && segment.has_term(&term.text, tool))
     }
 
     /// Returns the share of the question's words that are covered by the terms that `has` accepts.
@@ -150,6 +158,8 @@ struct QueryTerm {
     text: String,
     /// True if any allowed tool has it.
     known: bool,
+    /// Inverse document frequency among the allowed tools.
+    rarity: f64,
 }
 
 impl QueryWord {
@@ -158,6 +168,25 @@ impl QueryWord {
             _ if self.terms.is_empty() => 0.0,
             WordKind::Bigrams => (self.terms.len() as f64 / 2.0).max(1.0),
             WordKind::Whole | WordKind::Trigrams => 1.0,
+        }
+    }
+
+    /// Returns the inverse document frequency of the word: that of its most frequent term, or of all its bigrams.
+    fn rarity(&self) -> f64 {
+        let rarities = self.terms.iter().map(|term| term.rarity);
+        match self.kind {
+            WordKind::Bigrams => rarities.sum::<f64>() / 2.0,
+            WordKind::Whole | WordKind::Trigrams => rarities.reduce(f64::min).unwrap_or(0.0),
+        }
+    }
+
+    /// Returns the rarity of the part that the accepted terms cover.
+    fn rarity_covered(&self, has: &impl Fn(&QueryTerm) -> bool) -> f64 {
+        match self.kind {
+            WordKind::Bigrams => {
+                self.terms.iter().filter(|term| has(term)).map(|term| term.rarity).sum::<f64>() / 2.0
+            }
+            WordKind::Whole | WordKind::Trigrams => self.rarity() * self.covered(has),
         }
     }
 
@@ -172,14 +201,19 @@ impl QueryWord {
     }
 }
 
-fn words(question: &str) -> Vec<QueryWord> {
+fn words(part: &QueryPart<'_>) -> Vec<QueryWord> {
     let mut seen = HashSet::new();
     let mut words = Vec::new();
-    for written in question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    // The terms of a word with alternatives are those of all of them.
+    let ends = |c: char| match part.kind {
+        QueryPartKind::Gloss => c == ' ',
+        QueryPartKind::Question | QueryPartKind::Sentence => !c.is_alphanumeric(),
+    };
+    for written in part.text.split(ends).filter(|word| !word.is_empty()) {
         let mut terms = Vec::new();
         for_each_term(written, |term| {
             if seen.len() < MAX_TERMS && seen.insert(term.to_owned()) {
-                terms.push(QueryTerm { text: term.to_owned(), known: false });
+                terms.push(QueryTerm { text: term.to_owned(), known: false, rarity: 0.0 });
             }
         });
         let kind = match written {
@@ -203,14 +237,44 @@ const MAX_PARTS: usize = 6;
 /// Sentences with fewer distinct terms are greetings and thanks.
 const MIN_PART_TERMS: usize = 2;
 
-/// Returns the whole question, then its sentences if it has several.
-pub fn query_parts(question: &str) -> Vec<&str> {
-    let whole = &question[..question.floor_char_boundary(MAX_QUESTION_BYTES)];
-    let mut parts: Vec<&str> = sentences(whole).filter(has_enough_terms).take(MAX_PARTS).collect();
-    if parts.len() < 2 {
-        parts.clear();
+/// A text that is searched for a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryPart<'a> {
+    pub text: Cow<'a, str>,
+    pub kind: QueryPartKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryPartKind {
+    Question,
+    /// The question in the words of English tools: translated, or with everyday phrases replaced. A word may have
+    /// alternatives.
+    Gloss,
+    Sentence,
+}
+
+impl QueryPart<'_> {
+    /// Returns the text to embed.
+    pub fn embedded(&self) -> Cow<'_, str> {
+        match self.kind {
+            QueryPartKind::Gloss => lexicon::embedded_gloss(&self.text).into(),
+            QueryPartKind::Question | QueryPartKind::Sentence => Cow::Borrowed(&self.text),
+        }
     }
-    parts.insert(0, whole);
+}
+
+/// Returns the whole question, its gloss if it has one, and its sentences if it has several.
+pub fn query_parts(question: &str) -> Vec<QueryPart<'_>> {
+    let whole = &question[..question.floor_char_boundary(MAX_QUESTION_BYTES)];
+    let mut parts = vec![QueryPart { text: whole.into(), kind: QueryPartKind::Question }];
+    let gloss = lexicon::gloss(whole).map(|text| QueryPart { text: text.into(), kind: QueryPartKind::Gloss });
+    parts.extend(gloss);
+    let sentences: Vec<&str> = sentences(whole).filter(has_enough_terms).take(MAX_PARTS).collect();
+    if sentences.len() > 1 {
+        parts.extend(
+            sentences.into_iter().map(|text| QueryPart { text: text.into(), kind: QueryPartKind::Sentence }),
+        );
+    }
     parts
 }
 
@@ -249,17 +313,18 @@ mod tests {
 
     #[test]
     fn a_request_is_the_whole_and_its_sentences() {
-        let request = "Send the report to Ann. Then book a room for v1.2! Thanks.";
-        assert_eq!(query_parts(request), [request, "Send the report to Ann", " Then book a room for v1.2"]);
-        assert_eq!(query_parts("read a file, please."), ["read a file, please."]);
-        assert_eq!(query_parts("查询北京天气。发送电子邮件").len(), 3);
-        assert_eq!(query_parts(""), [""]);
+        let request = "Send the report to Ann. Then reserve a room for v1.2! Thanks.";
+        let texts = |question| query_parts(question).into_iter().map(|part| part.text).collect::<Vec<_>>();
+        assert_eq!(texts(request), [request, "Send the report to Ann", " Then reserve a room for v1.2"]);
+        assert_eq!(texts("read a file, please."), ["read a file, please."]);
+        assert_eq!(texts("查询北京天气。发送电子邮件").len(), 4);
+        assert_eq!(texts(""), [""]);
     }
 
     #[test]
     fn parts_are_bounded() {
         assert_eq!(query_parts(&"send a letter. ".repeat(100_000)).len(), 7);
         assert_eq!(query_parts(&"?".repeat(100_000)).len(), 1);
-        assert!(query_parts(&"文".repeat(100_000))[0].len() <= super::MAX_QUESTION_BYTES);
+        assert!(query_parts(&"文".repeat(100_000))[0].text.len() <= super::MAX_QUESTION_BYTES);
     }
 }

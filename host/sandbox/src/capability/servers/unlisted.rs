@@ -62,7 +62,7 @@ pub(super) fn search_few(
     question: &ToolSearchRequest,
 ) -> ToolMatches {
     let items = ToolSegments::new(segments);
-    let asked = [ToolQuery { text: &question.query, cosines: Vec::new() }];
+    let asked = [ToolQuery::new(&question.query, Vec::new())];
     let (limit, min_score) = (question.limit, question.min_score);
     let mut found = items.search(&ToolSearch { queries: &asked, allowed, limit, min_score });
     // With so few items a single word means little: most of the query has to match.

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params_from_iter, types::Value};
 
 use super::read;
 use crate::{
-    engine::{PageCandidates, PageQuestion, name_matches},
+    engine::{NEAREST_PAGES, PageCandidates, PageQuestion, name_matches},
     sqlite::{
         error::Result,
         query::list,
@@ -49,8 +49,8 @@ pub(super) fn candidates(
     }
     if let Some((cached, values)) = &cached {
         let close = |cosine: f32| vectors::may_be_near(cosine, !words.scores.is_empty());
-        let near = cached.nearest(values, filter.pages(), pool).into_iter();
-        for (page, _) in near.filter(|(_, cosine)| close(*cosine)) {
+        let near = cached.nearest(values, filter.pages(), pool).into_iter().enumerate();
+        for (_, (page, _)) in near.filter(|(place, (_, cosine))| *place < NEAREST_PAGES || close(*cosine)) {
             pages.entry(page).or_insert(NameMatch::No);
         }
     }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,
-    knowledge::{PageChanges, PageDraft, PageFilters, PageSearchResult, PageType},
+    knowledge::{MatchQuality, PageChanges, PageDraft, PageFilters, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;
 
@@ -88,9 +88,16 @@ pub(crate) async fn a_page_without_a_word_of_the_question_has_to_be_near_enough<
     let drafts = [draft(PageType::Principle, "a", words), draft(PageType::Principle, "b", "oranges")];
     graph.upsert(drafts.into()).await.unwrap();
     // A similarity of a third does not count if no page contains a word. A quarter counts if one does.
-    assert_eq!(ids(&search(&graph, "yeast").await), Vec::<&str>::new());
-    assert_eq!(ids(&search(&graph, "yeast oranges").await), ["Principle/b", "Principle/a"]);
-    assert_eq!(ids(&search(&graph, "yeast oranges submarine engines").await), ["Principle/b"]);
+    let fits = |result: PageSearchResult| -> Vec<(String, bool)> {
+        let hits = result.hits.into_iter();
+        hits.map(|hit| (hit.page.id, hit.fit != MatchQuality::Nothing)).collect()
+    };
+    let (a, b) = ("Principle/a".to_owned(), "Principle/b".to_owned());
+    let nothing = fits(search(&graph, "yeast").await);
+    assert_eq!(nothing[0], (a.clone(), false), "the nearest are named all the same");
+    assert_eq!(ids(&search(&graph, "yeast oranges").await), [&b, &a]);
+    let far = fits(search(&graph, "yeast oranges submarine engines").await);
+    assert_eq!(far, [(b, true), (a, false)]);
 }
 
 pub(crate) async fn a_model_that_is_down_stops_neither_indexing_nor_search_and_is_asked_again<F: Fixture>(

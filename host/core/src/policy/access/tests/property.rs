@@ -114,7 +114,7 @@ async fn listings(effects: &[Effect]) -> Vec<SourceListing> {
 }
 
 fn search(segments: &[ToolSegment], allowed: &RowSet, query: &str) -> ToolMatches {
-    let queries = [ToolQuery { text: query, cosines: Vec::new() }];
+    let queries = [ToolQuery::new(query, Vec::new())];
     let tools = ToolSegments::new(segments.iter().collect());
     tools.search(&ToolSearch { queries: &queries, allowed, limit: 50, min_score: 0.0 })
 }
