@@ -6,8 +6,11 @@
 mod code;
 mod line;
 
-pub(crate) use self::code::{definition, is_code};
 use self::line::{BlockFence, LineKind};
+pub(crate) use self::{
+    code::{definition, is_code},
+    line::is_manual,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextSpan {
@@ -45,7 +48,12 @@ pub(crate) struct TextLayout {
 
 impl TextLayout {
     pub(crate) fn from_text(text: &str) -> Self {
-        let mut reader = LayoutReader { text, code: code::has_comments(text), ..LayoutReader::default() };
+        let mut reader = LayoutReader {
+            text,
+            code: code::has_comments(text),
+            manual: line::is_manual(text),
+            ..LayoutReader::default()
+        };
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             reader.line(start, line);
@@ -67,6 +75,7 @@ const MAX_HEADING_DEPTH: usize = 8;
 struct LayoutReader<'a> {
     text: &'a str,
     code: bool,
+    manual: bool,
     layout: TextLayout,
     /// The open headings, each a child of the previous one.
     open: Vec<usize>,
@@ -94,6 +103,7 @@ impl LayoutReader<'_> {
         let [over, title] = self.before;
         let mark = match line::mark(line) {
             LineKind::Fence(BlockFence::AsciiDoc, _) if !self.is_announced(title) => LineKind::Rule('-', 4),
+            LineKind::Text if self.manual && line::is_manual_title(line) => LineKind::Heading(1),
             mark => mark,
         };
         match mark {

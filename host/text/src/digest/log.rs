@@ -13,7 +13,7 @@ use super::{
     timestamp::{self, TimestampRange},
     trace::TraceReader,
 };
-use crate::layout::is_code;
+use crate::layout::{is_code, is_manual};
 
 /// Lines with timestamps, levels or stack traces.
 pub(super) const KIND: TextKind = TextKind { name: "log", is, sections };
@@ -42,6 +42,9 @@ const MAX_OUTCOME_FINDINGS: usize = 2;
 /// Lines at the end, one of which reports the outcome of a command.
 const MAX_END_LINES: usize = 30;
 
+/// Lines at the end, one of which is the verdict of a test run.
+const MAX_VERDICT_LINES: usize = 3;
+
 /// Output of a command, which ends with its outcome or with warnings.
 pub(super) const OUTPUT: TextKind = TextKind { name: "output", is: is_output, sections };
 
@@ -60,7 +63,13 @@ fn is_output(sample: &TextSample<'_>) -> bool {
             || (line.ends_with('.') && line.matches(' ').count() >= MIN_SENTENCE_SPACES)
     };
     let count = |is: &dyn Fn(&&&str) -> bool| sample.lines.iter().filter(|line| is(line)).count();
-    count(&is_heading) < 2 && count(&is_prose) * 3 <= count(&filled) && !is_code(sample.text)
+    let mut last = sample.end.iter().rev().filter(filled).take(MAX_VERDICT_LINES);
+    // Reports of failed tests quote code.
+    let ends_with_verdict = last.any(|line| outcome::is_verdict(line));
+    count(&is_heading) < 2
+        && count(&is_prose) * 3 <= count(&filled)
+        && (ends_with_verdict || !is_code(sample.text))
+        && !is_manual(sample.text)
 }
 
 fn is(sample: &TextSample<'_>) -> bool {
@@ -83,7 +92,9 @@ fn is_repetitive(sample: &TextSample<'_>) -> bool {
         let first = line.split_whitespace().next().unwrap_or_default();
         firsts.add(first.split('=').next().unwrap_or_default(), 1);
     }
-    all >= 20 && firsts.most_frequent().iter().take(12).map(|(_, n)| n).sum::<usize>() * 10 >= all * 6
+    all >= 20
+        && !is_manual(sample.text)
+        && firsts.most_frequent().iter().take(12).map(|(_, n)| n).sum::<usize>() * 10 >= all * 6
 }
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
@@ -184,7 +195,8 @@ fn first_word(line: &str) -> String {
 fn worst(failures: &[(String, LineTemplate)]) -> Option<String> {
     let (number, first) = failures.first()?.1.examples.first()?;
     let lines: usize = failures.iter().map(|(_, form)| form.times).sum();
-    Some(format!("{lines} lines report failures; line {number}: {first}"))
+    let have = if lines == 1 { "line has" } else { "lines have" };
+    Some(format!("{lines} {have} a word or level of failure; line {number}: {first}"))
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ const MIN_SCORE: usize = 2;
 /// Whole lines that are an outcome, in lower case.
 const VERDICTS: [&str; 8] = ["fail", "failed", "failure", "pass", "passed", "ok", "success", "done"];
 
+/// Words of sentences in mails, chats and articles.
+const SPEAKERS: [&str; 7] = ["i", "we", "he", "she", "us", "me", "my"];
+
 /// Lines at the end that are read again, and those that are near enough to it to report how it ended.
 const MAX_TAIL_LINES: usize = 160;
 const MAX_NEAR_END: usize = 12;
@@ -127,14 +130,27 @@ pub(super) fn is_outcome(line: &str) -> bool {
     score(line) >= 3
 }
 
+/// Returns whether a line counts results and says so: the end of a test run.
+pub(super) fn is_verdict(line: &str) -> bool {
+    score(line) >= 4
+}
+
 /// Rates how likely a line reports an outcome, 0 if it does not.
 fn score(line: &str) -> usize {
     let line = timestamp::without_timestamp(line);
     let line = line[..line.floor_char_boundary(MAX_READ_BYTES)].to_lowercase();
+    // Quotations, markup and comments, and what people say to each other.
+    let start = line.trim_start();
+    if start.starts_with(['>', '<'])
+        || start.starts_with("# ")
+        || line.split(|c: char| !c.is_alphanumeric()).any(|word| SPEAKERS.contains(&word))
+    {
+        return 0;
+    }
     if VERDICTS.contains(&line.trim_matches(|c: char| !c.is_ascii_alphanumeric())) {
         return 3;
     }
-    let phrases = PHRASES.iter().filter(|phrase| line.contains(**phrase)).count();
+    let phrases = PHRASES.iter().filter(|phrase| says(&line, phrase)).count();
     let counts = counts(&line).len();
     // Rules of `=` and `-` frame titles.
     let framed = line.starts_with("==") || line.starts_with("--");
@@ -142,6 +158,20 @@ fn score(line: &str) -> usize {
         + 2 * phrases.min(2)
         + usize::from(counts == 1)
         + usize::from(framed && counts > 0)
+}
+
+/// Returns whether a line has a phrase that is no part of a name and no key: not `total` in `jobs_total` or `total = 0`.
+fn says(line: &str, phrase: &str) -> bool {
+    line.match_indices(phrase).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + phrase.len()..]);
+        let is_key = after.trim_start().starts_with('=')
+            || after.strip_prefix(':').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+        !before.ends_with(is_name) && !after.starts_with(is_name) && !is_key
+    })
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 fn without_digits(line: &str) -> String {

@@ -24,7 +24,7 @@ const MAX_SMALL_BUDGET: usize = 1_000;
 
 /// Percentage of the budget for the best chunks by words alone. The kernel ranks a row of a table or a line of code with
 /// the right words below wordier surroundings.
-const WORDS_PERCENT: usize = 20;
+const WORDS_PERCENT: usize = 60;
 
 /// Tokens added to each of those chunks for its gap mark.
 const WORDS_MARK_TOKENS: usize = 12;
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn the_best_chunk_by_words_comes_first_within_its_share() {
         let (mut ranks, words) = (vec![3.0, 2.0, 1.0, 0.5], [0.0, 0.2, 1.0, 0.9]);
-        prefer_words(&mut ranks, &words, &[10, 10, 300, 10], 200);
+        prefer_words(&mut ranks, &words, &[10, 10, 300, 10], 60);
         assert!(ranks[3] > ranks[0] && ranks[0] > ranks[1] && ranks[2] == 1.0, "{ranks:?}");
     }
 

@@ -49,6 +49,21 @@ fn contains(line: &str, tag: &str) -> bool {
     [head, tail].iter().any(|part| part.windows(tag.len()).any(|w| w.eq_ignore_ascii_case(tag.as_bytes())))
 }
 
+/// Lines at the start of a manual page, one of which is the title `NAME`.
+const MANUAL_START_LINES: usize = 8;
+
+/// Returns whether a text is a manual page as `man` prints it: titles in capitals at the margin.
+pub(crate) fn is_manual(text: &str) -> bool {
+    text.lines().take(MANUAL_START_LINES).any(|line| line.trim_end() == "NAME")
+}
+
+pub(super) fn is_manual_title(line: &str) -> bool {
+    let title = line.trim_end();
+    title.starts_with(|c: char| c.is_ascii_uppercase())
+        && title.len() <= MAX_TITLE_CHARS
+        && title.bytes().all(|b| b.is_ascii_uppercase() || b" -&/".contains(&b))
+}
+
 pub(super) fn mark(line: &str) -> LineKind {
     let text = line.trim_end();
     let content = text.trim_start();

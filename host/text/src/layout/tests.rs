@@ -32,6 +32,9 @@ fn headings_of_each_kind_lead_to_what_stands_under_them() {
         ]
     );
     assert_eq!(titles("= Book\n\n== Part\ntext\n"), [(0, "= Book".into()), (1, "== Part".into())]);
+    let manual = "TREE(1)   User Commands   TREE(1)\n\nNAME\n       tree - copies\n\nEXIT STATUS\n       0\n\nTREE(1)\n";
+    assert_eq!(titles(manual), [(0, "NAME".into()), (0, "EXIT STATUS".into())]);
+    assert_eq!(titles("Text\n\nEXIT STATUS\n       0\n"), [], "no manual page");
     assert_eq!(titles("---\ntitle: x\nother: y\n---\ntext\n\n***\n"), []);
 }
 

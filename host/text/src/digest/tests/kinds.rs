@@ -199,7 +199,7 @@ fn levels_times_and_templates_of_a_log_are_counted() {
         "info 594, error 6",
         "Lines by day: 2026-03-04 400, 2026-03-05 200",
         "594 × INFO job … done in … (max 400ms: line ",
-        "6 lines report failures; line 8: 2026-03-04 10:00:07 ERROR disk 7 failed: no space",
+        "6 lines have a word or level of failure; line 8: 2026-03-04 10:00:07 ERROR disk 7 failed: no space",
     ];
     check_digest(&log(), "", 400, "log", &parts);
 }

@@ -7,11 +7,11 @@ pub(super) const OWN: &str = "\
     a added after all also always an and another are array as at before begins block boolean by bytes \
     cells changed changes characters closing code columns comes comma comment comments count counted \
     created day deep define definitions different directly directories directory document duplicate e \
-    each elements entries error errors escape except exceptions expected extension failures false far few \
-    files findings first for from function functions g go group has header heading headings hold hunks in \
+    each elements entries error errors escape except exceptions expected extension failure failures false far few \
+    files findings first for from function functions g go group has header have heading headings hold hunks in \
     index indexes info into is it its keys kind largest last least left level line lines links list lists \
     long longest marks match max median message method missing modules more most named names next no none \
-    null number object occurs of off on once one only or other others outliers page panic present query \
+    null number object occurs of off on once one only or other others outcome outliers page panic present query \
     quote ranges rarely removed report reports row rows sample schemas section sections settings several \
     severe single start starting string sum table tables tags takes template templates text that the \
     their them there these those times title to together tokens total trigger triggers true truncated \
