@@ -12,7 +12,7 @@ use std::{
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 
-use super::words::MAX_QUESTION_BYTES;
+use super::parts::MAX_QUESTION_BYTES;
 use crate::search::{script, terms::is_stop_word};
 
 /// Separates the words that may stand for one word of a question.

@@ -9,6 +9,7 @@
 
 mod evidence;
 mod lexicon;
+mod parts;
 mod rank;
 mod segment;
 #[cfg(test)]
@@ -18,6 +19,6 @@ mod verbs;
 mod words;
 
 pub use evidence::{MEASURES, MatchEvidence, VerdictWeights};
+pub use parts::{QueryPart, QueryPartKind, query_parts};
 pub use rank::{ToolMatch, ToolMatches, ToolQuery, ToolSearch, ToolSegments};
 pub use segment::{IndexedTool, ToolSegment, embedded_tool};
-pub use words::{QueryPart, QueryPartKind, query_parts};

@@ -2,9 +2,10 @@
 
 use super::{
     evidence::{MatchEvidence, verdict},
+    parts::{QueryPart, QueryPartKind},
     segment::{IndexedTool, ToolSegment},
     verbs,
-    words::{QueryPart, QueryPartKind, ToolLengths, WordScores},
+    words::{ToolLengths, WordScores},
 };
 use crate::{
     ToolId,
