@@ -50,7 +50,7 @@ const ONLY: [(&str, &[&str]); 15] = [
     ("rmcp", &["host/wire", "tests/floor"]),
     ("hyper", &["host/wire", "tests/floor"]),
     ("rusqlite", &["host/stores", "tests/quality"]),
-    ("icu", &["host/text"]),
+    ("icu", &["host/core", "host/text"]),
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
     ("neo4rs", &["host/stores"]),
