@@ -8,6 +8,7 @@ mod keep;
 mod mark;
 mod part;
 mod rank;
+mod source_lines;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use gatehouse_core::{
     },
 };
 
+pub(crate) use self::source_lines::with_lines;
 use crate::{
     chunks::{Chunk, ChunkSizes, chunks},
     compact, digest,

@@ -2,6 +2,9 @@
 //!
 //! Tags are found in one pass without a tree, so any page takes linear time. The output is never parsed as HTML again.
 
+mod page_text;
+
+use self::page_text::PageText;
 use super::{
     fit::DigestSection,
     kind::{TextKind, TextSample},
@@ -34,14 +37,14 @@ fn is(sample: &TextSample<'_>) -> bool {
 }
 
 fn sections(html: &str, query: &str, budget: usize) -> Vec<DigestSection> {
-    let text = text(html);
-    let mut sections = markdown::outline_sections(&text, query, budget, false);
+    let PageText { text, lines } = PageText::from_html(html);
+    let on_page = |line: usize| line.checked_sub(1).and_then(|at| lines.get(at)).copied().unwrap_or(line);
+    let mut sections = markdown::outline_sections(&text, query, budget, Some(&on_page));
     if let Some(findings) = sections.first_mut() {
         let title = title(html);
         if !title.is_empty() {
             findings.lines.insert(0, format!("The page title is: {}.", super::lines::shown(&title, 160)));
         }
-        findings.lines.push("Lines are counted in its text without tags.".to_owned());
     }
     sections
 }
@@ -50,58 +53,6 @@ fn title(html: &str) -> String {
     let lower = &html[..html.floor_char_boundary(64 << 10)];
     let between = lower.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
     between.map(|(title, _)| decode_entities(title)).unwrap_or_default()
-}
-
-/// Returns the text of a page, with `#` for headings and `-` for list items.
-pub(super) fn text(html: &str) -> String {
-    let mut out = String::with_capacity(html.len() / 2);
-    let mut rest = html;
-    // Depth of `pre` elements, which preserve whitespace.
-    let mut verbatim = 0_usize;
-    while let Some(at) = rest.find('<') {
-        push(&mut out, &rest[..at], verbatim > 0);
-        rest = &rest[at..];
-        if let Some(comment) = rest.strip_prefix("<!--") {
-            rest = comment.split_once("-->").map_or("", |(_, after)| after);
-            continue;
-        }
-        let Some((name, closes, after)) = tag(rest) else {
-            push(&mut out, "<", verbatim > 0);
-            rest = &rest[1..];
-            continue;
-        };
-        rest = after;
-        if !closes && HIDDEN_ELEMENTS.contains(&name.as_str()) {
-            rest = after_element(rest, &name);
-            continue;
-        }
-        match name.as_bytes() {
-            [b'h', level @ b'1'..=b'6'] => {
-                line_end(&mut out);
-                if !closes {
-                    out.push_str(&"#".repeat(usize::from(level - b'0')));
-                    out.push(' ');
-                }
-            }
-            b"li" if !closes => {
-                line_end(&mut out);
-                out.push_str("- ");
-            }
-            b"td" | b"th" if !closes => out.push_str(if out.ends_with('\n') { "" } else { " | " }),
-            _ if BLOCK_ELEMENTS.contains(&name.as_str()) => {
-                line_end(&mut out);
-                if matches!(name.as_str(), "p" | "pre") && !out.is_empty() && !out.ends_with("\n\n") {
-                    out.push('\n');
-                }
-                if name == "pre" {
-                    verbatim = if closes { verbatim.saturating_sub(1) } else { verbatim + 1 };
-                }
-            }
-            _ => {}
-        }
-    }
-    push(&mut out, rest, verbatim > 0);
-    out
 }
 
 /// Returns the tag name at the start of `text`, whether it is a closing tag, and the text after it.
@@ -141,30 +92,6 @@ fn after_element<'a>(text: &'a str, name: &str) -> &'a str {
         }
     }
     ""
-}
-
-fn push(out: &mut String, text: &str, verbatim: bool) {
-    let text = decode_entities(text);
-    if verbatim {
-        out.push_str(&text);
-        return;
-    }
-    for c in text.chars() {
-        if !c.is_whitespace() {
-            out.push(c);
-        } else if !out.ends_with([' ', '\n']) && !out.is_empty() {
-            out.push(' ');
-        }
-    }
-}
-
-fn line_end(out: &mut String) {
-    while out.ends_with(' ') {
-        out.pop();
-    }
-    if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
-    }
 }
 
 /// Decodes the most common entities. Others stay as they are.
@@ -226,7 +153,25 @@ mod tests {
             <h1 id=\"a>b\">One</h1><p>Some <b>bold</b>\n text&hellip; 1 < 2</p><ul><li>first</li><li>second</li></ul>\
             <pre>fn x() {\n    1\n}</pre><!-- <p>no</p> --><script>var a = '<p>';</script><table><tr><td>a</td><td>b</td></tr></table>";
         let expected = "# One\n\nSome bold text… 1 < 2\n\n- first\n- second\n\nfn x() {\n    1\n}\n\na | b\n";
-        assert_eq!(text(html), expected);
+        assert_eq!(PageText::from_html(html).text, expected);
         assert_eq!(title(html), "A & B");
+    }
+
+    #[test]
+    fn lines_are_those_of_the_page() {
+        let html =
+            "<html>\n<head>\n</head>\n<h1>One</h1>\n<p>a\nb</p>\n<pre>\nx\n\ny</pre>\n<ul>\n<li>\nlast</ul>";
+        let page = PageText::from_html(html);
+        let lines: Vec<&str> = html.lines().collect();
+        for (text, line) in page.text.lines().zip(&page.lines).filter(|(text, _)| !text.is_empty()) {
+            let word = text.trim_start_matches(['#', '-', ' ']).split(' ').next().unwrap_or_default();
+            let near = lines[line - 1..].iter().take(2).any(|line| line.contains(word));
+            assert!(near, "{text:?} is not on line {line}");
+        }
+        assert_eq!(page.lines.len(), page.text.matches('\n').count() + 1);
+        let sections = sections(&format!("{html}{}", "<p>word and more words</p>\n".repeat(400)), "", 300);
+        let shown: Vec<&String> = sections.iter().flat_map(|section| &section.lines).collect();
+        assert!(shown.iter().any(|line| line.contains("One (4)")), "{shown:?}");
+        assert!(shown.iter().any(|line| line.contains("[… lines ") && !line.contains("-1,2")), "{shown:?}");
     }
 }

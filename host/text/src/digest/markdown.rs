@@ -9,7 +9,7 @@ use super::{
     value::quoted,
 };
 use crate::{
-    Extractor,
+    Extractor, extract,
     layout::{TextLayout, is_code},
     tokens,
 };
@@ -62,11 +62,19 @@ fn has_comments(lines: &[&str]) -> bool {
 }
 
 fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
-    outline_sections(text, query, budget, true)
+    outline_sections(text, query, budget, None)
 }
 
-/// Returns the sections. `numbered` is true if the lines of `text` are those of the document.
-pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered: bool) -> Vec<DigestSection> {
+/// Line of the document for a line of its text.
+pub(super) type DocumentLine<'a> = &'a dyn Fn(usize) -> usize;
+
+/// Returns the sections. `line_of` is `None` if the text is the document itself.
+pub(super) fn outline_sections(
+    text: &str,
+    query: &str,
+    budget: usize,
+    line_of: Option<DocumentLine<'_>>,
+) -> Vec<DigestSection> {
     let layout = TextLayout::from_text(text);
     let mut levels = std::collections::BTreeMap::<usize, usize>::new();
     layout.headings.iter().for_each(|heading| *levels.entry(heading.level).or_default() += 1);
@@ -95,8 +103,8 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
         .iter()
         .filter(|(depth, ..)| deepest.is_none_or(|deepest| *depth <= deepest))
         .map(|(depth, line, name)| {
-            let line = if numbered { format!(" ({line})") } else { String::new() };
-            format!("{}{name}{line}", "  ".repeat((*depth).min(4)))
+            let line = line_of.map_or(*line, |line_of| line_of(*line));
+            format!("{}{name} ({line})", "  ".repeat((*depth).min(4)))
         })
         .collect();
     headings.truncate(MAX_HEADINGS);
@@ -104,11 +112,13 @@ pub(super) fn outline_sections(text: &str, query: &str, budget: usize, numbered:
     let cost = |line: &String| tokens::count(line) + 2;
     let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
     let around = findings.iter().map(cost).sum::<usize>() + OVERHEAD_TOKENS;
-    let kept = extracted(text, query, budget.saturating_sub(taken + around).max(64));
-    let title = if numbered { "Headings (with lines):" } else { "Headings:" };
+    let mut kept = extracted(text, query, budget.saturating_sub(taken + around).max(64));
+    if let Some(line_of) = line_of {
+        kept.iter_mut().for_each(|text| *text = extract::with_lines(text, line_of));
+    }
     vec![
         DigestSection::with_lines(findings),
-        DigestSection::with_title(title, HEADINGS_PERCENT, headings),
+        DigestSection::with_title("Headings (with lines):", HEADINGS_PERCENT, headings),
         DigestSection::with_title("Text:", 95, kept),
     ]
 }

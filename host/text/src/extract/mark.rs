@@ -166,7 +166,7 @@ pub(super) fn name(heading: &str, limit: usize) -> String {
     name
 }
 
-fn group_digits(number: usize) -> String {
+pub(super) fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
     groups.collect::<Vec<_>>().join(",")
