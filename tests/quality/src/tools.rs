@@ -30,14 +30,12 @@ const COMBINED: &str = "combined";
 
 const OF_EACH: usize = 500;
 
-/// Short and long questions about subjects that no tool covers. `bench-quality --verdict` judges each by a model that has
-/// not seen it.
-const ELSEWHERE: [(&str, &str); 2] =
-    [("short questions", "tools-nothing.jsonl"), ("long questions", "off-topic-long.jsonl")];
+/// Short and then long questions about subjects that no tool covers. `bench-quality --verdict` judges each by a model that
+/// has not seen it.
+const ELSEWHERE: [&str; 2] = ["tools-nothing.jsonl", "off-topic-long.jsonl"];
 
 pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
-    let elsewhere = ELSEWHERE.map(|(_, file)| sets::lines::<Asking>(&places.queries.join(file)));
-    let [short, long] = elsewhere;
+    let [short, long] = ELSEWHERE.map(|file| sets::lines(&places.queries.join(file)));
     let elsewhere = [short?, long?];
     let mut combined = ToolSet::default();
     for name in SETS {
@@ -104,9 +102,10 @@ fn measure(set: &str, tools: &ToolSet, elsewhere: &[Vec<Asking>; 2], results: &m
     for (way, recall) in ways.iter().zip(&recalls) {
         results.rows.push(recall.row(set, tools.docs.len(), way));
     }
-    for ((length, _), elsewhere) in ELSEWHERE.iter().zip(elsewhere) {
-        let of_length = |question: &&Question| is_long(&question.q) == (*length == ELSEWHERE[1].0);
-        let own = tools.queries.iter().filter(|question| held_out(question)).filter(of_length);
+    let lengths = [("short questions", false), ("long questions", true)];
+    for ((length, long), elsewhere) in lengths.into_iter().zip(elsewhere) {
+        let of_length = |question: &&Question| held_out(question) && is_long(&question.q) == long;
+        let own = tools.queries.iter().filter(of_length);
         results.fits.push(catalogue.fits(&format!("{set}, {length}"), own, elsewhere.iter()));
     }
     Ok(())

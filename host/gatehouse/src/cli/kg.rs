@@ -203,14 +203,17 @@ async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Comman
             let nearest = unknown.nearest.join(", ");
             out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
         }
+        let fits = result.hits.iter().any(|hit| hit.fit != MatchQuality::Nothing);
         match result.hits.first() {
             None => out::line(format!("Nothing found for \"{}\".", arguments.query)),
-            Some(hit) if hit.fit == MatchQuality::Nothing => out::line("Nothing fits; nearest pages:"),
+            Some(_) if !fits => out::line("Nothing fits; nearest pages:"),
             Some(_) => {}
         }
         for (index, hit) in result.hits.iter().enumerate() {
             let page = &hit.page;
-            out::line(format!("{}. {}  {:.2}", index + 1, page.id, hit.score));
+            let is_only_near = fits && hit.fit == MatchQuality::Nothing;
+            let remark = if is_only_near { "  does not fit" } else { "" };
+            out::line(format!("{}. {}  {:.2}{remark}", index + 1, page.id, hit.score));
             out::line(format!("   {}", page.overview.lines().next().unwrap_or_default()));
         }
         result.note.iter().for_each(out::note);

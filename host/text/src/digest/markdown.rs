@@ -82,8 +82,9 @@ pub(super) fn outline_sections(
     let words = text.split_whitespace().count();
     let count = layout.headings.len();
     let levels = join(levels.iter().map(|(level, n)| format!("{n} of level {level}")), ", ");
-    let mut findings =
-        vec![format!("The text has {lines} lines, {words} words and {count} headings: {levels}.")];
+    // Lines of a text that was made from the document are not those of the document.
+    let lines = if line_of.is_none() { format!("{lines} lines, ") } else { String::new() };
+    let mut findings = vec![format!("The text has {lines}{words} words and {count} headings: {levels}.")];
     let mut at = 0;
     let mut line = 1;
     let mut named = Vec::new();

@@ -16,7 +16,7 @@ use super::parts::MAX_QUESTION_BYTES;
 use crate::search::{script, terms::is_stop_word};
 
 /// Separates the words that may stand for one word of a question.
-pub(super) const ALTERNATIVE: char = '/';
+const ALTERNATIVE: char = '/';
 
 /// Forms with fewer letters match whole words only.
 const MIN_STEM: usize = 4;
@@ -113,7 +113,8 @@ pub(super) fn embedded_gloss(gloss: &str) -> String {
     first.collect::<Vec<_>>().join(" ")
 }
 
-fn folded(word: &str) -> Cow<'_, str> {
+/// Returns a word as glosses and tables have it: lower case, without diacritics.
+pub(super) fn folded(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
         return word.into();
     }
@@ -168,11 +169,11 @@ fn gloss_spaceless(question: &str) -> Option<String> {
     let lexicon = if is_japanese { &JAPANESE } else { &CHINESE };
     let (mut words, mut unknown, mut known, mut rest) = (Vec::new(), String::new(), false, normal.as_str());
     while let Some(c) = rest.chars().next() {
-        let (english, length) = lexicon.beginning(rest).unwrap_or(("", c.len_utf8()));
-        let is_unknown = length == c.len_utf8() && !lexicon.entries.contains_key(&rest[..length]);
+        let entry = lexicon.beginning(rest);
+        let (english, length) = entry.unwrap_or(("", c.len_utf8()));
         rest = &rest[length..];
         // Names and unknown words stay. Hiragana are mostly endings.
-        if is_unknown && c.is_alphanumeric() && !('\u{3041}'..='\u{309F}').contains(&c) {
+        if entry.is_none() && c.is_alphanumeric() && !('\u{3041}'..='\u{309F}').contains(&c) {
             if unknown.chars().next_back().is_some_and(|last| last.is_ascii() != c.is_ascii()) {
                 words.push(std::mem::take(&mut unknown));
             }

@@ -121,9 +121,8 @@ impl<'a> ToolSegments<'a> {
         let tools: Vec<&IndexedTool> = self.iter().collect();
         let texts = self.texts(search, &tools);
         let ranked = self.rank(&texts, search.allowed, &tools);
-        let is_reading = |text: &&TextScores<'_>| text.query.part.kind != QueryPartKind::Sentence;
-        let readings = texts.iter().filter(is_reading);
-        let keeps = verbs::keeps(readings.clone().map(|text| text.query.part.text.as_ref()));
+        let (readings, _) = split_readings(&texts);
+        let keeps = verbs::keeps(readings.iter().map(|text| text.query.part.text.as_ref()));
         let best = ranked.iter().find(|tool| tool.name == NameMatch::No).map_or(0.0, |tool| tool.score);
         let mut matches = Vec::new();
         for (place, ranked) in ranked.into_iter().take(search.limit).enumerate() {
@@ -143,9 +142,7 @@ impl<'a> ToolSegments<'a> {
                 matches.push(ToolMatch { tool, score: ranked.score, fit });
             }
         }
-        // Words of another language are not worth naming if the tools have their translations.
-        let unmatched = readings.map(|text| &text.words.unmatched).min_by_key(|words| words.len());
-        ToolMatches { tools: matches, unmatched_terms: unmatched.cloned().unwrap_or_default() }
+        ToolMatches { tools: matches, unmatched_terms: unmatched_terms(readings) }
     }
 
     /// Returns the evidence for the best tools, by text of the search. For measurements.
@@ -174,9 +171,7 @@ impl<'a> ToolSegments<'a> {
         allowed: &RowSet,
         tools: &'t [&IndexedTool],
     ) -> Vec<RankedCandidate<(&'t ToolId, usize)>> {
-        let is_sentence = |text: &&TextScores<'_>| text.query.part.kind == QueryPartKind::Sentence;
-        let (readings, sentences) =
-            texts.split_at(texts.iter().take_while(|text| !is_sentence(text)).count());
+        let (readings, sentences) = split_readings(texts);
         let Some(question) = readings.first() else { return Vec::new() };
         let name = NameQuery::new(&question.query.part.text);
         let best =
@@ -213,6 +208,19 @@ impl<'a> ToolSegments<'a> {
         }
         None
     }
+}
+
+/// Returns the question with its gloss, and its sentences.
+fn split_readings<'t, 'q>(texts: &'t [TextScores<'q>]) -> (&'t [TextScores<'q>], &'t [TextScores<'q>]) {
+    texts.split_at(texts.partition_point(|text| text.query.part.kind != QueryPartKind::Sentence))
+}
+
+/// Returns the words of the question that no tool has, except those that the gloss replaces.
+fn unmatched_terms(readings: &[TextScores<'_>]) -> Vec<String> {
+    let [question, gloss @ ..] = readings else { return Vec::new() };
+    let mut unmatched = question.words.unmatched.clone();
+    unmatched.retain(|word| gloss.iter().all(|text| text.words.lacks(word)));
+    unmatched
 }
 
 /// Makes the scores of the question and its gloss comparable: both are relative to the better of their best scores.

@@ -5,7 +5,6 @@ use std::{cell::Cell, collections::HashMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::verbs;
-
 use crate::{
     SourceId, ToolId, ToolSpec,
     names::split_identifier,
@@ -35,6 +34,9 @@ const MAX_PARAMETER_DEPTH: usize = 3;
 
 /// Words of a description in which a deprecation is looked for; later ones speak of parameters.
 const DEPRECATION_WORDS: usize = 60;
+
+/// Words before `deprecated` in a description of the successor: "replaces the deprecated read_file".
+const NOT_DEPRECATED: [&str; 5] = ["the", "a", "an", "not", "replaces"];
 
 #[derive(Debug)]
 pub struct IndexedTool {
@@ -136,8 +138,13 @@ pub fn embedded_tool(spec: &ToolSpec) -> String {
 }
 
 fn says_deprecated(description: &str) -> bool {
-    let words = description.split(|c: char| !c.is_alphanumeric()).take(DEPRECATION_WORDS);
-    words.into_iter().any(|word| word.eq_ignore_ascii_case("deprecated"))
+    let words = description.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut before = "";
+    words.take(DEPRECATION_WORDS).any(|word| {
+        let is_successor = NOT_DEPRECATED.iter().any(|one| one.eq_ignore_ascii_case(before));
+        before = word;
+        word.eq_ignore_ascii_case("deprecated") && !is_successor
+    })
 }
 
 fn description_start(text: &str) -> &str {

@@ -216,7 +216,7 @@ fn embedded_tool_has_name_description_and_parameters() {
 fn deprecated_tool_comes_after_its_successor() {
     let tools = [
         tool("read_file", "Read a file. DEPRECATED: Use read_text_file instead.", &["path"]),
-        tool("read_text_file", "Read a file as text.", &["path"]),
+        tool("read_text_file", "Read a file as text. Replaces the deprecated read_file.", &["path"]),
     ];
     let segment = ToolSegment::new(&SourceId::Server("fs".into()), &tools);
     assert_eq!(

@@ -9,6 +9,9 @@ const DELETING: &str = "delete deletes deleting del remove removes removing rm e
 const KEEPING: &str = "save store add create make write put append insert upload record remember read get show list \
     view open display print fetch retrieve find search look see count check download copy export";
 
+/// Words before a verb. In "take Anna off the list", `list` is none.
+const BEFORE_VERBS: &str = "to and then please you me us let lets i we can must";
+
 fn is_one_of(word: &str, verbs: &str) -> bool {
     verbs.split_ascii_whitespace().any(|verb| verb.eq_ignore_ascii_case(word))
 }
@@ -22,11 +25,13 @@ pub(super) fn deletes(name: &str) -> bool {
 pub(super) fn keeps<'a>(readings: impl Iterator<Item = &'a str>) -> bool {
     let mut keeps = false;
     for reading in readings {
-        for word in reading.split(|c: char| !c.is_alphanumeric()) {
+        let mut before = "to";
+        for word in reading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
             if is_one_of(word, DELETING) {
                 return false;
             }
-            keeps |= is_one_of(word, KEEPING);
+            keeps |= is_one_of(before, BEFORE_VERBS) && is_one_of(word, KEEPING);
+            before = word;
         }
     }
     keeps
@@ -40,6 +45,8 @@ mod tests {
     fn questions_that_only_keep_are_recognized() {
         assert!(keeps(["save this note", "memory"].into_iter()));
         assert!(keeps(["list all branches"].into_iter()));
+        assert!(keeps(["Could you show my notes?"].into_iter()));
+        assert!(!keeps(["take Anna off the list"].into_iter()));
         for question in ["remove the list", "get rid of old branches", "branches"] {
             assert!(!keeps([question, "branches delete/remove"].into_iter()), "{question}");
         }

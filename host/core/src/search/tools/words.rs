@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
+    lexicon::folded,
     parts::{QueryPart, QueryPartKind},
     rank::ToolSegments,
     segment::{IndexedTool, Posting, ToolSegment},
@@ -83,6 +84,12 @@ impl WordScores {
         let has = |term: &QueryTerm| term.known && segment.has_term(&term.text, tool);
         let held: f64 = self.words.iter().map(|word| word.rarity_covered(&has)).sum();
         (held, if held > 0.0 { held / self.words.iter().map(QueryWord::rarity).sum::<f64>() } else { 0.0 })
+    }
+
+    /// Returns whether this gloss has a word of the question that no tool has.
+    pub(super) fn lacks(&self, word: &str) -> bool {
+        let word = folded(word);
+        self.unmatched.iter().any(|one| *one == word)
     }
 
     /// Returns the number of words in the question. Scripts without spaces count a word for each two characters.
