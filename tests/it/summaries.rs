@@ -76,6 +76,33 @@ fn a_large_result_is_short_and_the_whole_of_it_is_within_reach() {
 }
 
 #[test]
+fn rows_that_a_digest_of_text_names_are_read_by_pointer_and_filter() {
+    let (_place, mut client) = client();
+    let mut csv = "id,city,sales\n".to_owned();
+    for n in 0..2_000 {
+        csv += &format!("{n:05},\"City, {}\",{}\n", n * 7_919 % 1_009, n * 31 % 89);
+    }
+    let mut yaml = String::new();
+    for n in 0..300 {
+        yaml += &format!(
+            "---\nkind: Job\nmetadata:\n  name: job-{n}\nspec:\n  size: {}\n  image: shop/{}\n",
+            n * 37 % 91,
+            n * 7_919 % 1_009
+        );
+    }
+    for (text, pointer, value, filter, output) in [
+        (csv, "/7/city", "City, 947", "[.[] | select(.sales == 88)] | length", "22"),
+        (yaml, "/12/metadata/name", "job-12", "max_by(.spec.size).spec.size", "90"),
+    ] {
+        let short = client.call("echo", json!({"text": text}));
+        let id = id_of(&short);
+        let mut part = |arguments| client.call("get_workspace_file", arguments)["content"][1]["text"].clone();
+        assert_eq!(part(json!({"path": id, "json_pointer": pointer})), value);
+        assert_eq!(part(json!({"path": id, "jq": filter})), output);
+    }
+}
+
+#[test]
 fn what_needs_no_short_form_comes_as_it_is() {
     let (_place, mut client) = client();
     assert_eq!(client.text("echo", json!({"text": "short"})), "short");

@@ -3,6 +3,7 @@
 mod find;
 mod page;
 
+use gatehouse_jq::JqOutputs;
 use gatehouse_sdk::{
     Call, Content, Fault, FaultKind, Offset, Reply, Tool,
     artifacts::{self, Part, Window},
@@ -154,8 +155,14 @@ fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
             let view = artifacts::view(id).map_err(with_expiry_hint)?;
             match view.data {
                 Some(_) => gatehouse_jq::run_on(&view, program)?,
-                // The text tells why it is not JSON.
-                None => gatehouse_jq::run(&read(id, &Part::Whole)?.text, program)?,
+                None => match read(id, &Part::Pointer(String::new())) {
+                    Ok(rows) => {
+                        let outputs = gatehouse_jq::run(&rows.text, program)?;
+                        JqOutputs { note: outputs.note.or(Some(ROWS_NOTE)), ..outputs }
+                    }
+                    // The text tells why it is not JSON.
+                    Err(_) => gatehouse_jq::run(&read(id, &Part::Whole)?.text, program)?,
+                },
             }
         }
     };
@@ -165,6 +172,8 @@ fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
     };
     Ok(ContentPage { note: page.note.or(outputs.note.map(Into::into)), ..page })
 }
+
+const ROWS_NOTE: &str = "The filter's input is an array of the rows.";
 
 /// Returns lines of the string at a pointer.
 fn lines_at(id: &str, pointer: &str, (first, count): (u64, u64), offset: u64) -> Result<ContentPage, Fault> {

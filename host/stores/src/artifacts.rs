@@ -87,7 +87,11 @@ pub struct ArtifactStore {
     embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
     limits: ArtifactLimits,
+    row_reader: RowReader,
 }
+
+/// Returns the rows of a text that is not JSON as a JSON array, which pointers then address. `None` if it has no rows.
+pub type RowReader = fn(&str) -> Option<String>;
 
 impl ArtifactStore {
     /// Creates a store in a SQLite file that the first call opens. With an embedder, search also compares the meaning
@@ -126,7 +130,14 @@ impl ArtifactStore {
             embedder,
             clock,
             limits,
+            row_reader: |_| None,
         }
+    }
+
+    /// Sets the reader of tables. Without one, pointers address JSON only.
+    #[must_use]
+    pub fn with_row_reader(self, row_reader: RowReader) -> Self {
+        Self { row_reader, ..self }
     }
 
     /// Moves the vectors of summaries to ChromaDB, which the first stored or searched vector connects to. While it is
@@ -236,7 +247,8 @@ impl ArtifactStore {
             ArtifactPart::Lines(part) => (ArtifactSpan::Lines(range(part).0, range(part).1), None),
         };
         let stored = self.engine.read(scope, id, span).await?.ok_or_else(|| unknown_artifact(id))?;
-        run_blocking(move || stored.slice(span, pointer)).await
+        let row_reader = self.row_reader;
+        run_blocking(move || stored.slice(span, pointer, row_reader)).await
     }
 
     /// Waits until all stored summaries have vectors. Returns false on failure or timeout.

@@ -26,7 +26,7 @@ mod weaviate_neo4j;
 pub mod wiki;
 mod worker;
 
-pub use artifacts::{ArtifactLimits, ArtifactStore, Sweeper};
+pub use artifacts::{ArtifactLimits, ArtifactStore, RowReader, Sweeper};
 #[cfg(feature = "chroma")]
 pub use chroma::ChromaConfig;
 pub use documents::DocumentLibrary;

@@ -14,6 +14,7 @@ mod layout;
 mod tokens;
 mod word_list;
 
+pub use digest::rows;
 pub use embed::{DIMENSION, LocalEmbedder};
 pub use extract::Extractor;
 pub use tokens::BpeTokenCounter;

@@ -91,7 +91,8 @@ pub(super) fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result
         }
         #[cfg(feature = "postgres")]
         ArtifactsEngineConfig::Postgres(server) => ArtifactStore::postgres(*server, limits, clock, embedder),
-    };
+    }
+    .with_row_reader(gatehouse_text::rows);
     #[cfg(feature = "chroma")]
     if let Some(chroma) = config.artifacts.chroma()? {
         return Ok(store.with_chroma(chroma));

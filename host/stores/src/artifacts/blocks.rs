@@ -5,6 +5,7 @@ use memchr::memchr_iter;
 use sha2::{Digest as _, Sha256};
 
 use super::{
+    RowReader,
     engine::{ArtifactSpan, BlockStart, PackedText},
     stored_reply::{digest_with_data, value_at},
 };
@@ -84,7 +85,12 @@ impl TextBlock {
 
 impl PackedText {
     /// Returns the part in a span, whose blocks must be present, or the value at a JSON pointer into the whole text.
-    pub(super) fn slice(&self, span: ArtifactSpan, pointer: Option<String>) -> Result<ArtifactSlice, Fault> {
+    pub(super) fn slice(
+        &self,
+        span: ArtifactSpan,
+        pointer: Option<String>,
+        row_reader: RowReader,
+    ) -> Result<ArtifactSlice, Fault> {
         let (from, to, total) = match span {
             ArtifactSpan::Characters(from, to) => (from, to, self.characters),
             ArtifactSpan::Lines(from, to) => (from, to, self.lines),
@@ -92,7 +98,7 @@ impl PackedText {
                 let (text, data) = self.text_and_data()?;
                 let text = match pointer {
                     None => text,
-                    Some(pointer) => value_at(&text, data.as_deref(), &pointer)?,
+                    Some(pointer) => value_at(&text, data.as_deref(), &pointer, row_reader)?,
                 };
                 let total = text.chars().count() as u64;
                 return Ok(ArtifactSlice { text, total, next: None });

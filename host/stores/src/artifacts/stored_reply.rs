@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gatehouse_core::{outcome::Fault, reply_view::ReplyView};
 use sha2::{Digest as _, Sha256};
 
-use super::{blocks::character, engine::PackedText, pointer};
+use super::{RowReader, blocks::character, engine::PackedText, pointer};
 
 impl PackedText {
     /// Compresses a text and its data, which follows it on a line of its own. Takes some milliseconds per megabyte.
@@ -33,8 +33,13 @@ impl PackedText {
     }
 }
 
-/// Returns the value at a pointer into the data, or into the JSON that the data is a part of.
-pub(super) fn value_at(text: &str, data: Option<&str>, pointer: &str) -> Result<String, Fault> {
+/// Returns the value at a pointer into the data, into the JSON that the data is a part of, or into the rows of the text.
+pub(super) fn value_at(
+    text: &str,
+    data: Option<&str>,
+    pointer: &str,
+    row_reader: RowReader,
+) -> Result<String, Fault> {
     let view = ReplyView::new(&[text], data);
     let found = view.data.as_ref().map(|data| (&data.json, pointer::find(&data.json, pointer)));
     let (json, place) = match (found, &view.whole) {
@@ -44,7 +49,10 @@ pub(super) fn value_at(text: &str, data: Option<&str>, pointer: &str) -> Result<
             (Err(_), Some((_, Err(fault)))) | (Err(fault), _) => return Err(fault),
         },
         (Some((_, Err(fault))), None) => return Err(fault),
-        (None, None) => return Err(pointer::not_json(text)),
+        (None, None) => {
+            let rows = row_reader(text).ok_or_else(|| pointer::not_json(text))?;
+            return Ok(rows[pointer::find(&rows, pointer)?].to_owned());
+        }
     };
     Ok(json[place].to_owned())
 }

@@ -66,9 +66,9 @@ pub(crate) struct DocumentNode {
 
 #[derive(Debug)]
 pub(crate) struct ParsedDocument<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     /// A container's children follow it, each followed by its own. A key precedes its value.
-    nodes: Vec<DocumentNode>,
+    pub(super) nodes: Vec<DocumentNode>,
     /// A sentence about how the document was read.
     pub(crate) note: Option<String>,
     /// True if only some of its rows were read.

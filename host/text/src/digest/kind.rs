@@ -114,14 +114,19 @@ fn recognize_json<'a>(text: &'a str, query: &str, sample: &TextSample<'a>) -> Op
     if !text.trim_ascii_start().starts_with(['{', '[']) {
         return None;
     }
+    if is_json_lines(sample) {
+        return Some(RecognizedText::Rows("JSON Lines", scan::lines(text, query)?));
+    }
+    Some(RecognizedText::Rows("JSON", scan::truncated(text, query)?))
+}
+
+/// Returns whether four of five lines are JSON objects or arrays.
+pub(super) fn is_json_lines(sample: &TextSample<'_>) -> bool {
     let filled: Vec<&&str> = sample.lines.iter().filter(|line| !line.trim_ascii().is_empty()).collect();
     let value = |line: &&&str| {
         line.trim_ascii_start().starts_with(['{', '['])
             && (line.len() >= MAX_SAMPLE_LINE_BYTES || ParsedDocument::read(line).is_ok())
     };
     let values = filled.iter().filter(|line| value(line)).count();
-    if filled.len() > 1 && values * 10 >= filled.len() * 8 {
-        return Some(RecognizedText::Rows("JSON Lines", scan::lines(text, query)?));
-    }
-    Some(RecognizedText::Rows("JSON", scan::truncated(text, query)?))
+    filled.len() > 1 && values * 10 >= filled.len() * 8
 }

@@ -14,6 +14,7 @@ mod errors;
 mod fit;
 mod html;
 mod json;
+mod json_form;
 pub(crate) mod kind;
 mod line_templates;
 mod lines;
@@ -44,7 +45,9 @@ use gatehouse_core::{outcome::Fault, ports::text::DocumentDigest};
 
 use crate::tokens;
 use cleaned_text::{with_last_states, without_data};
-use kind::RecognizedText;
+use json_form::JsonForm;
+use kind::{RecognizedText, TextSample};
+pub use table::rows;
 
 const MIN_BUDGET: usize = 64;
 
@@ -61,8 +64,12 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
         let count = || tokens::count(text);
         let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
         let shown = without_data(with_last_states(text));
-        let recognized = RecognizedText::from_text(&shown, query);
-        let (kind, sections) = recognized.sections(&shown, query, max_tokens);
+        let form = JsonForm::from_text(&shown, &TextSample::from_text(&shown));
+        let of_form = form.and_then(|form| Some((form.kind, form.sections(query, max_tokens)?)));
+        let (kind, sections) = match of_form {
+            Some(of_form) => of_form,
+            None => RecognizedText::from_text(&shown, query).sections(&shown, query, max_tokens),
+        };
         let tokens = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             None => count(),

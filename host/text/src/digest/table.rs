@@ -6,6 +6,7 @@
 
 mod aligned;
 mod cells;
+mod json;
 mod records;
 
 use std::ops::ControlFlow;
@@ -18,6 +19,7 @@ use super::{
     value::quoted,
 };
 use cells::{CellRange, TableFormat};
+pub use json::rows;
 
 const MAX_SAMPLE_RECORDS: usize = 200;
 const MIN_RECORDS: usize = 3;

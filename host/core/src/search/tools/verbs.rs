@@ -9,7 +9,7 @@ const DELETING: &str = "delete deletes deleting del remove removes removing rm e
 const KEEPING: &str = "save store add create make write put append insert upload record remember read get show list \
     view open display print fetch retrieve find search look see count check download copy export";
 
-/// Words before a verb. In "take Anna off the list", `list` is none.
+/// Words before a verb. In "take Anna off the list", `list` is a noun.
 const BEFORE_VERBS: &str = "to and then please you me us let lets i we can must";
 
 fn is_one_of(word: &str, verbs: &str) -> bool {

@@ -38,7 +38,12 @@ pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
         let value =
             value.filter(|(key, _)| records == 1 && names.insert(key.trim()) || names.contains(key.trim()));
         let Some((key, value)) = value else {
-            other += usize::from(!line.is_empty());
+            if !line.is_empty() {
+                other += 1;
+                if let Some(value) = tree.nodes.last_mut().filter(|_| members > 0) {
+                    value.end = (start + line.len()) as u32;
+                }
+            }
             continue;
         };
         let within = |part: &str| {
@@ -56,8 +61,10 @@ pub(super) fn read(text: &str) -> Option<ParsedDocument<'_>> {
     let first = if is_cut { "The first " } else { "" };
     let note = format!("{first}{records} records with a line for each value, starting with `$[0]`");
     // A value can have several lines.
-    (records >= MIN_RECORDS && other <= records)
-        .then(|| ParsedDocument::from_nodes(text, tree.nodes, Some(note), None))
+    (records >= MIN_RECORDS && other <= records).then(|| ParsedDocument {
+        sampled: is_cut,
+        ..ParsedDocument::from_nodes(text, tree.nodes, Some(note), None)
+    })
 }
 
 /// Returns what separates keys from values, if the line begins a record: `*** 1. row ***` or `-[ RECORD 1 ]---`.
