@@ -44,7 +44,7 @@ pub(crate) fn convert_file(
     with_facts: bool,
 ) -> Result<NewDocument, NoDocument> {
     let kind = kinds::kind(path).map_err(NoDocument::Skipped)?;
-    let bytes = read_file(&root.join(path))?;
+    let bytes = read_file(&root.join(path), kind.max_bytes())?;
     let hash = sha256_hex(format!("{READER_VERSION} {kind:?} {}", sha256_hex(&bytes)));
     if known == Some(hash.as_str()) {
         return Err(NoDocument::Unchanged);
@@ -76,9 +76,6 @@ pub(crate) fn convert_file(
     Ok(NewDocument { file, facts, note })
 }
 
-/// Larger files are usually generated, and would crowd out other documents in a search.
-const MAX_BYTES: u64 = 4 << 20;
-
 /// Reason why a file has no new document.
 #[derive(Debug)]
 pub(crate) enum NoDocument {
@@ -105,9 +102,9 @@ impl From<io::Error> for NoDocument {
 }
 
 /// Reads a file, which may have been replaced since the walk. Retries once if it changes during the read.
-fn read_file(path: &Path) -> Result<Vec<u8>, NoDocument> {
+fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, NoDocument> {
     for _ in 0..2 {
-        if let Some(bytes) = try_read(path)? {
+        if let Some(bytes) = try_read(path, max_bytes)? {
             return Ok(bytes);
         }
     }
@@ -115,17 +112,21 @@ fn read_file(path: &Path) -> Result<Vec<u8>, NoDocument> {
 }
 
 /// Returns `None` if the file changed during the read.
-fn try_read(path: &Path) -> Result<Option<Vec<u8>>, NoDocument> {
+fn try_read(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>, NoDocument> {
     let file = open(path)?;
     let before = file.metadata()?;
     if !before.is_file() {
         return Err(NoDocument::Skipped("is not a regular file"));
     }
-    if before.len() > MAX_BYTES {
-        return Err(NoDocument::Skipped("is larger than 4 MB"));
+    if before.len() > max_bytes {
+        return Err(NoDocument::Skipped(if max_bytes > kinds::MAX_TEXT_BYTES {
+            "is larger than 32 MB"
+        } else {
+            "is larger than 4 MB"
+        }));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default() + 1);
-    (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    (&file).take(max_bytes + 1).read_to_end(&mut bytes)?;
     let same = same(&before, &file.metadata()?) && bytes.len() as u64 == before.len();
     Ok(same.then_some(bytes))
 }
@@ -157,14 +158,14 @@ mod tests {
     fn unreadable_files_are_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.md");
-        assert!(matches!(read_file(&path), Err(NoDocument::Gone)));
+        assert!(matches!(read_file(&path, 4 << 20), Err(NoDocument::Gone)));
         fs::write(&path, "text").expect("written");
-        assert!(matches!(read_file(&path), Ok(bytes) if bytes == b"text"));
-        assert!(matches!(read_file(folder.path()), Err(NoDocument::Skipped(_))));
+        assert!(matches!(read_file(&path, 4 << 20), Ok(bytes) if bytes == b"text"));
+        assert!(matches!(read_file(folder.path(), 4 << 20), Err(NoDocument::Skipped(_))));
         let large = File::create(folder.path().join("large")).expect("made");
         large.set_len(50_000_000).expect("grown");
         assert!(matches!(
-            read_file(&folder.path().join("large")),
+            read_file(&folder.path().join("large"), 4 << 20),
             Err(NoDocument::Skipped("is larger than 4 MB"))
         ));
     }
@@ -176,11 +177,13 @@ mod tests {
         fs::write(folder.path().join("a"), "text").expect("written");
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).expect("linked");
         assert!(
-            matches!(read_file(&folder.path().join("b")), Err(NoDocument::Skipped(why)) if why.contains("link"))
+            matches!(read_file(&folder.path().join("b"), 4 << 20), Err(NoDocument::Skipped(why)) if why.contains("link"))
         );
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
-        assert!(matches!(read_file(&pipe), Err(NoDocument::Skipped(why)) if why.contains("regular file")));
+        assert!(
+            matches!(read_file(&pipe, 4 << 20), Err(NoDocument::Skipped(why)) if why.contains("regular file"))
+        );
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
     if bytes.starts_with(b"%PDF-") {
         return Err("is a PDF, which is not supported; convert it to text first");
     }
-    if bytes.starts_with(b"\0\0\xfe\xff") || bytes.starts_with(b"\xff\xfe\0\0") && bytes.len() % 4 == 0 {
+    if bytes.starts_with(b"\0\0\xfe\xff") || bytes.starts_with(b"\xff\xfe\0\0") && bytes.len().is_multiple_of(4) {
         return Err(UTF_32);
     }
     let mut decoded = if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
@@ -49,7 +49,7 @@ fn decode_as(encoding: &'static Encoding, bytes: &[u8], is_noted: bool) -> Decod
 
 /// Returns the byte order of text in UTF-16 whose characters are mostly from Latin scripts: each second byte is NUL.
 fn unmarked_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
-    if bytes.len() < 4 || bytes.len() % 2 != 0 {
+    if bytes.len() < 4 || !bytes.len().is_multiple_of(2) {
         return None;
     }
     let zeros = |first: usize| bytes.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
@@ -89,7 +89,8 @@ fn utf8_sequences(bytes: &[u8]) -> (usize, usize) {
     let (mut valid, mut invalid, mut follows) = (0, 0, false);
     for chunk in bytes.utf8_chunks() {
         valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
-        invalid += usize::from(!chunk.invalid().is_empty() && !(follows && chunk.valid().is_empty()));
+        let continues_run = follows && chunk.valid().is_empty();
+        invalid += usize::from(!chunk.invalid().is_empty() && !continues_run);
         follows = true;
     }
     (valid, invalid)

@@ -12,6 +12,8 @@ use crate::{
 /// Converted text can be larger than the file.
 const MAX_TEXT: usize = 4 << 20;
 
+const TOO_LONG: &str = "has more than 4 MB of text";
+
 pub(crate) struct ConvertedText {
     pub(crate) text: String,
     /// Original format, if the text was converted.
@@ -49,7 +51,7 @@ fn checked_text(
         return Err("has no text");
     }
     if text.len() > MAX_TEXT {
-        return Err("has more than 4 MB of text");
+        return Err(TOO_LONG);
     }
     Ok(ConvertedText { text, made_from: Some(from), note })
 }
@@ -63,6 +65,29 @@ fn end_table_row(out: &mut String, cells: usize, rows: &mut usize) {
         out.push('\n');
     }
     *rows += 1;
+}
+
+/// Resolves predefined XML entities and numeric references.
+fn xml_character(name: &str) -> Option<char> {
+    if let Some(number) = name.strip_prefix('#') {
+        let hex = number.strip_prefix(['x', 'X']).map(|hex| u32::from_str_radix(hex, 16));
+        return char::from_u32(hex.unwrap_or_else(|| number.parse()).ok()?);
+    }
+    let known = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
+    known.into_iter().find_map(|(known, c)| (known == name).then_some(c))
+}
+
+/// Returns a link in Markdown, with the address in angle brackets if it has parentheses or blanks.
+fn linked(text: &str, address: &str) -> String {
+    let label = text.trim();
+    if label.is_empty() || label == address {
+        return address.to_owned();
+    }
+    let (before, after) = text.split_once(label).unwrap_or_default();
+    match address.contains(['(', ')', ' ']) {
+        true => format!("{before}[{label}](<{address}>){after}"),
+        false => format!("{before}[{label}]({address}){after}"),
+    }
 }
 
 /// Adds code fences that are longer than any in the text.

@@ -18,6 +18,22 @@ pub(crate) enum FileKind {
     Plain,
 }
 
+/// Maximum size of a file that is read as it is. Larger ones are usually generated, and would crowd out other documents in
+/// a search.
+pub(crate) const MAX_TEXT_BYTES: u64 = 4 << 20;
+
+/// Maximum size of a file that can have pictures. Its text has the limit of [`crate::formats`].
+const MAX_PICTURE_FILE_BYTES: u64 = 32 << 20;
+
+impl FileKind {
+    pub(crate) fn max_bytes(self) -> u64 {
+        match self {
+            Self::Html | Self::Notebook | Self::Docx => MAX_PICTURE_FILE_BYTES,
+            _ => MAX_TEXT_BYTES,
+        }
+    }
+}
+
 /// In lower case. Other files are read as plain text if they look like text.
 const EXTENSIONS: [(FileKind, &[&str]); 9] = [
     (FileKind::Markdown, &["md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd"]),

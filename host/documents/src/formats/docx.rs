@@ -1,17 +1,28 @@
 //! Converts DOCX to Markdown. Limits the unpacked size, streams the XML, and expands only the predefined XML entities.
 
+mod body;
+mod styles;
+mod symbols;
+
 use std::{
     collections::HashMap,
     io::{Cursor, Read as _},
 };
 
 use quick_xml::{
-    Reader,
+    Reader, XmlVersion,
     events::{BytesStart, Event},
 };
 use zip::ZipArchive;
 
+use crate::decode::decode;
+use body::DocumentParts;
+use styles::{Numbering, Styles};
+
 const MAX_PART: u64 = 32 << 20;
+
+/// Longer addresses are left out.
+const MAX_ADDRESS_BYTES: usize = 2_048;
 
 /// A normal document has a few dozen files.
 const MAX_PARTS: usize = 10_000;
@@ -20,173 +31,120 @@ const BROKEN: &str = "is not a readable DOCX file";
 
 /// Converts a document. The error is the reason why this is not possible.
 pub(super) fn markdown(bytes: &[u8]) -> Result<String, &'static str> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| BROKEN)?;
+    let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| BROKEN)?;
     if archive.len() > MAX_PARTS {
         return Err(BROKEN);
     }
-    let levels =
-        part(&mut archive, "word/styles.xml")?.map(|xml| levels(&xml)).transpose()?.unwrap_or_default();
-    let document = part(&mut archive, "word/document.xml")?.ok_or(BROKEN)?;
-    text(&document, &levels)
-}
-
-fn part(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Option<String>, &'static str> {
-    let Ok(file) = archive.by_name(name) else { return Ok(None) };
-    let mut bytes = Vec::new();
-    file.take(MAX_PART + 1).read_to_end(&mut bytes).map_err(|_| BROKEN)?;
-    if bytes.len() as u64 > MAX_PART {
-        return Err("unpacks to more than 32 MB");
+    let mut package = DocxPackage { archive };
+    let root = package.relationships("_rels/.rels")?;
+    let main = root.iter().find(|of| of.kind.ends_with("/officeDocument"));
+    let main = main.map_or("word/document.xml", |of| of.target.trim_start_matches('/')).to_owned();
+    let (folder, leaf) = main.rsplit_once('/').unwrap_or(("", &main));
+    let relationships = package.relationships(&format!("{folder}/_rels/{leaf}.rels"))?;
+    let mut part = |kind: &str| package.related(folder, &relationships, kind);
+    let styles = part("styles")?.map(|xml| Styles::from_xml(&xml)).transpose()?.unwrap_or_default();
+    let numbering = part("numbering")?.map(|xml| Numbering::from_xml(&xml)).transpose()?.unwrap_or_default();
+    let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
+    let is_link = |of: &Relationship| of.is_external && of.target.len() <= MAX_ADDRESS_BYTES;
+    let links = relationships.into_iter().filter(is_link).map(|of| (of.id, of.target)).collect();
+    let document = package.part(&main)?.ok_or(BROKEN)?;
+    let mut parts = DocumentParts { styles, numbering, links, notes: HashMap::new() };
+    for (mark, xml) in [("", footnotes), ("e", endnotes)] {
+        if let Some(xml) = xml {
+            let notes = body::notes(&xml, &mut parts)?;
+            parts.notes.extend(notes.into_iter().map(|(id, text)| (format!("{mark}{id}"), text)));
+        }
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| BROKEN)
+    body::text(&document, &mut parts)
 }
 
-/// Returns heading levels by style ID. IDs are localized; names are not.
-fn levels(xml: &str) -> Result<HashMap<String, usize>, &'static str> {
+/// A link from one part to another, or to an address.
+struct Relationship {
+    id: String,
+    kind: String,
+    target: String,
+    is_external: bool,
+}
+
+struct DocxPackage<'a> {
+    archive: ZipArchive<Cursor<&'a [u8]>>,
+}
+
+impl DocxPackage<'_> {
+    fn part(&mut self, name: &str) -> Result<Option<String>, &'static str> {
+        let Ok(file) = self.archive.by_name(name.trim_start_matches('/')) else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.take(MAX_PART + 1).read_to_end(&mut bytes).map_err(|_| BROKEN)?;
+        if bytes.len() as u64 > MAX_PART {
+            return Err("unpacks to more than 32 MB");
+        }
+        decode(&bytes).map(|decoded| Some(decoded.text)).map_err(|_| BROKEN)
+    }
+
+    fn relationships(&mut self, name: &str) -> Result<Vec<Relationship>, &'static str> {
+        let Some(xml) = self.part(name)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for_each_tag(&xml, |tag| {
+            if tag.local_name().as_ref() == "Relationship" {
+                let value = |name| attribute(tag, name).unwrap_or_default();
+                found.push(Relationship {
+                    id: value("Id"),
+                    kind: value("Type"),
+                    target: value("Target"),
+                    is_external: value("TargetMode") == "External",
+                });
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the part of a kind, by its relationship, or else where Word puts it.
+    fn related(
+        &mut self,
+        folder: &str,
+        relationships: &[Relationship],
+        kind: &str,
+    ) -> Result<Option<String>, &'static str> {
+        let of = relationships.iter().find(|of| of.kind.rsplit('/').next() == Some(kind));
+        let related = of.map(|of| match of.target.starts_with('/') {
+            true => of.target.clone(),
+            false => format!("{folder}/{}", of.target),
+        });
+        for name in related.into_iter().chain([format!("{folder}/{kind}.xml"), format!("word/{kind}.xml")]) {
+            if let Some(xml) = self.part(&name)? {
+                return Ok(Some(xml));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Calls `visit` with each start tag and empty tag.
+fn for_each_tag(xml: &str, mut visit: impl FnMut(&BytesStart<'_>)) -> Result<(), &'static str> {
     let mut reader = Reader::from_str(xml);
-    let (mut levels, mut style) = (HashMap::new(), None);
     loop {
         match reader.read_event().map_err(|_| BROKEN)? {
-            Event::Start(tag) | Event::Empty(tag) => match tag.local_name().as_ref() {
-                "style" => style = attribute(&tag, "styleId"),
-                "name" => {
-                    let name = attribute(&tag, "val").unwrap_or_default().to_ascii_lowercase();
-                    let level = name.strip_prefix("heading ").and_then(|level| level.parse().ok());
-                    let level = level.or((name == "title").then_some(1));
-                    if let (Some(level), Some(style)) = (level, style.take()) {
-                        levels.insert(style, level);
-                    }
-                }
-                _ => {}
-            },
-            Event::Eof => return Ok(levels),
+            Event::Start(tag) | Event::Empty(tag) => visit(&tag),
+            Event::Eof => return Ok(()),
             _ => {}
         }
     }
 }
 
 fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
-    let found = tag.attributes().flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
-    Some(found.value.into_owned())
+    let of_name = tag.attributes().flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
+    let value = of_name.normalized_value(XmlVersion::Implicit1_0).ok()?;
+    Some(value.into_owned())
 }
 
-#[derive(Default)]
-struct DocxConverter {
-    out: String,
-    paragraph: String,
-    level: usize,
-    item: Option<usize>,
-    /// Nesting depth. Only the outermost table is shown as a table.
-    tables: usize,
-    cells: usize,
-    rows: usize,
-    in_text: bool,
-    /// Nesting depth of `Fallback`, which repeats content for older programs.
-    fallback: usize,
+/// Returns the number in the attribute `val`.
+fn number(tag: &BytesStart<'_>) -> Option<usize> {
+    attribute(tag, "val")?.parse().ok()
 }
 
-fn text(xml: &str, levels: &HashMap<String, usize>) -> Result<String, &'static str> {
-    let mut reader = Reader::from_str(xml);
-    let mut body = DocxConverter::default();
-    loop {
-        match reader.read_event().map_err(|_| BROKEN)? {
-            Event::Start(tag) => body.open(&tag, levels, false),
-            Event::Empty(tag) => body.open(&tag, levels, true),
-            Event::End(tag) => body.close(tag.local_name().as_ref()),
-            Event::Text(text) if body.is_visible() => body.paragraph.push_str(&text),
-            Event::GeneralRef(entity) if body.is_visible() => body.paragraph.extend(character(&entity)),
-            Event::Eof => return Ok(body.out.trim_start().to_owned()),
-            _ => {}
-        }
-    }
-}
-
-/// Resolves predefined XML entities and numeric references.
-fn character(name: &str) -> Option<char> {
-    if let Some(number) = name.strip_prefix('#') {
-        let hex = number.strip_prefix(['x', 'X']).map(|hex| u32::from_str_radix(hex, 16));
-        return char::from_u32(hex.unwrap_or_else(|| number.parse()).ok()?);
-    }
-    let known = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
-    known.into_iter().find_map(|(known, c)| (known == name).then_some(c))
-}
-
-impl DocxConverter {
-    fn is_visible(&self) -> bool {
-        self.in_text && self.fallback == 0
-    }
-
-    fn open(&mut self, tag: &BytesStart<'_>, levels: &HashMap<String, usize>, empty: bool) {
-        match tag.local_name().as_ref() {
-            "t" => self.in_text = !empty,
-            "tab" if !self.paragraph.is_empty() => self.paragraph.push('\t'),
-            "br" | "cr" => self.paragraph.push('\n'),
-            "pStyle" => {
-                let style = attribute(tag, "val").unwrap_or_default();
-                self.level = levels.get(&style).copied().unwrap_or_default();
-            }
-            "numPr" => self.item = Some(0),
-            "ilvl" => {
-                let depth = attribute(tag, "val").and_then(|depth| depth.parse().ok()).unwrap_or(0_usize);
-                self.item = Some(depth.min(8));
-            }
-            "Fallback" if !empty => self.fallback += 1,
-            "tbl" if !empty => {
-                self.tables += 1;
-                if self.tables == 1 {
-                    self.rows = 0;
-                }
-            }
-            "tr" if self.tables == 1 => self.cells = 0,
-            "tc" if self.tables == 1 => {
-                self.out.push_str(if self.cells == 0 { "| " } else { " | " });
-                self.cells += 1;
-            }
-            _ => {}
-        }
-    }
-
-    fn close(&mut self, name: &str) {
-        match name {
-            "t" => self.in_text = false,
-            "p" => self.end_paragraph(),
-            "Fallback" => self.fallback = self.fallback.saturating_sub(1),
-            "tr" if self.tables == 1 && self.cells > 0 => {
-                super::end_table_row(&mut self.out, self.cells, &mut self.rows);
-            }
-            "tbl" => {
-                self.tables = self.tables.saturating_sub(1);
-                if self.tables == 0 {
-                    self.out.push('\n');
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn end_paragraph(&mut self) {
-        let paragraph = std::mem::take(&mut self.paragraph);
-        let (level, item) = (std::mem::take(&mut self.level), self.item.take());
-        let text = paragraph.trim();
-        if text.is_empty() {
-            return;
-        }
-        if self.tables > 0 {
-            let gap = if self.out.ends_with(' ') { "" } else { " " };
-            let cell: Vec<&str> = text.split_whitespace().collect();
-            self.out.push_str(&format!("{gap}{}", cell.join(" ").replace('|', "\\|")));
-            return;
-        }
-        let line = match (level, item) {
-            (1.., _) => format!("{} {}\n\n", "#".repeat(level.min(6)), text.replace('\n', " ")),
-            (0, Some(depth)) => format!("{}- {text}\n", "  ".repeat(depth)),
-            (0, None) => format!("{text}\n\n"),
-        };
-        // Put an empty line after a list.
-        if item.is_none() && !self.out.is_empty() && !self.out.ends_with("\n\n") {
-            self.out.push('\n');
-        }
-        self.out.push_str(&line);
-    }
+/// Returns whether a property is on, which it is without a value.
+fn is_on(tag: &BytesStart<'_>) -> bool {
+    !attribute(tag, "val").is_some_and(|value| matches!(&*value, "0" | "false" | "off"))
 }
 
 #[cfg(test)]
