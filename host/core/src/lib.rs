@@ -50,5 +50,5 @@ pub use util::{
     invalid::{self, InvalidValue},
     json, lock,
     log_limit::{self, LogLimit},
-    names, single_flight, utc_time,
+    names, single_flight, surrogates, utc_time,
 };

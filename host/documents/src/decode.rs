@@ -21,7 +21,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
     if bytes.starts_with(b"%PDF-") {
         return Err("is a PDF, which is not supported; convert it to text first");
     }
-    if bytes.starts_with(b"\0\0\xfe\xff") || bytes.starts_with(b"\xff\xfe\0\0") && bytes.len().is_multiple_of(4) {
+    if bytes.starts_with(b"\0\0\xfe\xff")
+        || bytes.starts_with(b"\xff\xfe\0\0") && bytes.len().is_multiple_of(4)
+    {
         return Err(UTF_32);
     }
     let mut decoded = if let Some((encoding, mark)) = Encoding::for_bom(bytes) {

@@ -6,7 +6,7 @@
 
 mod island;
 mod json_token;
-mod near_json;
+pub mod near_json;
 mod repeats;
 mod sdk_wrapper;
 mod server_data;

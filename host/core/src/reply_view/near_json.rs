@@ -18,7 +18,7 @@ const WORDS: [(&str, &str); 7] = [
 const LARGEST: &str = "1.7976931348623157e308";
 
 /// Converts a text. `None` if it does not look like JSON, or is too far from it.
-pub(super) fn converted(text: &str) -> Option<String> {
+pub fn converted(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len());
     let (mut at, mut has_begun) = (0, false);

@@ -11,6 +11,7 @@ pub mod log_limit;
 pub mod names;
 pub(crate) mod recent_map;
 pub mod single_flight;
+pub mod surrogates;
 pub mod utc_time;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,9 +1,17 @@
 //! Converts HTML to Markdown-like text. Streams the tags without building a tree, so deep nesting costs no extra
 //! memory.
 
+mod hidden;
+mod table;
+
 use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
 
+use hidden::HiddenElement;
+use table::TableState;
+
 const MAX_INDENT: usize = 6;
+
+const SOFT_HYPHEN: &str = "\u{ad}";
 
 /// Longer link targets hold data and are dropped.
 const MAX_LINK: usize = 300;
@@ -28,9 +36,8 @@ struct HtmlConverter {
     out: String,
     /// True if a space is pending before the next text.
     space: bool,
-    /// Name of the open `script` or `style` element, whose text is dropped.
-    unseen: Option<Vec<u8>>,
-    /// Open lists, with the counter of an ordered list.
+    hidden: Option<HiddenElement>,
+    /// Open lists, with the next number of an ordered list.
     lists: Vec<Option<u32>>,
     /// Output offset of the open preformatted text.
     preformatted: Option<usize>,
@@ -39,39 +46,43 @@ struct HtmlConverter {
     table: TableState,
 }
 
-#[derive(Default)]
-struct TableState {
-    depth: usize,
-    cells: usize,
-    rows: usize,
-}
-
 impl HtmlConverter {
     fn open(&mut self, tag: &StartTag<()>) {
         let name: &[u8] = &tag.name;
-        if self.unseen.is_some() {
+        if let Some(hidden) = &mut self.hidden {
+            if !hidden.ends_before(name) {
+                return;
+            }
+            self.hidden = None;
+        }
+        self.hidden = HiddenElement::from_tag(tag);
+        if self.hidden.is_some() {
             return;
         }
         match name {
-            b"script" | b"style" => self.unseen = Some(name.to_vec()),
             // Other tags in preformatted text do not affect the structure.
             b"br" if self.preformatted.is_some() => self.out.push('\n'),
             _ if self.preformatted.is_some() => {}
             b"title" => self.block(),
-            b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" if self.table.depth == 0 => {
+            b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" => {
+                self.leave_table();
                 self.block();
                 let level = usize::from(name[1] - b'0');
                 self.out.extend(std::iter::repeat_n('#', level));
                 self.space = true;
             }
-            b"pre" if self.table.depth == 0 => {
+            b"pre" => {
+                self.leave_table();
                 self.block();
                 self.preformatted = Some(self.out.len());
             }
             b"br" => self.line(),
             b"ul" => self.list(None),
-            b"ol" => self.list(Some(0)),
-            b"li" => self.item(),
+            b"ol" => self.list(Some(number(tag, b"start").unwrap_or(1))),
+            b"li" => self.item(number(tag, b"value")),
+            b"sup" => self.push_mark("^"),
+            b"sub" => self.push_mark("_"),
+            b"s" | b"del" | b"strike" => self.push_mark("~~"),
             b"code" | b"kbd" | b"samp" | b"tt" => self.push_mark("`"),
             b"a" => self.anchor(tag),
             b"img" => {
@@ -83,27 +94,29 @@ impl HtmlConverter {
                 self.block();
                 self.table.depth += 1;
                 if self.table.depth == 1 {
-                    self.table.rows = 0;
+                    (self.table.rows, self.table.cells) = (0, 0);
                 }
             }
-            b"tr" if self.table.depth == 1 => {
+            b"tr" if self.table.depth() == 1 => {
                 self.line();
                 self.table.cells = 0;
             }
-            b"td" | b"th" if self.table.depth == 1 => {
+            b"td" | b"th" if self.table.depth() == 1 => {
                 self.out.push_str(if self.table.cells == 0 { "| " } else { " | " });
                 self.space = false;
                 self.table.cells += 1;
             }
+            b"td" | b"th" | b"tr" if self.table.depth() > 1 => self.space = true,
+            b"td" | b"th" => self.block(),
             _ if is_block(name) => self.block(),
             _ => {}
         }
     }
 
     fn close(&mut self, name: &[u8]) {
-        if let Some(unseen) = &self.unseen {
-            if unseen == name {
-                self.unseen = None;
+        if let Some(hidden) = &mut self.hidden {
+            if hidden.ends_with(name) {
+                self.hidden = None;
             }
             return;
         }
@@ -118,12 +131,17 @@ impl HtmlConverter {
                 self.space = false;
                 self.push_mark("`");
             }
+            b"s" | b"del" | b"strike" => {
+                self.space = false;
+                self.push_mark("~~");
+            }
             b"a" => self.end_anchor(),
             b"table" => {
                 self.table.depth = self.table.depth.saturating_sub(1);
+                self.table.is_layout &= self.table.depth > 0;
                 self.block();
             }
-            b"tr" if self.table.depth == 1 => self.end_row(),
+            b"tr" if self.table.depth() == 1 => self.end_row(),
             _ if is_block(name) || name.len() == 2 && name[0] == b'h' && name[1].is_ascii_digit() => {
                 self.block()
             }
@@ -132,20 +150,21 @@ impl HtmlConverter {
     }
 
     fn push_text(&mut self, text: &str) {
-        if self.unseen.is_some() {
+        if self.hidden.is_some() {
             return;
         }
         if self.preformatted.is_some() {
-            self.out.push_str(text);
+            self.out.push_str(&text.replace('\u{a0}', " "));
             return;
         }
+        let text = text.replace(SOFT_HYPHEN, "");
         for (index, word) in text.split(|c: char| c.is_ascii_whitespace()).enumerate() {
             self.space |= index > 0;
             if word.is_empty() {
                 continue;
             }
             self.push_space();
-            if self.table.depth > 0 && word.contains('|') {
+            if self.table.depth() > 0 && word.contains('|') {
                 self.out.push_str(&word.replace('|', "\\|"));
             } else {
                 self.out.push_str(word);
@@ -169,14 +188,15 @@ impl HtmlConverter {
     fn block(&mut self) {
         self.line();
         let empty = self.out.is_empty() || self.out.ends_with("\n\n");
-        if self.table.depth == 0 && !empty && self.lists.is_empty() {
+        if self.table.depth() == 0 && !empty && self.lists.is_empty() {
             self.out.push('\n');
         }
     }
 
     fn line(&mut self) {
-        self.space = self.table.depth > 0 && self.table.cells > 0;
-        let in_row = self.table.depth > 1 || self.table.depth == 1 && self.table.cells > 0;
+        let depth = self.table.depth();
+        self.space = depth > 0 && self.table.cells > 0;
+        let in_row = depth > 1 || depth == 1 && self.table.cells > 0;
         let fresh = self.out.is_empty() || self.out.ends_with('\n') || self.out.ends_with("- ");
         if !in_row && !fresh {
             self.out.push('\n');
@@ -192,16 +212,16 @@ impl HtmlConverter {
         self.lists.push(counter);
     }
 
-    fn item(&mut self) {
+    fn item(&mut self, value: Option<u32>) {
         self.line();
-        if self.table.depth == 0 {
+        if self.table.depth() == 0 {
             let indent = self.lists.len().saturating_sub(1).min(MAX_INDENT);
             self.out.extend(std::iter::repeat_n("  ", indent));
         }
         match self.lists.last_mut() {
-            Some(Some(number)) => {
-                *number = number.saturating_add(1);
-                let number = *number;
+            Some(Some(next)) => {
+                let number = value.unwrap_or(*next);
+                *next = number.saturating_add(1);
                 self.out.push_str(&format!("{number}. "));
             }
             _ => self.out.push_str("- "),
@@ -214,38 +234,31 @@ impl HtmlConverter {
         let Some(target) = tag.attributes.get(b"href".as_slice()) else { return };
         let target = String::from_utf8_lossy(&target.value);
         let leads = !target.is_empty() && !target.starts_with(['#', ' ']) && target.len() <= MAX_LINK;
-        let address =
-            !target.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '(' | ')'));
+        let address = !target.contains(|c: char| c.is_control() || matches!(c, '<' | '>'));
         if leads && address && !target.to_ascii_lowercase().starts_with("javascript:") {
             self.push_space();
-            self.out.push('[');
-            self.link = Some((self.out.len(), target.into_owned()));
+            self.link = Some((self.out.len(), target.trim_end().to_owned()));
         }
     }
 
     fn end_anchor(&mut self) {
         let Some((start, target)) = self.link.take() else { return };
-        if self.out[start..].trim().is_empty() {
-            self.out.truncate(start - 1);
+        let text = self.out.split_off(start);
+        if text.trim().is_empty() {
+            self.out.push_str(&text);
         } else {
-            self.out.push_str(&format!("]({target})"));
+            self.out.push_str(&super::linked(&text, &target));
         }
-    }
-
-    fn end_row(&mut self) {
-        let cells = std::mem::take(&mut self.table.cells);
-        if cells == 0 {
-            return;
-        }
-        super::end_table_row(&mut self.out, cells, &mut self.table.rows);
-        self.space = false;
     }
 
     fn end_preformatted(&mut self) {
         let Some(start) = self.preformatted.take() else { return };
         let code = self.out.split_off(start);
         let code = code.strip_prefix('\n').unwrap_or(&code);
-        if !code.trim().is_empty() {
+        // Line numbers beside the code.
+        let is_gutter =
+            self.table.is_layout && code.split_whitespace().all(|line| line.parse::<u32>().is_ok());
+        if !code.trim().is_empty() && !is_gutter {
             self.out.push_str(&super::fenced(code, ""));
         }
         self.block();
@@ -257,6 +270,11 @@ impl HtmlConverter {
         let text = self.out.trim();
         if text.is_empty() { String::new() } else { format!("{text}\n") }
     }
+}
+
+/// Returns the number in an attribute.
+fn number(tag: &StartTag<()>, attribute: &[u8]) -> Option<u32> {
+    String::from_utf8_lossy(&tag.attributes.get(attribute)?.value).trim().parse().ok()
 }
 
 const BLOCK_ELEMENTS: &str = "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure \

@@ -1,8 +1,9 @@
 //! Converts notebooks to Markdown. Code and text output are fenced; images and data are dropped.
 
+use gatehouse_core::{reply_view::near_json, surrogates::replace_lone_surrogates};
 use serde_json::Value;
 
-use super::fenced;
+use super::{fenced, html};
 
 /// Longer output is usually a log.
 const MAX_OUTPUT: usize = 4_000;
@@ -10,15 +11,31 @@ const MAX_OUTPUT: usize = 4_000;
 /// Converts a notebook of any format version. The error is the reason why this is not possible.
 pub(super) fn markdown(json: &str) -> Result<String, &'static str> {
     const NO_NOTEBOOK: &str = "is not a valid notebook";
-    let notebook: Value = serde_json::from_str(json).map_err(|_| NO_NOTEBOOK)?;
-    let sheets = || notebook["worksheets"].as_array()?.first()?["cells"].as_array();
-    let cells = notebook["cells"].as_array().or_else(sheets).ok_or(NO_NOTEBOOK)?;
+    let notebook = parsed(json).ok_or(NO_NOTEBOOK)?;
+    let sheets = notebook["worksheets"].as_array().into_iter().flatten();
+    let lists = std::iter::once(&notebook["cells"]).chain(sheets.map(|sheet| &sheet["cells"]));
+    let lists: Vec<&Vec<Value>> = lists.filter_map(Value::as_array).collect();
+    if lists.is_empty() {
+        return Err(NO_NOTEBOOK);
+    }
     let language = ["/metadata/kernelspec/language", "/metadata/language_info/name"];
     let language = language.iter().find_map(|at| notebook.pointer(at)?.as_str()).unwrap_or_default();
     let plain = language.len() < 20 && language.chars().all(|c| c.is_ascii_alphanumeric());
     let language = if plain { language } else { "" };
-    let parts: Vec<String> = cells.iter().flat_map(|cell| cell_markdown(cell, language)).collect();
+    let parts: Vec<String> =
+        lists.into_iter().flatten().flat_map(|cell| cell_markdown(cell, language)).collect();
     Ok(parts.join("\n"))
+}
+
+/// Parses JSON with the values that Python writes, such as `NaN`, and with halves of emoji.
+fn parsed(json: &str) -> Option<Value> {
+    serde_json::from_str(json).ok().or_else(|| {
+        let whole = replace_lone_surrogates(json.as_bytes());
+        serde_json::from_slice(&whole).ok().or_else(|| {
+            let text = String::from_utf8_lossy(&whole);
+            serde_json::from_str(&near_json::converted(text.trim())?).ok()
+        })
+    })
 }
 
 fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
@@ -31,23 +48,71 @@ fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
             let level = usize::try_from(cell["level"].as_u64().unwrap_or(1)).unwrap_or(1).clamp(1, 6);
             parts.push(format!("{} {}\n", "#".repeat(level), title.trim()));
         }
-        (_, Some(text)) => parts.push(text.trim_end().to_owned() + "\n"),
+        (_, Some(text)) => parts.push(with_closed_fence(text.trim_end().to_owned() + "\n")),
         (_, None) => {}
     }
-    let outputs = cell["outputs"].as_array().into_iter().flatten().filter_map(output_text);
-    parts.extend(outputs.map(|output| format!("Output:\n\n{}", fenced(&output, ""))));
+    parts.extend(cell["outputs"].as_array().into_iter().flatten().filter_map(output_markdown));
     parts
 }
 
+/// Closes a fence that is open at the end of a cell, so that it does not contain the next ones.
+fn with_closed_fence(mut text: String) -> String {
+    let mut open = None::<String>;
+    for line in text.lines().map(str::trim) {
+        let fence: String = line.chars().take_while(|c| matches!(c, '`' | '~')).collect();
+        match &open {
+            Some(begun) if line.starts_with(begun.as_str()) && line == fence => open = None,
+            None if fence.len() >= 3 => open = Some(fence),
+            _ => {}
+        }
+    }
+    if let Some(fence) = open {
+        text += &format!("{fence}\n");
+    }
+    text
+}
+
 /// Returns `None` if the output has no text, such as an image.
-fn output_text(output: &Value) -> Option<String> {
-    let of_data = join_lines(&output["data"]["text/plain"]);
-    let error = || Some(format!("{}: {}", output["ename"].as_str()?, output["evalue"].as_str()?));
-    let said = [join_lines(&output["text"]), of_data].into_iter().find(|text| !text.trim().is_empty());
-    let text = without_colors(&said.or_else(error)?);
-    let kept = crate::clean::prefix(&text, MAX_OUTPUT);
-    let left = text.len() - kept.len();
-    Some(if left > 0 { format!("{kept}\n[{left} more bytes of output omitted]") } else { text })
+fn output_markdown(output: &Value) -> Option<String> {
+    let of_data =
+        |kind: &str| Some(join_lines(output["data"].get(kind)?)).filter(|text| !text.trim().is_empty());
+    if let Some(text) = of_data("text/markdown").or_else(|| of_data("text/latex")) {
+        return Some(format!("Output:\n\n{}\n", shortened(text.trim_end())));
+    }
+    let plain = of_data("text/plain");
+    let is_repr = plain
+        .as_ref()
+        .is_none_or(|text| text.trim_start().starts_with('<') && text.trim_end().ends_with('>'));
+    // A table in HTML is also there as text, with its columns aligned.
+    if let Some(page) = of_data("text/html").filter(|_| is_repr) {
+        return Some(format!("Output:\n\n{}", shortened(&html::markdown(&page))));
+    }
+    let json = || output["data"].get("application/json").map(Value::to_string);
+    let error = || {
+        let title = format!("{}: {}", output["ename"].as_str()?, output["evalue"].as_str()?);
+        let trace = output["traceback"]
+            .as_array()
+            .and_then(|frames| frames.iter().filter_map(Value::as_str).rev().find(|frame| is_frame(frame)));
+        Some(trace.map_or_else(|| title.clone(), |frame| format!("{title}\n{}", frame.trim_end())))
+    };
+    let said = Some(join_lines(&output["text"])).filter(|text| !text.trim().is_empty());
+    let plain = if is_repr { json().or(plain) } else { plain };
+    let text = without_colors(&said.or(plain).or_else(error)?);
+    Some(format!("Output:\n\n{}", fenced(&shortened(&text), "")))
+}
+
+/// Returns whether a part of a traceback names a place: not a rule, and not the error itself.
+fn is_frame(part: &str) -> bool {
+    let text = without_colors(part);
+    text.contains(" in ") || text.contains("File ") || text.contains("line ")
+}
+
+fn shortened(text: &str) -> String {
+    let kept = crate::clean::prefix(text, MAX_OUTPUT);
+    match text.len() - kept.len() {
+        0 => text.to_owned(),
+        left => format!("{kept}\n[{left} more bytes of output omitted]"),
+    }
 }
 
 /// Joins text that may be a list of lines.
@@ -92,6 +157,52 @@ mod tests {
             {"cell_type": "code", "input": "x", "outputs": [{"text": "y".repeat(9_000)}]}]}]});
         let text = markdown(&old.to_string()).expect("read");
         assert!(text.starts_with("## Part\n\n```\nx\n```\n") && text.contains("[5000 more bytes"), "{text}");
+    }
+
+    fn with_outputs(outputs: &Value) -> String {
+        let cell = json!({"cell_type": "code", "source": "x", "outputs": outputs});
+        markdown(&json!({"cells": [cell]}).to_string()).expect("read")
+    }
+
+    #[test]
+    fn outputs_are_shown_in_the_form_that_says_most() {
+        for (data, expected) in [
+            (
+                json!({"text/plain": "<a.B object>", "text/markdown": ["## R\n", "text"]}),
+                "Output:\n\n## R\ntext\n",
+            ),
+            (json!({"text/plain": "<a.B object>", "text/latex": "$x^2$"}), "Output:\n\n$x^2$\n"),
+            (json!({"text/plain": "<a.B object>", "text/html": "<b>7</b> days"}), "Output:\n\n7 days\n"),
+            (
+                json!({"text/plain": " a\n0 1", "text/html": "<table></table>"}),
+                "Output:\n\n```\n a\n0 1\n```\n",
+            ),
+            (
+                json!({"text/plain": "<a.B object>", "application/json": {"k": 1}}),
+                "Output:\n\n```\n{\"k\":1}\n```\n",
+            ),
+        ] {
+            let text = with_outputs(&json!([{"output_type": "display_data", "data": data}]));
+            assert_eq!(text.strip_prefix("```\nx\n```\n\n"), Some(expected));
+        }
+        let trace = json!([
+            "---",
+            "\u{1b}[0;32m<cell>\u{1b}[0m in f()",
+            "<cell 2> in g(y)\n----> 1 h()",
+            "KeyError: 'k'"
+        ]);
+        let text = with_outputs(
+            &json!([{"output_type": "error", "ename": "KeyError", "evalue": "'k'", "traceback": trace}]),
+        );
+        assert!(text.contains("KeyError: 'k'\n<cell 2> in g(y)\n----> 1 h()\n"), "{text}");
+    }
+
+    #[test]
+    fn what_python_writes_is_read() {
+        let text = r##"{"cells": [{"cell_type": "raw", "source": "cut \ud83d"}, {"cell_type": "markdown", "source": "~~~\nx", "metadata": {"score": NaN}}, {"cell_type": "markdown", "source": "# End"}]}"##;
+        assert_eq!(markdown(text).unwrap(), "cut \u{fffd}\n\n~~~\nx\n~~~\n\n# End\n");
+        let sheets = json!({"worksheets": [{"cells": [{"cell_type": "raw", "source": "one"}]}, {"cells": [{"cell_type": "raw", "source": "two"}]}]});
+        assert_eq!(markdown(&sheets.to_string()).unwrap(), "one\n\ntwo\n");
     }
 
     #[test]

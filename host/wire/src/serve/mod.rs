@@ -27,7 +27,7 @@ pub use self::http::{
     BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
     MAX_CONNECTIONS, SettingError, WebOrigin, bind,
 };
-pub(crate) use json_text::{replace_lone_surrogates, response_id};
+pub(crate) use json_text::response_id;
 pub use lists::clients::ClientInfo;
 pub(crate) use lists::clients::ClientState;
 pub use preset_views::{PresetView, PresetViews};

@@ -6,6 +6,7 @@ use gatehouse_core::{
     http::Redactor,
     json::{MAX_VALUES, MessageSize},
     names::quoted,
+    surrogates::replace_lone_surrogates,
 };
 use serde_json::{Map, Value};
 use tokio::{
@@ -17,11 +18,7 @@ use super::{
     Peer,
     redaction::{redact_all, redact_members, redact_result},
 };
-use crate::{
-    MIN_LARGE_MESSAGE,
-    downstream::connection::CallFailure,
-    serve::{replace_lone_surrogates, response_id},
-};
+use crate::{MIN_LARGE_MESSAGE, downstream::connection::CallFailure, serve::response_id};
 
 /// Maximum bytes of a message, as for clients of the host.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;

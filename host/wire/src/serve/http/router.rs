@@ -3,7 +3,10 @@
 use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::ports::{auth::ProtectedResource, readiness::ReadinessCheck};
+use gatehouse_core::{
+    ports::{auth::ProtectedResource, readiness::ReadinessCheck},
+    surrogates::replace_lone_surrogates,
+};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONNECTION, request::Parts};
 use hyper::body::Incoming;
 use serde_json::json;
@@ -24,7 +27,7 @@ use super::{
 use crate::{
     MIN_LARGE_MESSAGE,
     login::Logins,
-    serve::{ServedPresets, json_text::replace_lone_surrogates, shutdown, workers::Workers},
+    serve::{ServedPresets, shutdown, workers::Workers},
 };
 
 pub(super) struct Router {

@@ -1,6 +1,7 @@
 //! Parsing of one line.
 
 use gatehouse_core::json::{self as bounds, MAX_VALUES};
+use gatehouse_core::surrogates::replace_lone_surrogates;
 use rmcp::{
     RoleServer,
     model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion},
@@ -9,11 +10,7 @@ use rmcp::{
 use serde_json::Value;
 
 use super::MAX_LINE;
-use crate::serve::{
-    direct_calls::parse_call,
-    envelope,
-    json_text::{MessageOutline, replace_lone_surrogates},
-};
+use crate::serve::{direct_calls::parse_call, envelope, json_text::MessageOutline};
 
 /// A message, or the error response to send, if any.
 pub(super) type ParsedLine = Result<RxJsonRpcMessage<RoleServer>, Option<Value>>;
