@@ -52,7 +52,7 @@ pub(crate) fn convert_file(
     let converted = formats::convert(kind, path, &bytes).map_err(NoDocument::Skipped)?;
     let ConvertedText { text, made_from, note } = converted;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let headings = headings(kind, &lines);
+    let headings = headings(kind, &text, &lines);
     let chunks = chunks(kind, &text, &lines, &headings);
     let mut titles: Vec<String> = Vec::new();
     let mut left = MAX_HEADING_BYTES;

@@ -1,7 +1,7 @@
 //! Converts file formats to text. To add a format, add a module here and an arm in [`convert`].
 
 mod docx;
-mod html;
+pub(crate) mod html;
 mod notebook;
 
 use crate::{

@@ -8,6 +8,7 @@ mod clean;
 mod convert_file;
 mod decode;
 mod formats;
+mod front_matter;
 mod git;
 mod guide;
 mod headings;

@@ -7,7 +7,7 @@ use crate::headings::headings;
 
 fn cut_up(kind: FileKind, text: &str) -> Vec<DocumentChunk> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    chunks(kind, text, &lines, &headings(kind, &lines))
+    chunks(kind, text, &lines, &headings(kind, text, &lines))
 }
 
 fn paths(chunks: &[DocumentChunk]) -> Vec<&str> {

@@ -16,7 +16,7 @@ const SOFT_HYPHEN: &str = "\u{ad}";
 /// Longer link targets hold data and are dropped.
 const MAX_LINK: usize = 300;
 
-pub(super) fn markdown(html: &str) -> String {
+pub(crate) fn markdown(html: &str) -> String {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let mut page = HtmlConverter::default();

@@ -6,11 +6,14 @@ use gatehouse_core::search::SearchQuery;
 
 use crate::{
     clean::{one_line, prefix},
+    front_matter::FrontMatter,
     headings::headings,
     kinds::{self, FileKind},
 };
 
 const MAX_COUNTED_BYTES: usize = 64 * 1024;
+
+const MAX_SENTENCE: usize = 160;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GuideFacts {
@@ -27,9 +30,14 @@ impl GuideFacts {
     pub(crate) fn new(path: &str, text: &str, titles: &[String]) -> Self {
         let kind = kinds::kind(path).unwrap_or(FileKind::Plain);
         let is_code = matches!(kind, FileKind::Source | FileKind::Data);
-        let head = prefix(text, MAX_COUNTED_BYTES);
-        let first_sentence =
-            if kind == FileKind::Data { String::new() } else { first_sentence(head, is_code) };
+        let front = if is_code { None } else { FrontMatter::from_text(text) };
+        let head = prefix(&text[front.as_ref().map_or(0, |front| front.end)..], MAX_COUNTED_BYTES);
+        let description = front.and_then(|front| front.description).map(|text| one_line(&text, MAX_SENTENCE));
+        let first_sentence = match description {
+            _ if kind == FileKind::Data => String::new(),
+            Some(description) if !description.is_empty() => description,
+            _ => first_sentence(head, is_code),
+        };
         Self {
             path: path.to_owned(),
             title: titles.first().cloned().unwrap_or_default(),
@@ -43,7 +51,7 @@ impl GuideFacts {
     pub(super) fn from_stored(path: &str, text: &str) -> Self {
         let head = prefix(text, MAX_COUNTED_BYTES);
         let lines: Vec<&str> = head.split_inclusive('\n').collect();
-        let found = headings(kinds::kind(path).unwrap_or(FileKind::Plain), &lines);
+        let found = headings(kinds::kind(path).unwrap_or(FileKind::Plain), head, &lines);
         let titles: Vec<String> = found.into_iter().take(20).map(|heading| heading.title).collect();
         Self::new(path, text, &titles)
     }
@@ -73,12 +81,13 @@ pub(super) fn first_sentence(text: &str, is_code: bool) -> String {
     }
     let line = one_line(&sentence, 400);
     let end = line.match_indices(". ").map(|(at, _)| at + 1).find(|at| *at > 20);
-    one_line(&line[..end.unwrap_or(line.len())], 160)
+    one_line(&line[..end.unwrap_or(line.len())], MAX_SENTENCE)
 }
 
 fn is_prose(line: &str) -> bool {
     let markup = line.starts_with(['#', '<', '|', '!', '=', '>', ':', '{', '+', '.'])
         || line.starts_with("[!")
+        || (line.starts_with("import ") || line.starts_with("export ")) && line.ends_with(';')
         || line.starts_with("---");
     let letters = line.chars().filter(|c| c.is_alphabetic()).count();
     let underlined = line.len() >= 3 && letters == 0;
