@@ -21,14 +21,35 @@ pub struct GitCheckout {
     pub commit: Option<String>,
 }
 
+/// Files of a checkout.
+pub(crate) struct WorkTree {
+    pub(crate) root: PathBuf,
+    /// Folder of its HEAD and its index.
+    pub(crate) git: PathBuf,
+    /// Folder that a linked work tree shares with others. Otherwise the same as `git`.
+    pub(crate) common: PathBuf,
+    /// Bytes of the name of an object.
+    pub(crate) object_bytes: usize,
+}
+
+impl WorkTree {
+    /// Returns the checkout that contains the directory, if any.
+    pub(crate) fn containing(folder: &Path) -> Option<Self> {
+        let (root, git) = folder.ancestors().find_map(|root| Some((root, git_folder(root)?)))?;
+        let common = read(&git.join("commondir")).map_or_else(|| git.clone(), |path| git.join(path.trim()));
+        let config = read(&common.join("config")).unwrap_or_default().to_ascii_lowercase();
+        let config: String = config.split_whitespace().collect();
+        let object_bytes = if config.contains("objectformat=sha256") { 32 } else { 20 };
+        Some(Self { root: root.to_owned(), git, common, object_bytes })
+    }
+}
+
 /// Returns the checkout that contains the directory, if any.
 pub fn checkout(folder: &Path) -> Option<GitCheckout> {
-    let own = folder.ancestors().find_map(git_folder)?;
-    // A linked work tree has its own HEAD and shares the other files.
-    let common = read(&own.join("commondir")).map_or_else(|| own.clone(), |path| own.join(path.trim()));
+    let WorkTree { git, common, .. } = WorkTree::containing(folder)?;
     let url =
         read(&common.join("config")).and_then(|config| origin(&config)).map(|url| without_credentials(&url));
-    Some(GitCheckout { url, commit: commit(&own, &common) })
+    Some(GitCheckout { url, commit: commit(&git, &common) })
 }
 
 fn git_folder(folder: &Path) -> Option<PathBuf> {

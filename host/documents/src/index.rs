@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clean::saturating_u32,
-    git::{GitCheckout, checkout},
+    git::{GitCheckout, WorkTree, checkout},
     guide::{self, GuidePolicy},
     kinds::{self, FileKind},
     walk::{FolderListing, walk},
@@ -122,6 +122,7 @@ pub async fn index(
     let (root, git, walked) = scan_folder(source.root.clone(), cancel.clone()).await?;
     let mut report = IndexRunReport {
         skipped: walked.skipped,
+        noted: walked.noted,
         cancelled: cancel.is_cancelled(),
         ..IndexRunReport::default()
     };
@@ -168,7 +169,8 @@ async fn scan_folder(
         }
         std::fs::read_dir(&root).map_err(|error| Fault::denied(format!("cannot read '{shown}': {error}")))?;
         let git = checkout(&root);
-        let walked = walk(&root, git.is_some(), &|| cancel.is_cancelled())?;
+        let work_tree = WorkTree::containing(&root);
+        let walked = walk(&root, work_tree.as_ref(), &|| cancel.is_cancelled())?;
         Ok((root, git.unwrap_or_default(), walked))
     })
     .await?

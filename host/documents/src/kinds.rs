@@ -52,16 +52,22 @@ const EXTENSIONS: [(FileKind, &[&str]); 9] = [
     ),
     (
         FileKind::Data,
-        &split_list::<22>(
-            "toml|yaml|yml|json|jsonl|json5|ini|cfg|conf|env|properties|xml|csv|tsv|tf|hcl|nix|cmake|\
+        &split_list::<21>(
+            "toml|yaml|yml|json|jsonl|json5|ini|cfg|conf|properties|xml|csv|tsv|tf|hcl|nix|cmake|\
             gradle|mk|bazel|bzl",
         ),
     ),
     (FileKind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
 ];
 
+const SECRET: &str = "may hold a secret: an environment, a key or a certificate";
+
+/// Names of private keys, also with an extension.
+const KEY_NAMES: [&str; 4] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
+
 /// Extensions that are skipped unread, with the reason.
-const SKIPPED_EXTENSIONS: [(&str, &[&str]); 5] = [
+const SKIPPED_EXTENSIONS: [(&str, &[&str]); 6] = [
+    (SECRET, &["env", "pem", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx", "crt", "cer", "der"]),
     (
         "is an image, audio or video file",
         &split_list::<24>(
@@ -103,6 +109,9 @@ pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
     {
         return Err("is minified or bundled");
     }
+    if KEY_NAMES.contains(&name.split('.').next().unwrap_or_default()) && !name.ends_with(".md") {
+        return Err(SECRET);
+    }
     let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     if let Some((why, _)) = SKIPPED_EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension))
     {
@@ -132,6 +141,9 @@ mod tests {
             ("web/package-lock.json", "is a lock file"),
             ("web/app.min.js", "is minified or bundled"),
             ("logo.PNG", "is an image, audio or video file"),
+            ("tls/server.key", SECRET),
+            ("prod.env", SECRET),
+            ("id_ed25519", SECRET),
         ] {
             assert_eq!(kind(path), Err(why), "{path}");
         }

@@ -10,8 +10,10 @@ mod decode;
 mod formats;
 mod front_matter;
 mod git;
+mod git_index;
 mod guide;
 mod headings;
+mod ignore_rules;
 mod index;
 mod kinds;
 #[cfg(test)]

@@ -57,8 +57,7 @@ pub(super) fn headings(text: &str) -> Vec<Heading> {
 
 /// Returns the first heading of a block of HTML.
 fn html_heading(block: &str, line: usize) -> Option<Heading> {
-    let begins =
-        |at: &usize| block.as_bytes().get(at + 2).is_some_and(|level| (b'1'..=b'6').contains(level));
+    let begins = |at: &usize| block.as_bytes().get(at + 2).is_some_and(|level| (b'1'..=b'6').contains(level));
     let at = block.match_indices("<h").map(|(at, _)| at).find(begins)?;
     let converted = html::markdown(&block[at..]);
     let title = converted.lines().next()?;
