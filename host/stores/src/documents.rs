@@ -150,6 +150,11 @@ impl DocumentReader for DocumentLibrary {
             Some(file) => lines::document(name, file, lines),
             None => {
                 let heads = self.engine.get().await?.heads(&name).await?;
+                if let Some(path) = nearest::same_path(path, &heads)
+                    && let Some(file) = self.engine.get().await?.file(&name, &path).await?
+                {
+                    return lines::document(name, file, lines);
+                }
                 Err(nearest::unknown_path(&name, path, heads).await)
             }
         }

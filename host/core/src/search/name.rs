@@ -1,6 +1,8 @@
 //! Matches questions against names, ignoring case, `_`, `-`, spaces and dots: `read file` matches `read_file` and
 //! `readFile`.
 
+use super::fold::search_key;
+
 /// Shorter prefixes match too many names.
 const MIN_PREFIX_CHARS: usize = 3;
 
@@ -54,8 +56,9 @@ impl NameQuery {
     }
 }
 
-/// Normalizes a name: lower case without whitespace, control characters, `_`, `-` and `.`.
+/// Normalizes a name: its [key](search_key) in lower case without whitespace, control characters, `_`, `-` and `.`.
 pub fn name_key(name: &str) -> String {
+    let name = search_key(name);
     let kept =
         name.chars().filter(|c| !(c.is_whitespace() || c.is_control() || matches!(c, '_' | '-' | '.')));
     kept.flat_map(char::to_lowercase).collect()

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
+    fold::search_key,
     script::{self, ScriptRun},
     stem,
 };
@@ -24,7 +25,7 @@ const STOP_WORDS: [&str; 60] = [
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
-    /// Distinct words as the caller wrote them.
+    /// Distinct words as the caller wrote them, by their [key](search_key).
     pub words: Vec<String>,
     /// Hyphenated words as one word: `fine-tuning` is also searched as `finetuning`.
     pub joined: Vec<String>,
@@ -90,6 +91,7 @@ pub(super) fn truncate_word(word: &str) -> String {
 /// Returns the parts of identifiers and hyphenated words for the index, so that `GRPO` finds `UnslothGRPOTrainer` and
 /// `finetuning` finds `fine-tuning`.
 pub fn variants(text: &str) -> String {
+    let text = search_key(text);
     let mut found: Vec<String> = Vec::new();
     for compound in text.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
         if compound.contains('-') && compound.split('-').filter(|part| !part.is_empty()).count() > 1 {
@@ -122,7 +124,7 @@ pub fn for_each_term(text: &str, mut emit: impl FnMut(&str)) {
             emit(&term);
         }
     };
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in search_key(text).split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if script::has_other(word) {
             let separated = script::separate_scripts(word);
             let latin = separated.split(' ').filter(|piece| !script::has_other(piece));
@@ -214,7 +216,7 @@ mod tests {
             terms("The Calibrations of UnslothGRPOTrainer"),
             ["calibr", "unslothgrpotrain", "unsloth", "grpo", "trainer"]
         );
-        assert_eq!(terms("num_tpl_threads, ÜBER"), ["num", "tpl", "thread", "über"]);
+        assert_eq!(terms("num_tpl_threads, ÜBER"), ["num", "tpl", "thread", "uber"]);
         assert_eq!(terms("导出GGUF"), ["导出", "出", "gguf"]);
     }
 

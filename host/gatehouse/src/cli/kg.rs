@@ -11,7 +11,7 @@ use gatehouse_core::ports::{
     KnowledgeGraph,
     knowledge::{
         IndexOptions, IndexReport, KnowledgePage, MatchQuality, PageChanges, PageFilters, PageLookup,
-        PageType, UnknownEdge,
+        PageType, UnknownEdge, UnresolvedLink,
     },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
@@ -166,19 +166,39 @@ async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> CommandRe
     if !wait_for_vectors(knowledge).await {
         out::note(VECTORS_PENDING);
     }
-    arguments.output.print(&report, || print_index_report(&report));
+    let nearest = nearest_pages(knowledge, &report.unresolved_links).await?;
+    arguments.output.print(&report, || print_index_report(&report, &nearest));
     Ok(())
 }
 
-fn print_index_report(report: &IndexReport) {
+/// Returns the nearest page for each of the first unresolved links.
+async fn nearest_pages(
+    knowledge: &WikiKnowledge,
+    links: &[UnresolvedLink],
+) -> Result<Vec<Option<String>>, CommandError> {
+    const MAX_LINKS: usize = 20;
+    let mut nearest = Vec::new();
+    for link in links.iter().take(MAX_LINKS) {
+        let lookup = knowledge.page(&link.target).await?;
+        nearest.push(match lookup {
+            PageLookup::Missing(nearest) => nearest.into_iter().next(),
+            PageLookup::Found { .. } => None,
+        });
+    }
+    Ok(nearest)
+}
+
+fn print_index_report(report: &IndexReport, nearest: &[Option<String>]) {
     let IndexReport { added, updated, unchanged, removed, links, unresolved_links, .. } = report;
     out::line(format!(
         "{added} added, {updated} updated, {unchanged} unchanged, {removed} removed; {links} links, {} of them \
         unresolved",
         unresolved_links.len()
     ));
-    for link in unresolved_links {
-        out::line(format!("unresolved: {} {} -> {}", link.page, link.edge, link.target));
+    for (at, link) in unresolved_links.iter().enumerate() {
+        let near = nearest.get(at).and_then(Option::as_ref);
+        let near = near.map(|title| format!("; nearest: {title}")).unwrap_or_default();
+        out::line(format!("unresolved: {} {} -> {}{near}", link.page, link.edge, link.target));
     }
     for UnknownEdge { edge, links, page } in &report.unknown_edges {
         out::line(format!("unknown edge stored as related: {edge} ({links}, first in {page})"));

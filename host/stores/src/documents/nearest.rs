@@ -2,12 +2,20 @@
 
 use std::cmp::Reverse;
 
-use gatehouse_core::{outcome::Fault, ports::documents::FileHead};
+use gatehouse_core::{outcome::Fault, ports::documents::FileHead, search::composed};
 
 use crate::nearest::{MAX_COMPARED_CHARS, MAX_SUGGESTIONS};
 
 /// Number of paths whose spelling is compared in full, chosen by shared byte pairs.
 const MAX_COMPARED_PATHS: usize = 200;
+
+/// Returns the stored path that a person means: without `./` before it, and with characters composed in another way.
+pub(super) fn same_path(asked: &str, heads: &[FileHead]) -> Option<String> {
+    let asked = asked.trim_start_matches("./").trim_start_matches('/');
+    let paths = heads.iter().map(|head| &head.path);
+    let equal: Vec<&String> = paths.filter(|path| composed(path) == composed(asked)).collect();
+    equal.iter().find(|path| **path == asked).or(equal.first()).map(|path| (*path).clone())
+}
 
 pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileHead>) -> Fault {
     let shown: String = asked.chars().take(300).collect();

@@ -3,13 +3,15 @@
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{PageLink, PageType},
+    search::composed,
 };
 
 pub(crate) const MAX_NAME: usize = 200;
 
-/// Returns the comparison key of an id, a title or a link target: `_` equals a space, and case matters.
+/// Returns the comparison key of an id, a title or a link target: `_` equals a space, composed characters equal decomposed
+/// ones, and case matters.
 pub(crate) fn key(text: &str) -> String {
-    text.trim().replace('_', " ")
+    composed(text.trim()).replace('_', " ")
 }
 
 /// Returns the comparison key of a domain: like [`key`], but without case.
@@ -21,11 +23,12 @@ pub(crate) fn join(page_type: PageType, name: &str) -> String {
     format!("{page_type}/{}", name.trim())
 }
 
-/// Splits `Type/Name` or `Type:Name` in user input. `None` if the text has another form.
+/// Splits `Type/Name`, `Types/Name` or `Type:Name` in user input. `None` if the text has another form.
 pub(crate) fn split_loose(text: &str) -> Option<(PageType, &str)> {
     let (kind, name) = text.split_once(['/', ':'])?;
     let name = name.trim();
-    let page_type = kind.trim().parse().ok()?;
+    let kind = kind.trim();
+    let page_type = kind.parse().or_else(|_| kind.trim_end_matches(['s', 'S']).parse()).ok()?;
     (!name.is_empty()).then_some((page_type, name))
 }
 
@@ -73,6 +76,7 @@ mod tests {
     fn underscore_and_space_are_the_same_and_case_is_not() {
         assert_eq!(key("Principle/Model_Loading"), key("Principle/Model Loading"));
         assert_ne!(key("Principle/model_loading"), key("Principle/Model_Loading"));
+        assert_eq!(key("Principle/Cafe\u{301}"), key("Principle/Café"));
     }
 
     #[test]

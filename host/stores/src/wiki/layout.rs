@@ -84,14 +84,24 @@ fn heading(text: &str) -> (Option<String>, usize) {
             at = end;
             continue;
         }
-        let markdown = line.strip_prefix('#').filter(|rest| !rest.starts_with('#')).map(str::trim);
+        let markdown = line.strip_prefix('#').filter(|rest| !rest.starts_with('#')).map(without_closing);
         let title = markdown.or_else(|| section_title(line).filter(|(level, _)| *level == 1).map(|(_, t)| t));
+        let under = text[end..next_line(text, end)].trim_end();
+        if title.is_none() && under.len() >= 3 && under.bytes().all(|byte| byte == b'=') {
+            return (Some(line.to_owned()), next_line(text, end));
+        }
         return match title {
             Some(title) => (Some(title.to_owned()), end),
             None => (None, start),
         };
     }
     (None, start)
+}
+
+/// Returns the title of `# Title #`.
+fn without_closing(title: &str) -> &str {
+    let title = title.trim();
+    title.trim_end_matches('#').strip_suffix([' ', '\t']).map_or(title, str::trim_end)
 }
 
 /// Returns level and text of a `== heading ==`.

@@ -62,7 +62,8 @@ fn first_prose(text: &str, range: Range<usize>, layout: &PageLayout, verbatim: &
 
 /// Returns `true` if a line does not start like a heading, list, table or rule.
 fn is_prose(line: &str) -> bool {
-    let listed = ["- ", "+ ", "---"].iter().any(|mark| line.starts_with(mark));
+    // A picture that is a link is a badge.
+    let listed = ["- ", "+ ", "---", "[!["].iter().any(|mark| line.starts_with(mark));
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = rest.len() < line.len() && (rest.starts_with(". ") || rest.starts_with(") "));
     !line.starts_with(['=', '#', '*', ':', ';', '|', '!', '{', '>']) && !listed && !numbered

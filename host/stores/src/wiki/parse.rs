@@ -88,13 +88,24 @@ pub(crate) fn link(tag: &WikiTag) -> Option<PageLink> {
     if NON_LINK_TAGS.contains(&tag.name.as_str()) {
         return None;
     }
-    // Text after `|` is the display text.
-    let target = tag.value.split('|').next().unwrap_or_default();
-    let (kind, name) = target.split_once(':')?;
-    let page_type: PageType = kind.trim().parse().ok()?;
-    let name = name.trim();
+    // Text after `|` is the display text. A colon before the type makes a link of MediaWiki out of an inclusion.
+    let target = tag.value.split('|').next().unwrap_or_default().trim().trim_start_matches(':');
     let edge = if is_edge(&tag.name) { &tag.name } else { RELATED };
-    (!name.is_empty()).then(|| PageLink { edge: edge.to_owned(), target: ids::join(page_type, name) })
+    let target = match ids::split_loose(target) {
+        Some((page_type, name)) => ids::join(page_type, &without_anchor(name).replace("&amp;", "&")),
+        // As written, so that it is reported as unresolved.
+        None if is_edge(&tag.name) && !target.is_empty() && !target.contains("://") => target.to_owned(),
+        None => return None,
+    };
+    Some(PageLink { edge: edge.to_owned(), target })
+}
+
+/// Returns a name without the anchor of a section, which belongs to the reader. `C#` and `Q#1` are names.
+fn without_anchor(name: &str) -> &str {
+    match name.split_once('#') {
+        Some((page, anchor)) if !page.is_empty() && anchor.starts_with(char::is_alphabetic) => page.trim(),
+        _ => name,
+    }
 }
 
 fn is_edge(name: &str) -> bool {
@@ -107,6 +118,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 fn split_heading(heading: &str) -> (Option<PageType>, Option<String>) {
+    let heading = heading.replace("**", "");
     let typed = heading.split_once(':').and_then(|(kind, rest)| Some((kind.trim().parse().ok()?, rest)));
     let (page_type, title) = match typed {
         Some((page_type, rest)) => (Some(page_type), rest.trim()),
@@ -152,7 +164,40 @@ mod tests {
         assert_eq!(page.sources[0].url, "https://example.org/a");
         assert_eq!(page.last_updated.as_deref(), Some("2026-01-09 12:00 GMT"));
         let targets: Vec<&str> = page.links.iter().map(|l| l.target.as_str()).collect();
-        assert_eq!(targets, ["Implementation/A_b", "Implementation/A b"]);
+        assert_eq!(targets, ["Implementation/A_b", "Implementation/A b", "Nothing:X", "Principle:"]);
+    }
+
+    #[test]
+    fn each_form_of_a_link_is_read_or_reported() {
+        for (target, expected) in [
+            ("Principle:A_b#Usage", Some("Principle/A_b")),
+            ("Principle:A_b#Usage|shown", Some("Principle/A_b")),
+            ("Principle:C#", Some("Principle/C#")),
+            ("Principle:Q#1", Some("Principle/Q#1")),
+            ("Principle/A", Some("Principle/A")),
+            ("principles/A", Some("Principle/A")),
+            (":Principle:A", Some("Principle/A")),
+            ("Principle:A_&amp;_B", Some("Principle/A_&_B")),
+            ("Page:A", Some("Page:A")),
+            ("https://example.org/a", None),
+        ] {
+            let page = parse(&format!("# X\n[[related::{target}]] `[[related::Principle:Code]]`"));
+            assert_eq!(page.links.first().map(|link| &*link.target), expected, "{target}");
+            assert!(page.links.len() < 2, "{target}");
+        }
+    }
+
+    #[test]
+    fn headings_of_markdown_are_titles() {
+        for (text, title) in [
+            ("Principle: A\n============\n\nText.\n", "A"),
+            ("# **Principle:** A\n\nText.\n", "A"),
+            ("# Principle: A #\n\n[![CI](x.svg)](y)\n\nText.\n", "A"),
+            ("# Principle: C#\n\nText.\n", "C#"),
+        ] {
+            let page = parse(text);
+            assert_eq!((page.title.as_deref(), page.overview.as_str()), (Some(title), "Text."), "{text}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Finds YAML front matter, which is not page content, and quoted parts of a page that have no meaning as markup:
-//! fenced code, elements such as `<syntaxhighlight>`, and comments. An unclosed part is not quoted, so that a stray
+//! fenced and inline code, elements such as `<syntaxhighlight>`, and comments. An unclosed part is not quoted, so that a stray
 //! fence cannot hide links.
 //!
 //! Runs in linear time.
@@ -57,9 +57,13 @@ impl<'a> VerbatimScanner<'a> {
             }
             let mut at = line;
             let mut line_end = next_line(self.text, line);
-            while let Some(offset) = self.text[at..line_end].find('<') {
+            while let Some(offset) = self.text[at..line_end].find(['<', '`']) {
                 let start = at + offset;
-                if let Some(end) = self.element(start) {
+                if self.text[start..].starts_with('`') {
+                    let (code, end) = inline_code(&self.text[..line_end], start);
+                    found.extend(code.then_some(start..end));
+                    at = end;
+                } else if let Some(end) = self.element(start) {
                     found.push(start..end);
                     at = end;
                     if end > line_end {
@@ -131,6 +135,21 @@ impl<'a> VerbatimScanner<'a> {
     }
 }
 
+/// Returns whether the backticks at `start` begin code that ends on this line, and the end of it or of the backticks.
+fn inline_code(line: &str, start: usize) -> (bool, usize) {
+    let run = |from: usize| line[from..].bytes().take_while(|byte| *byte == b'`').count();
+    let opened = run(start);
+    let mut at = start + opened;
+    while let Some(offset) = line[at..].find('`') {
+        let closed = run(at + offset);
+        at += offset + closed;
+        if closed == opened {
+            return (true, at);
+        }
+    }
+    (false, start + opened)
+}
+
 /// Returns character, length and rest of a line that starts with a fence.
 fn fence_of(line: &str) -> Option<(char, usize, &str)> {
     let line = line.trim_start_matches([' ', '\t']);
@@ -192,6 +211,7 @@ mod tests {
     #[test]
     fn fences_and_elements_are_quoted() {
         assert_eq!(quoted("a\n```py\nx\n```\nb"), "```py\nx\n```\n");
+        assert_eq!(quoted("a `b` ``c ` d`` <e"), "`b```c ` d``");
         assert_eq!(quoted("a <pre>x\n= y =</pre> b <!-- c --> d"), "<pre>x\n= y =</pre><!-- c -->");
         assert_eq!(
             quoted("<SyntaxHighlight lang=\"py\">\n```\n</syntaxhighlight>\n```"),
@@ -202,7 +222,7 @@ mod tests {
     #[test]
     fn unclosed_parts_are_not_quoted() {
         assert_eq!(quoted("```\nx\n<pre>\n<!-- \n~~~~\n~~~\n<nowiki/>"), "");
-        assert_eq!(quoted("<preface>x</preface> ```a```"), "");
+        assert_eq!(quoted("<preface>x</preface> ``a` ```b"), "");
     }
 
     #[test]

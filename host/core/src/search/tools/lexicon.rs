@@ -10,10 +10,10 @@ use std::{
     sync::LazyLock,
 };
 
-use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::parts::MAX_QUESTION_BYTES;
-use crate::search::{script, terms::is_stop_word};
+use crate::search::{fold::search_key, script, terms::is_stop_word};
 
 /// Separates the words that may stand for one word of a question.
 const ALTERNATIVE: char = '/';
@@ -118,8 +118,7 @@ pub(super) fn folded(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
         return word.into();
     }
-    let plain = DecomposingNormalizerBorrowed::new_nfkd().normalize(word).to_lowercase().replace('ß', "ss");
-    plain.chars().filter(|c| c.is_alphanumeric()).collect::<String>().into()
+    search_key(&word.to_lowercase()).chars().filter(|c| c.is_alphanumeric()).collect::<String>().into()
 }
 
 /// Returns the gloss of a question that has more words of another language than English ones.

@@ -80,6 +80,7 @@ macro_rules! behaviours {
                 a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so,
                 a_prefix_of_many_names_is_ignored,
                 other_scripts_are_found_in_parts_and_in_other_forms,
+                spellings_of_the_same_name_are_one_page,
             }
             search {
                 words_are_found_in_other_forms_and_inside_names,

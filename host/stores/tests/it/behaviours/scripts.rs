@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     KnowledgeGraph as _,
-    knowledge::{PageDraft, PageFilters, PageSearchResult, PageType},
+    knowledge::{PageDraft, PageFilters, PageLink, PageLookup, PageSearchResult, PageType},
 };
 use gatehouse_stores::WikiKnowledge;
 
@@ -62,6 +62,21 @@ pub(crate) async fn a_prefix_of_many_names_is_ignored<F: Fixture>(engine: F) {
     drafts.push(draft("Acme", "exactly", ""));
     graph.upsert(drafts).await.unwrap();
     assert_eq!(titles(&graph, "acme").await[..2], ["Acme", "Zebra"]);
+}
+
+pub(crate) async fn spellings_of_the_same_name_are_one_page<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    let mut linking = draft("Linking", "Points elsewhere.", "");
+    linking.links = vec![PageLink { edge: "related".into(), target: "Principle/Crème".into() }];
+    graph.upsert(vec![draft("Cre\u{300}me", "About Straßen.", ""), linking]).await.unwrap();
+    for id in ["Principle/Crème", "Principle/Cre\u{300}me", "Crème"] {
+        assert!(matches!(graph.page(id).await.unwrap(), PageLookup::Found { .. }), "{id}");
+    }
+    let linked = graph.neighbors("Principle/Linking").await.unwrap();
+    assert_eq!(linked.len(), 1);
+    assert_eq!(titles(&graph, "strassen").await, ["Cre\u{300}me"]);
+    assert_eq!(titles(&graph, "creme").await[0], "Cre\u{300}me");
 }
 
 pub(crate) async fn other_scripts_are_found_in_parts_and_in_other_forms<F: Fixture>(engine: F) {

@@ -56,6 +56,7 @@ macro_rules! document_behaviours {
                 a_name_that_very_many_share_tells_nothing,
                 any_text_is_a_valid_query,
                 other_scripts_are_found_in_parts_and_in_other_forms,
+                spellings_of_the_same_word_find_each_other,
                 equal_documents_come_in_the_order_of_their_paths,
                 a_search_sees_its_own_repository_alone,
                 a_hit_says_how_well_it_fits_and_where,

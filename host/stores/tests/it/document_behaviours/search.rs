@@ -192,6 +192,34 @@ pub(crate) async fn other_scripts_are_found_in_parts_and_in_other_forms<F: Docum
     assert!(!paths(&find(&library, "权重", TEXT).await).contains(&"保存模型.md"));
 }
 
+pub(crate) async fn spellings_of_the_same_word_find_each_other<F: DocumentFixture>(engine: F) {
+    let library = shelf(&engine).await;
+    let pairs = [
+        ("Nguyễn đã viết", "nguyen"),
+        ("cre\u{300}me bru\u{302}le\u{301}e", "crème"),
+        ("ｓｅｒｖｅｒ ｶﾞｲﾄﾞ", "server"),
+        ("the oﬃce", "office"),
+        ("Last\u{AD}kraft\u{AD}wagen", "lastkraftwagen"),
+        ("Fußgänger", "FUSSGANGER"),
+        ("smørrebrød", "smorrebrod"),
+        ("σοφός", "ΣΟΦΌΣ"),
+        ("H₂SO₄", "h2so4"),
+        ("כָּתַב", "כתב"),
+        ("كَتَبَ", "كتب"),
+        ("\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}", "한글"),
+    ];
+    let files = pairs.iter().enumerate().map(|(at, (text, _))| file(&format!("{at}.md"), text)).collect();
+    add(&library, files).await;
+    for (at, (text, query)) in pairs.iter().enumerate() {
+        let result = find(&library, query, TEXT).await;
+        assert_eq!(paths(&result).first(), Some(&&*format!("{at}.md")), "{query} in {text}");
+        assert!(result.unmatched_terms.is_empty(), "{query}");
+        assert_eq!(library.read("shelf", &format!("./{at}.md"), None).await.unwrap().text, *text);
+    }
+    add(&library, vec![file("re\u{301}sume\u{301}.md", "text")]).await;
+    assert_eq!(library.read("shelf", "résumé.md", None).await.unwrap().text, "text");
+}
+
 pub(crate) async fn equal_documents_come_in_the_order_of_their_paths<F: DocumentFixture>(engine: F) {
     let library = shelf(&engine).await;
     // More documents than are compared closely. The first by path is stored last.
