@@ -27,6 +27,7 @@ pub(crate) use self::source_lines::with_lines;
 use crate::{
     chunks::{Chunk, ChunkSizes, chunks},
     compact, digest,
+    digest::cleaned_text::without_pictures,
     layout::{SpanKind, TextLayout},
     tokens,
 };
@@ -72,16 +73,17 @@ impl TextCompressor for Extractor {
             return whole(None);
         }
         let budget = budget as usize;
-        let layout = TextLayout::from_text(text);
+        let shown = if fits { text.into() } else { without_pictures(text) };
+        let layout = TextLayout::from_text(&shown);
         let sizes = ChunkSizes {
             prose: CHUNK_TOKENS.min((budget / MIN_CHUNKS).max(MIN_CHUNK)),
             block: (budget / MAX_BLOCK_SHARE).max(MIN_CHUNK),
         };
-        let chunks = chunks(text, &layout, sizes);
-        let ranked = RankedChunks::new(text, &layout, &chunks);
+        let chunks = chunks(&shown, &layout, sizes);
+        let ranked = RankedChunks::new(&shown, &layout, &chunks);
         let tokens: Vec<usize> = ranked.chunks.iter().map(|at| chunks[*at].tokens).collect();
         let found = asked.map(|query| rank::ranks(&ranked.texts(), &tokens, query, budget));
-        let named = asked.is_some_and(|query| rank::names_heading(text, &layout, query));
+        let named = asked.is_some_and(|query| rank::names_heading(&shown, &layout, query));
         let fit = found.as_ref().map(|found| if named { MatchQuality::Names } else { found.fit });
         if fits {
             return whole(fit);
@@ -89,7 +91,7 @@ impl TextCompressor for Extractor {
         let ranks = found.and_then(|found| found.ranks);
         let ranks = ranks.unwrap_or_else(|| summary::ranks(&ranked.texts()));
         let ranks = ranked.spread(&ranks, chunks.len());
-        let (text, tokens) = keep::ChunkSelection::fitting(text, &layout, &chunks, &ranks, budget);
+        let (text, tokens) = keep::ChunkSelection::fitting(&shown, &layout, &chunks, &ranks, budget);
         Ok(TextExtract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
     }
 

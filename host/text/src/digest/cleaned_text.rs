@@ -57,6 +57,26 @@ pub(super) fn without_data(text: Cow<'_, str>) -> Cow<'_, str> {
     (out + &text[copied..]).into()
 }
 
+/// Returns the text without the bytes of inline pictures (`data:…;base64,…`), which say nothing to a reader.
+pub(crate) fn without_pictures(text: &str) -> Cow<'_, str> {
+    const MARK: &str = ";base64,";
+    let mut parts = text.split(MARK);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    let mut is_cut = false;
+    for part in parts {
+        let is_data = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        let run = part.bytes().take_while(|byte| is_data(byte)).count();
+        out.push_str(MARK);
+        if run > MIN_DATA_BYTES {
+            is_cut = true;
+            out.push_str(&format!("… ({run} characters){}", &part[run..]));
+        } else {
+            out.push_str(part);
+        }
+    }
+    if is_cut { Cow::Owned(out) } else { Cow::Borrowed(text) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +91,18 @@ mod tests {
         for text in [format!("[\"{data}\"]"), "東京都".repeat(3_000), "(1,2),".repeat(3_000)] {
             assert_eq!(without_data(Cow::Borrowed(&text)), text);
         }
+    }
+
+    #[test]
+    fn only_pictures_are_cut_out_of_text() {
+        let data = "QUJD".repeat(1_000);
+        let text = format!("![x](data:image/png;base64,{data}) and {data}\n");
+        assert_eq!(
+            without_pictures(&text),
+            format!("![x](data:image/png;base64,… (4000 characters)) and {data}\n")
+        );
+        let short = "a ;base64,QUJD ;base64,";
+        assert_eq!(without_pictures(short), short);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! that accessible.
 
 mod anomalies;
-mod cleaned_text;
+pub(crate) mod cleaned_text;
 mod code;
 mod diff;
 pub(crate) mod document;
