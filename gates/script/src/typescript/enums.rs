@@ -1,4 +1,5 @@
 //! Rewrites enums as objects on the same lines: `enum A { X, Y = "y" }` has `A.X === 0` and `A[0] === "X"`.
+//! A second declaration of a name adds to the first.
 
 use oxc_ast::ast::{TSEnumDeclaration, TSEnumMember, TSEnumMemberName};
 use oxc_span::GetSpan;
@@ -23,7 +24,7 @@ impl TypeStripper<'_> {
             self.write_member(member, end, name);
         }
         self.edits.blank(body.end - 1, body.end);
-        self.edits.insert(body.end, format!(" return {name}; }})({{}});"));
+        self.edits.insert(body.end, format!(" return {name}; }})({name} ?? {{}});"));
     }
 
     fn write_member(&mut self, member: &TSEnumMember<'_>, end: u32, name: &str) {

@@ -10,12 +10,13 @@ mod nesting;
 mod tool_uses;
 mod unsupported;
 mod visit;
+mod written_forms;
 
 #[cfg(test)]
 mod tests;
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{Program, Statement};
+use oxc_ast::ast::{Expression, Program, Statement};
 use oxc_ast_visit::Visit;
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_span::{GetSpan, SourceType};
@@ -65,6 +66,8 @@ impl CompiledScript {
         }
         nesting::check(source)?;
         let allocator = Allocator::default();
+        let as_written = written_forms::script(source, |text| parses(&allocator, text));
+        let source = &*as_written;
         let parsed = parsed(&allocator, source);
         if let Some(error) = parsed.diagnostics.errors().next() {
             let byte = error.labels.first().map(|label| label.offset());
@@ -78,6 +81,9 @@ impl CompiledScript {
         let mut visitor = visit::TypeStripper::new(source);
         visitor.visit_program(&parsed.program);
         let mut edits = visitor.finish()?;
+        if let Some(hashbang) = &parsed.program.hashbang {
+            edits.blank(hashbang.span.start, hashbang.span.end);
+        }
         let split = return_last(&parsed.program, source, &mut edits);
         let body = edits.apply(source);
         Ok(Self { javascript: format!("{HEAD}{body}{TAIL}"), split })
@@ -101,20 +107,35 @@ fn parsed<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {
     Parser::new(allocator, source, SourceType::ts().with_module(true)).with_options(options).parse()
 }
 
+fn parses(allocator: &Allocator, source: &str) -> bool {
+    parsed(allocator, source).diagnostics.errors().next().is_none()
+}
+
 /// Makes the script return its last statement if that is an expression. It moves to its own line, padded to keep its
-/// columns. Returns the line before it.
+/// columns. A function that is the whole script is called. Returns the line before the statement.
 fn return_last(program: &Program<'_>, source: &str, edits: &mut TextEdits) -> Option<usize> {
-    let (start, end) = match program.body.last() {
-        Some(Statement::ExpressionStatement(last)) => (last.span.start, last.expression.span().end),
+    let is_whole = program.body.len() == 1;
+    let (start, end, is_function) = match program.body.last() {
+        Some(Statement::ExpressionStatement(last)) => {
+            let called = last.expression.without_parentheses();
+            let is_function =
+                matches!(called, Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_));
+            (last.span.start, last.expression.span().end, is_whole && is_function)
+        }
+        Some(Statement::FunctionDeclaration(only)) if is_whole && !only.declare => {
+            let name = only.id.as_ref()?.name.as_str();
+            edits.insert(only.span.end, format!("; return {name}();"));
+            return None;
+        }
         None => {
             let last = program.directives.last()?;
-            (last.span.start, last.expression.span.end)
+            (last.span.start, last.expression.span.end, false)
         }
         _ => return None,
     };
     let (line, _) = position(source, start as usize);
     let column = source[..start as usize].rsplit('\n').next().unwrap_or_default().len();
     edits.insert(start, format!("return (\n{}", " ".repeat(column)));
-    edits.insert(end, ")");
+    edits.insert(end, if is_function { ")()" } else { ")" });
     Some(line)
 }

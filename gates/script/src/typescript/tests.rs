@@ -41,3 +41,26 @@ fn a_bracket_in_a_comment_does_not_end_parameters() {
         "const f = (a  /* ) */  \n      ) => a;\nreturn (\nf)"
     );
 }
+
+#[test]
+fn scripts_are_read_as_models_write_them() {
+    for (source, expected) in [
+        ("```ts\nconst a: 1 = 1;\nreturn a;\n```", "\nconst a    = 1;\nreturn a;\n"),
+        ("Here it is:\n\n```\nreturn 1;\n```\nDone, I think.", "\n\n\nreturn 1;\n\n"),
+        ("const f = 1;\n{ a: f, b: 2 };", "const f = 1;\nreturn ({ a: f, b: 2 });"),
+        ("{ a: 1 }", "return ({ a: 1 })"),
+        ("x();\n{\n  a,\n  ...b,\n}\n", "x();\nreturn ({\n  a,\n  ...b,\n})\n"),
+        ("x();\n{ if (a) b(); }", "x();\n{ if (a) b(); }"),
+        ("{ const a = 1; x(a); }", "{ const a = 1; x(a); }"),
+        ("async () => { x(); }", "return (\nasync () => { x(); })()"),
+        ("(function () { x(); });", "return (\n(function () { x(); }))();"),
+        ("async function main() {}", "async function main() {}; return main();"),
+        ("const a = 1;\nfunction b() {}", "const a = 1;\nfunction b() {}"),
+        ("#!/usr/bin/env node\nreturn 1;", "                   \nreturn 1;"),
+        ("declare namespace N { const x: 1 }\nreturn 1;", ";                                 \nreturn 1;"),
+        ("/*\n```\n*/ return 1;", "/*\n```\n*/ return 1;"),
+    ] {
+        assert_eq!(body(source), expected, "{source}");
+    }
+    assert!(body("enum E { A = 1 }\nenum E { B = 2 }").contains("})(E ?? {})"));
+}

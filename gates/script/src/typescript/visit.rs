@@ -136,6 +136,8 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
             }
             Statement::ImportDeclaration(it) => self.refuse(it.span.start, unsupported::IMPORT),
             Statement::TSImportEqualsDeclaration(it) => self.refuse(it.span.start, unsupported::REQUIRE),
+            Statement::TSExternalModuleDeclaration(it) if it.declare => self.statement(it.span),
+            Statement::TSNamespaceDeclaration(it) if it.declare => self.statement(it.span),
             Statement::TSExternalModuleDeclaration(it) => self.refuse(it.span.start, unsupported::NAMESPACE),
             Statement::TSNamespaceDeclaration(it) => self.refuse(it.span.start, unsupported::NAMESPACE),
             Statement::TSGlobalDeclaration(it) => self.statement(it.span),

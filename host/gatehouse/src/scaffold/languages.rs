@@ -95,7 +95,7 @@ pub(super) async fn build_c(project: &GateProject, output: &Path) -> Result<Vec<
     command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Wall", "-Oz"]);
     // Strip debug information but not function names, which traps report.
     command.args(["-Wl,--strip-debug", "-I.", "-I", GENERATED, "-o"]).arg(output);
-    command.args(sources(&project.folder)?).args(bindings);
+    command.args(sources(&project.folder, "c")?).args(bindings);
     match program::run(&mut command, INSTALL_C).await {
         Err(ProgramError::Failed(why)) if !has_complete_toolchain(clang, &project.folder, output).await => {
             bail!("{why}\nThe C library or linker is missing. {INSTALL_C}");
@@ -115,11 +115,12 @@ async fn has_complete_toolchain(clang: &str, folder: &Path, output: &Path) -> bo
     program::query(&mut command).await.is_some()
 }
 
-fn sources(folder: &Path) -> Result<Vec<PathBuf>, PlainError> {
+/// Returns the source files in the project's top directory with an extension, without the tests of C and Python.
+fn sources(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, PlainError> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let names = entries.flatten().map(|entry| PathBuf::from(entry.file_name()));
     let mut sources: Vec<PathBuf> = names
-        .filter(|name| name.extension().is_some_and(|extension| extension == "c"))
+        .filter(|name| name.extension().is_some_and(|of_name| of_name == extension))
         .filter(|name| !name.to_string_lossy().starts_with("test_"))
         .collect();
     sources.sort();
@@ -170,6 +171,12 @@ const INSTALL_JS: &str = "Install it into the project:\n  npm install --save-dev
     (Node 18 or newer; Debian: apt install nodejs npm; macOS: brew install node)";
 
 pub(super) async fn build_js(project: &GateProject, output: &Path) -> Result<Vec<u8>, PlainError> {
+    for file in sources(&project.folder, "js")? {
+        // Names the line of a mistake, which the build does not.
+        let mut check = program::command("node", &project.folder);
+        check.arg("--check").arg(file);
+        checked(program::run(&mut check, INSTALL_JS).await)?;
+    }
     let mut command = tool(&project.folder, "node_modules/.bin", "componentize-qjs");
     // The contract and the host use synchronous functions.
     command.args(["--wit", "wit", "--js", "gate.js", "--module-root", ".", "--sync", "--output"]).arg(output);
@@ -177,6 +184,14 @@ pub(super) async fn build_js(project: &GateProject, output: &Path) -> Result<Vec
     command.stdout(Stdio::null());
     program::run(&mut command, INSTALL_JS).await?;
     fs::read(output).map_err(|error| format!("componentize-qjs wrote no component: {error}").into())
+}
+
+/// Returns the failure of a check of the syntax. Without the interpreter, the build finds the mistake.
+fn checked(outcome: Result<Vec<u8>, program::ProgramError>) -> Result<(), PlainError> {
+    match outcome {
+        Ok(_) | Err(program::ProgramError::NotInstalled(_)) => Ok(()),
+        Err(failed) => Err(failed.into()),
+    }
 }
 
 /// Creates a command with the tool in a directory of the project, else the one in the search path.
@@ -198,6 +213,11 @@ const INSTALL_PYTHON: &str = "Install it into the project:\n  \
 
 pub(super) async fn build_python(project: &GateProject, output: &Path) -> Result<Vec<u8>, PlainError> {
     let folder = &project.folder;
+    // The build takes far longer before it finds a mistake.
+    let mut check = tool(folder, ".venv/bin", "python3");
+    check
+        .args(["-c", "import sys\nfor name in sys.argv[1:]: compile(open(name, 'rb').read(), name, 'exec')"]);
+    checked(program::run(check.args(sources(folder, "py")?), INSTALL_PYTHON).await)?;
     let mut command = tool(folder, ".venv/bin", "componentize-py");
     command.args(["--quiet", "--wit-path", "wit", "componentize", "gate", "--output"]).arg(output);
     // Show only Python's errors; the backtrace of the tool itself does not help.

@@ -66,9 +66,12 @@ pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Ve
     }
     let mut written: Vec<(String, String)> = Vec::new();
     let mut add = |path: String, text: &str| written.push((path, text.replace("{{name}}", name)));
-    // The SDK has the world of Rust gates.
-    let is_used = |path: &str| language != Language::Rust || path != "wit/world.wit";
-    for (path, text) in language.tools().template.iter().chain(COMMON).filter(|(path, _)| is_used(path)) {
+    let template = language.tools().template;
+    // The SDK has the world of Rust gates, and the template that of JavaScript.
+    let is_used = |path: &str| {
+        path != "wit/world.wit" || language != Language::Rust && template.iter().all(|(own, _)| *own != path)
+    };
+    for (path, text) in template.iter().chain(COMMON.iter().filter(|(path, _)| is_used(path))) {
         add((*path).to_owned(), text);
     }
     for (file, text) in CONTRACT {

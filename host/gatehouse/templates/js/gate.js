@@ -3,6 +3,7 @@
 
 import http from "gatehouse:gate/http@0.1.0";
 
+import { duringCall, parseJson, toJson } from "./runtime.js";
 import { DEFAULTS, Failure, PARAMS_SCHEMA, TOOLS } from "./weather.js";
 
 /** The intent for each effect. Hosts use it for timeouts and retries. */
@@ -39,8 +40,16 @@ export const tools = {
   call: guarded((call) => {
     const tool = TOOLS.find((tool) => tool.name === call.tool);
     if (!tool) throw fault("not-found", `This gate has no tool '${call.tool}'.`, null);
-    const { text, data } = tool.run(JSON.parse(call.arguments), JSON.parse(call.params), fetchText);
-    return { content: [{ tag: "text", val: text }], structured: JSON.stringify(data), isError: false };
+    const given = parseJson(call.arguments);
+    const answer = duringCall(() => tool.run(given, JSON.parse(call.params), fetchText));
+    if (typeof answer?.then === "function") {
+      const hint = "The host waits for no promise: remove async and await, and return the result.";
+      throw fault("internal", `Tool '${tool.name}' is async, so it returned a promise.`, hint);
+    }
+    if (typeof answer?.text !== "string") {
+      throw fault("internal", `Tool '${tool.name}' returned no text.`, "Return { text, data }.");
+    }
+    return { content: [{ tag: "text", val: wellFormed(answer.text) }], structured: toJson(answer.data), isError: false };
   }),
 };
 
@@ -59,6 +68,9 @@ function guarded(work) {
     }
   };
 }
+
+/** Replaces halves of surrogate pairs, which are no text. */
+const wellFormed = (text) => text.replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]|[\uD800-\uDFFF]/g, (pair) => (pair[1] ? pair : "\uFFFD"));
 
 function effectOf(tool) {
   if (Object.hasOwn(INTENTS, tool.effect)) return tool.effect;

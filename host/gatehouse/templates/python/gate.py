@@ -12,7 +12,11 @@ from wit_world import exports
 from wit_world.imports import http
 from wit_world.imports.types import Call, Content_Text, Effect, Fault, FaultKind, Intent, Manifest, Reply, Tool
 
+import runtime
 import weather
+
+# What a function imports must be there before it runs.
+runtime.load_imports_of(weather)
 
 #: The intent for each effect. Hosts use it for timeouts and retries.
 INTENTS = {Effect.READ_ONLY: Intent.QUERY, Effect.MUTATING: Intent.MODIFY, Effect.EXTERNAL_EXEC: Intent.EXECUTE}
@@ -92,7 +96,7 @@ class Tools(exports.Tools):
         except weather.Failure as failure:
             kind = FaultKind[failure.kind]
             raise Err(Fault(kind, failure.message, failure.hint, kind == FaultKind.UNAVAILABLE))
-        return Reply([Content_Text(text)], json.dumps(data), False, None)
+        return Reply([Content_Text(text)], runtime.to_json(data), False, None)
 
 
 def fetch(url: str) -> tuple[int, bytes]:
