@@ -5,10 +5,12 @@
 //!
 //! On WebAssembly, QuickJS is built with `wasi.h`, because it disables its stack check for WASI otherwise.
 
+mod addresses;
 mod big_int;
 mod drive;
 mod failure;
 mod json;
+mod locale;
 mod prepared_engine;
 mod run_state;
 mod tools;

@@ -201,67 +201,92 @@
     return copy;
   };
   setGlobal("structuredClone", (value) => clone(value, new MapOf()));
+  host.locale((object, name, value) => defineProperty(object, name, { value, writable: true, configurable: true }), (name, at) => {
+    const zone = host.zone(name, at);
+    return zone && parse(zone);
+  });
   setGlobal("TextEncoder", class TextEncoder {
     get encoding() { return "utf-8"; }
     encode(source = "") { return new Bytes(host.encode(text(source))); }
   });
+  const decoders = { "utf-8": "utf-8", utf8: "utf-8", "utf-16le": "utf-16le", "utf-16": "utf-16le", "utf-16be": "utf-16be", latin1: "windows-1252", "iso-8859-1": "windows-1252", "windows-1252": "windows-1252", ascii: "windows-1252", "us-ascii": "windows-1252" };
   setGlobal("TextDecoder", class TextDecoder {
-    get encoding() { return "utf-8"; }
-    decode(bytes = []) { return host.decode(Array.from(new Bytes(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength))); }
+    #options;
+    constructor(label = "utf-8", options = {}) {
+      const name = StringOf(label).trim().toLowerCase();
+      if (!hasOwn(decoders, name)) throw new RangeErrorOf(`TextDecoder knows utf-8, utf-16le, utf-16be and latin1, not '${label}'`);
+      this.encoding = decoders[name];
+      this.fatal = !!options.fatal;
+      this.ignoreBOM = !!options.ignoreBOM;
+    }
+    decode(bytes = [], options = {}) {
+      if (options.stream) throw new TypeErrorOf("TextDecoder does not support the option stream; decode all bytes at once");
+      const list = Array.from(new Bytes(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength));
+      const decoded = host.decode(list, this.encoding, this.fatal);
+      if (decoded === undefined) throw new TypeErrorOf(`the bytes are not ${this.encoding}`);
+      return !this.ignoreBOM && decoded[0] === "\ufeff" ? decoded.slice(1) : decoded;
+    }
   });
+  // The standard's own parser does all of it; an address is its parts.
   setGlobal("URLSearchParams", class URLSearchParams {
     #pairs = [];
-    constructor(init = "") {
-      const decode = (part) => decodeURIComponent(part.replace(/\+/g, " "));
-      if (typeof init === "string") {
-        for (const pair of init.replace(/^\?/, "").split("&")) {
-          if (!pair) continue;
-          const at = pair.indexOf("=");
-          this.append(decode(at < 0 ? pair : pair.slice(0, at)), at < 0 ? "" : decode(pair.slice(at + 1)));
-        }
-      } else {
+    #changed = () => {};
+    constructor(init = "", changed) {
+      if (typeof init === "object" && init !== null) {
         for (const [name, value] of init[Symbol.iterator] ? init : Object.entries(init)) this.append(name, value);
-      }
+      } else this.#pairs = parse(host.query(text(init).replace(/^\?/, "")));
+      if (typeof changed === "function") this.#changed = changed;
     }
-    append(name, value) { this.#pairs.push([String(name), String(value)]); }
-    delete(name) { this.#pairs = this.#pairs.filter((pair) => pair[0] !== name); }
-    get(name) { return this.#pairs.find((pair) => pair[0] === name)?.[1] ?? null; }
-    getAll(name) { return this.#pairs.filter((pair) => pair[0] === name).map((pair) => pair[1]); }
-    has(name) { return this.#pairs.some((pair) => pair[0] === name); }
-    set(name, value) { this.delete(name); this.append(name, value); }
+    #set(pairs) { this.#pairs = pairs; this.#changed(this.toString()); }
+    get size() { return this.#pairs.length; }
+    append(name, value) { this.#set([...this.#pairs, [text(name), text(value)]]); }
+    delete(name, value) { this.#set(this.#pairs.filter((pair) => pair[0] !== text(name) || value !== undefined && pair[1] !== text(value))); }
+    get(name) { return this.#pairs.find((pair) => pair[0] === text(name))?.[1] ?? null; }
+    getAll(name) { return this.#pairs.filter((pair) => pair[0] === text(name)).map((pair) => pair[1]); }
+    has(name, value) { return this.#pairs.some((pair) => pair[0] === text(name) && (value === undefined || pair[1] === text(value))); }
+    set(name, value) {
+      const at = this.#pairs.findIndex((pair) => pair[0] === text(name));
+      const rest = this.#pairs.filter((pair, place) => pair[0] !== text(name) || place === at);
+      if (at < 0) rest.push([text(name), text(value)]); else rest[at] = [text(name), text(value)];
+      this.#set(rest);
+    }
+    sort() { this.#set(this.#pairs.toSorted((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0))); }
+    forEach(callback, self) { for (const [name, value] of this) callback.call(self, value, name, this); }
     entries() { return this.#pairs.map((pair) => [...pair])[Symbol.iterator](); }
     keys() { return this.#pairs.map((pair) => pair[0])[Symbol.iterator](); }
     values() { return this.#pairs.map((pair) => pair[1])[Symbol.iterator](); }
     [Symbol.iterator]() { return this.entries(); }
-    toString() {
-      const encode = (part) => encodeURIComponent(part).replace(/%20/g, "+");
-      return this.#pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join("&");
-    }
+    toString() { return host.writtenQuery(stringify(this.#pairs)); }
   });
-  setGlobal("URL", class URL {
+  const PARTS = ["href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"];
+  class URLOf {
+    #parts;
+    #query;
     constructor(address, base) {
-      const parts = /^([a-z][a-z0-9+.-]*:)\/\/(?:[^\/?#@]*@)?([^\/?#:]*)(?::(\d+))?([^?#]*)(\?[^#]*)?(#.*)?$/i;
-      let found = parts.exec(String(address).trim());
-      if (!found && base !== undefined) {
-        const from = new URL(base), path = String(address);
-        const folder = from.pathname.replace(/[^\/]*$/, "");
-        found = parts.exec(from.origin + (path.startsWith("/") ? path : path.startsWith("?") ? from.pathname + path : folder + path));
-      }
-      if (!found) throw new TypeError(`'${address}' is not an absolute URL`);
-      this.protocol = found[1].toLowerCase();
-      this.hostname = found[2].toLowerCase();
-      this.port = found[3] ?? "";
-      this.pathname = found[4] || "/";
-      this.hash = found[6] ?? "";
-      this.searchParams = new URLSearchParams(found[5] ?? "");
+      const found = host.url(text(address), base === undefined ? undefined : text(base));
+      if (found === undefined) throw new TypeErrorOf(`Invalid URL: '${text(address)}'${base === undefined ? "" : ` with the base '${text(base)}'`}`);
+      this.#parts = parse(found);
     }
-    get host() { return this.hostname + (this.port ? `:${this.port}` : ""); }
-    get origin() { return `${this.protocol}//${this.host}`; }
-    get search() { const query = this.searchParams.toString(); return query ? `?${query}` : ""; }
-    get href() { return this.origin + this.pathname + this.search + this.hash; }
+    static canParse(address, base) { return host.url(text(address), base === undefined ? undefined : text(base)) !== undefined; }
+    static parse(address, base) { return URLOf.canParse(address, base) ? new URLOf(address, base) : null; }
+    get searchParams() {
+      return this.#query ??= new URLSearchParams(this.search, (query) => { this.#change("search", query); });
+    }
+    #change(part, value) { this.#parts = parse(host.changedUrl(this.#parts.href, part, text(value))); }
+    static {
+      for (const part of PARTS) {
+        const set = part === "origin" ? undefined : function (value) {
+          if (part === "href") this.#parts = new URLOf(value).#parts; else this.#change(part, value);
+          if (part === "href" || part === "search") this.#query = undefined;
+        };
+        defineProperty(URLOf.prototype, part, { get() { return this.#parts[part]; }, set, enumerable: true, configurable: true });
+      }
+    }
     toString() { return this.href; }
     toJSON() { return this.href; }
-  });
+  }
+  defineProperty(URLOf, "name", { value: "URL" });
+  setGlobal("URL", URLOf);
 
   return {
     read: (kind, json) => kind === "integers" ? withIntegers(json) : parse(json),

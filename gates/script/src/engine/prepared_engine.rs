@@ -7,12 +7,13 @@ use std::{
 };
 
 use gatehouse_sdk::catalog::ToolRequest;
-use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Runtime};
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Persistent, Runtime, function::Opt};
 use serde_json::json;
 
-use super::{MAX_MEMORY_BYTES, MAX_STACK_BYTES, RunState, ScriptError, big_int, json};
+use super::{MAX_MEMORY_BYTES, MAX_STACK_BYTES, RunState, ScriptError, addresses, big_int, json, locale};
 
 const PRELUDE: &str = include_str!("prelude.js");
+const LOCALE: &str = include_str!("locale.js");
 
 thread_local! {
     static PREPARED: Cell<Option<PreparedEngine>> = const { Cell::new(None) };
@@ -107,8 +108,18 @@ fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> rquickjs::Result<Object
     host.set("markIntegers", Function::new(ctx.clone(), |json: String| big_int::marked(&json))?)?;
     host.set("unmark", Function::new(ctx.clone(), big_int::unmarked)?)?;
     host.set("encode", Function::new(ctx.clone(), |text: String| text.into_bytes())?)?;
-    let decode = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let decode = |bytes: Vec<u8>, encoding: String, fatal: bool| locale::decode(bytes, &encoding, fatal);
     host.set("decode", Function::new(ctx.clone(), decode)?)?;
+    host.set("locale", ctx.eval::<Function<'_>, _>(LOCALE)?)?;
+    host.set("zone", Function::new(ctx.clone(), |name: String, at: f64| locale::zone(&name, at))?)?;
+    let url =
+        |address: String, base: Opt<Option<String>>| addresses::parse(&address, base.0.flatten().as_deref());
+    host.set("url", Function::new(ctx.clone(), url)?)?;
+    let changed = |address: String, part: String, value: String| addresses::changed(&address, &part, &value);
+    host.set("changedUrl", Function::new(ctx.clone(), changed)?)?;
+    host.set("query", Function::new(ctx.clone(), |text: String| addresses::query(&text))?)?;
+    let written = |pairs: String| addresses::written_query(&pairs);
+    host.set("writtenQuery", Function::new(ctx.clone(), written)?)?;
     let own = Rc::clone(served);
     host.set("sources", Function::new(ctx.clone(), move || own.with(|run| run.tools.sources()))?)?;
     let own = Rc::clone(served);

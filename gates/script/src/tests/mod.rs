@@ -4,6 +4,7 @@ mod attacks;
 mod calls;
 mod corpus;
 mod fuzz;
+mod locale;
 mod stored;
 
 use gatehouse_sdk::{Content, Effect, Fault, Reply, catalog::Entry, testing};

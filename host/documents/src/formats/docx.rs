@@ -1,6 +1,7 @@
 //! Converts DOCX to Markdown. Limits the unpacked size, streams the XML, and expands only the predefined XML entities.
 
 mod body;
+mod paragraph;
 mod styles;
 mod symbols;
 
@@ -17,7 +18,7 @@ use zip::ZipArchive;
 
 use crate::decode::decode;
 use body::DocumentParts;
-use styles::{Numbering, Styles};
+use styles::{ListNumbers, Styles};
 
 const MAX_PART: u64 = 32 << 20;
 
@@ -43,7 +44,8 @@ pub(super) fn markdown(bytes: &[u8]) -> Result<String, &'static str> {
     let relationships = package.relationships(&format!("{folder}/_rels/{leaf}.rels"))?;
     let mut part = |kind: &str| package.related(folder, &relationships, kind);
     let styles = part("styles")?.map(|xml| Styles::from_xml(&xml)).transpose()?.unwrap_or_default();
-    let numbering = part("numbering")?.map(|xml| Numbering::from_xml(&xml)).transpose()?.unwrap_or_default();
+    let numbering =
+        part("numbering")?.map(|xml| ListNumbers::from_xml(&xml)).transpose()?.unwrap_or_default();
     let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
     let is_link = |of: &Relationship| of.is_external && of.target.len() <= MAX_ADDRESS_BYTES;
     let links = relationships.into_iter().filter(is_link).map(|of| (of.id, of.target)).collect();

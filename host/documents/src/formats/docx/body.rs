@@ -9,7 +9,8 @@ use quick_xml::{
 
 use super::{
     BROKEN, attribute, is_on, number,
-    styles::{ListPlace, MAX_LEVELS, Numbering, Styles, outline_level},
+    paragraph::Paragraph,
+    styles::{ListNumbers, ListPlace, MAX_LEVELS, Styles, outline_level},
     symbols,
 };
 use crate::formats::{MAX_TEXT, TOO_LONG, end_table_row, linked, xml_character};
@@ -17,7 +18,7 @@ use crate::formats::{MAX_TEXT, TOO_LONG, end_table_row, linked, xml_character};
 /// Properties and texts from other parts of the document.
 pub(super) struct DocumentParts {
     pub(super) styles: Styles,
-    pub(super) numbering: Numbering,
+    pub(super) numbering: ListNumbers,
     /// Addresses by relationship.
     pub(super) links: HashMap<String, String>,
     /// Text of footnotes by ID, and of endnotes by `e` and ID.
@@ -50,17 +51,6 @@ pub(super) fn notes(xml: &str, parts: &mut DocumentParts) -> Result<HashMap<Stri
 const SKIPPED: [&str; 7] =
     ["del", "moveFrom", "pPrChange", "rPrChange", "tblPrChange", "numberingChange", "Fallback"];
 
-#[derive(Default)]
-struct Paragraph {
-    text: String,
-    level: Option<usize>,
-    list: Option<ListPlace>,
-    style: String,
-    /// True if its mark was deleted, so that the next paragraph continues it.
-    continues: bool,
-    notes: Vec<String>,
-}
-
 /// Properties of a run of characters.
 #[derive(Default)]
 struct Run {
@@ -69,10 +59,10 @@ struct Run {
     mark: Option<char>,
 }
 
-struct DocxConverter<'p> {
-    parts: &'p mut DocumentParts,
-    out: String,
-    paragraph: Paragraph,
+pub(super) struct DocxConverter<'p> {
+    pub(super) parts: &'p mut DocumentParts,
+    pub(super) out: String,
+    pub(super) paragraph: Paragraph,
     /// Paragraphs around the current text box.
     outer: Vec<Paragraph>,
     run: Run,
@@ -81,13 +71,13 @@ struct DocxConverter<'p> {
     /// Start in the paragraph and address of the current link.
     link: Option<(usize, String)>,
     /// Nesting depth. Only the outermost table is shown as a table.
-    tables: usize,
+    pub(super) tables: usize,
     cells: usize,
     rows: usize,
     /// Where the current row starts, and whether it was deleted.
     row: (usize, bool),
     /// Notes of the current table.
-    table_notes: Vec<String>,
+    pub(super) table_notes: Vec<String>,
     in_text: bool,
     /// Nesting depth in skipped content.
     skipped: usize,
@@ -266,66 +256,5 @@ impl<'p> DocxConverter<'p> {
             }
             _ => {}
         }
-    }
-
-    fn end_paragraph(&mut self) {
-        if take(&mut self.paragraph.continues) {
-            return;
-        }
-        let Paragraph { text, level, list, style, notes, .. } = take(&mut self.paragraph);
-        let text = text.trim();
-        if text.is_empty() {
-            return;
-        }
-        if self.tables > 0 {
-            let gap = if self.out.ends_with(' ') { "" } else { " " };
-            let cell: Vec<&str> = text.split_whitespace().collect();
-            self.out.push_str(&format!("{gap}{}", cell.join(" ").replace('|', "\\|")));
-            self.table_notes.extend(notes);
-            return;
-        }
-        let level = level.unwrap_or_else(|| self.parts.styles.heading(&style));
-        let inherited = self.parts.styles.list(&style);
-        // A paragraph may set only the level of its style's list. Numbering 0 takes it out of the list.
-        let list = match (list, inherited) {
-            (Some(own), Some(of_style)) => {
-                Some(ListPlace { numbering: own.numbering.or(of_style.numbering), ..own })
-            }
-            (own, of_style) => own.or(of_style),
-        };
-        let list = list.filter(|place| place.numbering.as_deref() != Some("0"));
-        let label = list.as_ref().and_then(|place| self.parts.numbering.label(place));
-        let line = match (level, &list) {
-            (1.., _) => {
-                let label = label.map(|label| label + " ").unwrap_or_default();
-                format!("{} {label}{}\n\n", "#".repeat(level.min(6)), text.replace('\n', " "))
-            }
-            (0, Some(place)) => {
-                format!("{}{} {text}\n", "  ".repeat(place.level), label.as_deref().unwrap_or("-"))
-            }
-            (0, None) => format!("{text}\n\n"),
-        };
-        // Put an empty line after a list.
-        if (list.is_none() || level > 0) && !self.out.is_empty() && !self.out.ends_with("\n\n") {
-            self.out.push('\n');
-        }
-        self.out.push_str(&line);
-        self.write_notes(notes);
-    }
-
-    fn write_notes(&mut self, notes: Vec<String>) {
-        if notes.is_empty() {
-            return;
-        }
-        if !self.out.ends_with("\n\n") {
-            self.out.push('\n');
-        }
-        for id in notes {
-            // A note that several places refer to follows the first of them.
-            if let Some(text) = self.parts.notes.get_mut(&id).map(take).filter(|text| !text.is_empty()) {
-                self.out.push_str(&format!("[^{id}]: {text}\n"));
-            }
-        }
-        self.out.push('\n');
     }
 }

@@ -114,14 +114,14 @@ struct ListNumbering {
 
 /// Numberings of lists, and how far each has counted.
 #[derive(Default)]
-pub(super) struct Numbering {
+pub(super) struct ListNumbers {
     definitions: HashMap<String, HashMap<usize, ListLevel>>,
     numberings: HashMap<String, ListNumbering>,
     /// Last numbers of a definition by level, which its numberings share.
     counters: HashMap<String, [Option<usize>; MAX_LEVELS]>,
 }
 
-impl Numbering {
+impl ListNumbers {
     pub(super) fn from_xml(xml: &str) -> Result<Self, &'static str> {
         let mut all = Self::default();
         let (mut definition, mut numbering, mut level) = (String::new(), None::<String>, 0);
