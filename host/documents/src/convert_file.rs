@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Increment this to read all files again.
-const READER_VERSION: u32 = 2;
+const READER_VERSION: u32 = 3;
 
 const MAX_HEADING_BYTES: usize = 16_000;
 

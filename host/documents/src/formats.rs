@@ -33,6 +33,10 @@ pub(crate) fn convert(kind: FileKind, path: &str, bytes: &[u8]) -> Result<Conver
         return checked_text(docx::markdown(bytes)?, "DOCX", None);
     }
     let DecodedText { text, note } = decode(bytes)?;
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    if first.starts_with("-----BEGIN ") && first.contains("PRIVATE KEY") {
+        return Err(kinds::SECRET);
+    }
     match kind {
         FileKind::Html => checked_text(html::markdown(&text), "HTML", note),
         FileKind::Notebook => checked_text(notebook::markdown(&text)?, "notebook", note),

@@ -1,7 +1,11 @@
 //! Reads the paths that a checkout tracks from its index, versions 2 to 4
 //! (<https://git-scm.com/docs/index-format>).
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+};
 
 const MAX_BYTES: u64 = 128 << 20;
 
@@ -17,14 +21,15 @@ const MODE_OFFSET: usize = 24;
 
 const IS_EXTENDED: u16 = 0x4000;
 
-/// Returns the tracked regular files, in the order of the index. None if there is no index. The error is a reason.
+/// Returns the tracked regular files, in the order of the index. Empty without an index. The error is a reason.
 pub(crate) fn tracked_files(git: &Path, object_bytes: usize) -> Result<Vec<Vec<u8>>, &'static str> {
     let path = git.join("index");
-    let Ok(file) = File::open(&path) else { return Ok(Vec::new()) };
-    let is_file = file.metadata().is_ok_and(|of| of.is_file() && of.len() <= MAX_BYTES);
-    if !is_file {
-        return Err("is no file of at most 128 MB");
+    let Ok(metadata) = fs::metadata(&path) else { return Ok(Vec::new()) };
+    // Opening a pipe would block.
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+        return Err("is not a file of at most 128 MB");
     }
+    let file = File::open(&path).map_err(|_| "cannot be read")?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|_| "cannot be read")?;
     IndexReader { bytes: &bytes, at: 0 }

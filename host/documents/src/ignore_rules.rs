@@ -13,6 +13,9 @@ const MAX_RULES: usize = 2_000;
 
 const MAX_BYTES: u64 = 64 << 10;
 
+/// Matching takes time that is exponential in their number.
+const MAX_DOUBLE_STARS: usize = 8;
+
 pub(crate) const TOO_MANY_RULES: &str =
     "has a .gitignore of more than 64 KiB or 2,000 lines, so it is not read";
 
@@ -49,6 +52,10 @@ impl IgnoreRules {
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
         if bytes.len() as u64 > MAX_BYTES || lines > MAX_RULES {
             return Err(TOO_MANY_RULES);
+        }
+        let double_stars = |line: &[u8]| line.windows(2).filter(|pair| *pair == b"**").count();
+        if bytes.split(|byte| *byte == b'\n').any(|line| double_stars(line) > MAX_DOUBLE_STARS) {
+            return Err("has a .gitignore with a rule of more than 8 `**`, so it is not read");
         }
         let patterns = gix_ignore::parse(&bytes, false).map(|(pattern, ..)| pattern).collect();
         let mut base = base.to_owned();

@@ -60,14 +60,19 @@ const EXTENSIONS: [(FileKind, &[&str]); 9] = [
     (FileKind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
 ];
 
-const SECRET: &str = "may hold a secret: an environment, a key or a certificate";
+pub(crate) const SECRET: &str = "may hold a secret: an environment, a key or a certificate";
 
 /// Names of private keys, also with an extension.
 const KEY_NAMES: [&str; 4] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 
+const COPIES: [&str; 6] = [".bak", ".old", ".orig", ".local", ".txt", "~"];
+
 /// Extensions that are skipped unread, with the reason.
 const SKIPPED_EXTENSIONS: [(&str, &[&str]); 6] = [
-    (SECRET, &["env", "pem", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx", "crt", "cer", "der"]),
+    (
+        SECRET,
+        &["env", "pem", "p8", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx", "crt", "cer", "der"],
+    ),
     (
         "is an image, audio or video file",
         &split_list::<24>(
@@ -109,7 +114,12 @@ pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
     {
         return Err("is minified or bundled");
     }
-    if KEY_NAMES.contains(&name.split('.').next().unwrap_or_default()) && !name.ends_with(".md") {
+    // A copy of a secret is one, too.
+    if COPIES.iter().any(|copy| name.strip_suffix(copy).is_some_and(|original| kind(original) == Err(SECRET)))
+    {
+        return Err(SECRET);
+    }
+    if KEY_NAMES.iter().any(|key| name.starts_with(key)) && !name.ends_with(".md") {
         return Err(SECRET);
     }
     let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -143,6 +153,9 @@ mod tests {
             ("logo.PNG", "is an image, audio or video file"),
             ("tls/server.key", SECRET),
             ("prod.env", SECRET),
+            ("prod.env.local", SECRET),
+            ("server.key.bak", SECRET),
+            ("id_rsa_work.pub", SECRET),
             ("id_ed25519", SECRET),
         ] {
             assert_eq!(kind(path), Err(why), "{path}");

@@ -199,7 +199,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// Returns the reason to skip an entry that is no directory, `None` for a file to read.
+/// Returns the reason to skip an entry that is not a directory, `None` for a file to read.
 fn skipped_because(path: &Path, kind: fs::FileType) -> Option<&'static str> {
     if kind.is_symlink() {
         return Some("is a symbolic link");

@@ -1,5 +1,6 @@
 //! Document repositories, common to all engines: resolves names, embeds questions, ranks results and cuts out lines.
 
+mod changed;
 pub(crate) mod chunk;
 pub(crate) mod engine;
 mod lines;
@@ -141,7 +142,14 @@ impl DocumentReader for DocumentLibrary {
         limit: usize,
     ) -> Result<DocumentSearchResult, Fault> {
         let name = self.resolve_name(repository).await?;
-        self.find(name, query, mode, limit.max(1)).await
+        let mut result = self.find(name.clone(), query, mode, limit.max(1)).await?;
+        if let Some(state) = self.engine.get().await?.state(&name).await?
+            && let Some(changed) = changed::note(state, &result.hits).await
+        {
+            let notes: Vec<String> = result.note.into_iter().chain([changed]).collect();
+            result.note = Some(notes.join(" "));
+        }
+        Ok(result)
     }
 
     async fn read(&self, repository: &str, path: &str, lines: Option<LineRange>) -> Result<Document, Fault> {

@@ -35,7 +35,7 @@ fn one_version_of_each_tool_stands_everywhere() {
     let (scaffold, xtask) =
         (read("host/gatehouse/src/scaffold/languages.rs"), read("xtask/src/tools/pins.rs"));
     let python = read("host/gatehouse/templates/python/requirements.txt");
-    let pin = python.trim();
+    let pin = python.lines().next().expect("a line");
     assert!(xtask.contains(pin) && scaffold.contains(pin), "{pin}");
     let js = read("host/gatehouse/templates/js/package.json");
     let version = js.split("\"componentize-qjs\": \"").nth(1).and_then(|rest| rest.split('"').next());

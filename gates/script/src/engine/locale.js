@@ -7,7 +7,7 @@
   const { abs, floor } = Math;
   const { toFixed } = Number.prototype;
   const { normalize, toLowerCase, codePointAt } = String.prototype;
-  const DateOf = Date, TypeErrorOf = TypeError, RangeErrorOf = RangeError, StringOf = String, NumberOf = Number;
+  const DateOf = Date, TypeErrorOf = TypeError, RangeErrorOf = RangeError, StringOf = String, NumberOf = Number, BigIntOf = BigInt;
 
   // Returns the options, all of which must be known. A locale other than English throws.
   const checked = (what, locales, options, known) => {
@@ -40,12 +40,18 @@
     if (least > most || least < 0 || most > 100) throw new RangeErrorOf("maximumFractionDigits is out of range");
     if (value !== value) return "NaN";
     const sign = value < 0 || Object.is(value, -0) ? "-" : "";
-    const size = typeof value === "bigint" ? (value < 0n ? -value : value) : abs(value) * (style === "percent" ? 100 : 1);
+    const size = typeof value === "bigint" ? (value < 0n ? -value : value) : abs(value);
     let text;
     if (size === Infinity) text = "∞";
     else {
-      const fixed = typeof size === "bigint" ? StringOf(size) : size >= 1e21 ? StringOf(BigInt(size)) : apply(toFixed, size, [most]);
-      let [whole, fraction = ""] = fixed.split(".");
+      // The shortest decimal is rounded, not the binary number: 1.005 is 1.01.
+      const decimal = typeof size === "bigint" ? StringOf(size) : size >= 1e21 ? StringOf(BigIntOf(size)) : size < 1e-6 ? apply(toFixed, size, [100]) : StringOf(size);
+      let [whole, fraction = ""] = decimal.split(".");
+      if (style === "percent") [whole, fraction] = [whole + fraction.padEnd(2, "0").slice(0, 2), fraction.slice(2)];
+      const digits = BigIntOf(whole + fraction.slice(0, most)) + (fraction[most] >= "5" ? 1n : 0n);
+      const rounded = StringOf(digits).padStart(Math.min(most, fraction.length) + 1, "0");
+      const point = rounded.length - Math.min(most, fraction.length);
+      [whole, fraction] = [rounded.slice(0, point), rounded.slice(point)];
       while (fraction.length > least && fraction.endsWith("0")) fraction = fraction.slice(0, -1);
       fraction = fraction.padEnd(least, "0");
       if (useGrouping) whole = whole.replace(/\B(?=(\d{3})+$)/g, ",");
@@ -114,7 +120,7 @@
       const second = form.second && padded(local.getUTCSeconds(), two ?? form.second);
       inTime = [hour, minute, second].filter((part) => part !== undefined).join(":") + (hour && !is24 ? (hours < 12 ? " AM" : " PM") : "");
       if (form.timeZoneName) inTime += " " + zone.name;
-    }
+    } else if (form.timeZoneName) inTime = zone.name;
     return [inDay, inTime].filter(Boolean).join(isWord && form.month === "long" ? " at " : ", ");
   };
   for (const [name, parts] of [["toLocaleString", ""], ["toLocaleDateString", "date"], ["toLocaleTimeString", "time"]]) {
@@ -150,21 +156,22 @@
   };
   define(String.prototype, "localeCompare", function (other, locales, options) { return compare(this, other, locales, options); });
 
-  // Formatters of Intl, on the same functions.
+  // Formatters of Intl, on the same functions. They can be called without `new`.
   const Intl = {
-    NumberFormat: class NumberFormat {
-      #args;
-      constructor(locales, options) { this.#args = [locales, options]; number(0, locales, options); this.format = (value) => number(typeof value === "bigint" ? value : NumberOf(value), ...this.#args); }
+    NumberFormat: function NumberFormat(locales, options) {
+      number(0, locales, options);
+      return { format: (value) => number(typeof value === "bigint" ? value : NumberOf(value), locales, options), resolvedOptions: () => ({ locale: "en-US", ...options }) };
     },
-    DateTimeFormat: class DateTimeFormat {
-      constructor(locales, options) {
-        date(new Date(0), locales, options, "date");
-        this.format = (value = Date.now()) => date(new Date(value), locales, options, "date");
-        this.resolvedOptions = () => ({ locale: "en-US", timeZone: "UTC", ...options });
-      }
+    DateTimeFormat: function DateTimeFormat(locales, options) {
+      date(new DateOf(0), locales, options, "date");
+      return {
+        format: (value = DateOf.now()) => date(new DateOf(value), locales, options, "date"),
+        resolvedOptions: () => ({ locale: "en-US", ...options, timeZone: options?.timeZone ?? "UTC" }),
+      };
     },
-    Collator: class Collator {
-      constructor(locales, options) { compare("", "", locales, options); this.compare = (a, b) => compare(a, b, locales, options); }
+    Collator: function Collator(locales, options) {
+      compare("", "", locales, options);
+      return { compare: (a, b) => compare(a, b, locales, options) };
     },
   };
   define(globalThis, "Intl", freeze(Intl));

@@ -197,7 +197,7 @@
     if (ArrayBuffer.isView(value)) return keep(value.slice());
     const copy = keep(isArray(value) ? [] : value instanceof ErrorOf ? new value.constructor(value.message) : {});
     const keys = enumerable(value);
-    for (let i = 0; i < keys.length; i++) if (keys[i] !== "length") copy[keys[i]] = clone(value[keys[i]], seen);
+    for (let i = 0; i < keys.length; i++) copy[keys[i]] = clone(value[keys[i]], seen);
     return copy;
   };
   setGlobal("structuredClone", (value) => clone(value, new MapOf()));
@@ -228,7 +228,9 @@
     }
   });
   // The standard's own parser does all of it; an address is its parts.
+  let setPairs;
   setGlobal("URLSearchParams", class URLSearchParams {
+    static { setPairs = (query, pairs) => { query.#pairs = pairs; }; }
     #pairs = [];
     #changed = () => {};
     constructor(init = "", changed) {
@@ -277,7 +279,7 @@
       for (const part of PARTS) {
         const set = part === "origin" ? undefined : function (value) {
           if (part === "href") this.#parts = new URLOf(value).#parts; else this.#change(part, value);
-          if (part === "href" || part === "search") this.#query = undefined;
+          if (this.#query && (part === "href" || part === "search")) setPairs(this.#query, parse(host.query(apply(slice, this.search, [1]))));
         };
         defineProperty(URLOf.prototype, part, { get() { return this.#parts[part]; }, set, enumerable: true, configurable: true });
       }

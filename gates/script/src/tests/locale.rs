@@ -141,6 +141,26 @@ fn options_that_are_not_carried_out_throw() {
         let (failed, text) = run_with(&format!("return {expression};"), 1_500, "{}");
         assert!(failed && text.contains(reason), "{expression}: {text}");
     }
+    for (expression, expected) in [
+        ("(0.145).toLocaleString('en-US', { style: 'percent' })", "15%"),
+        ("(1.005).toLocaleString('en-US', { style: 'currency', currency: 'USD' })", "$1.01"),
+        ("(0.1).toLocaleString('en-US', { maximumFractionDigits: 20 })", "0.1"),
+        ("(5n).toLocaleString('en-US', { style: 'percent' })", "500%"),
+        ("(9.999).toLocaleString('en-US', { maximumFractionDigits: 2 })", "10"),
+        ("(1e-7).toLocaleString('en-US', { maximumFractionDigits: 10 })", "0.0000001"),
+        ("Intl.DateTimeFormat().resolvedOptions().timeZone", "UTC"),
+        (
+            "new Date(1720000000000).toLocaleDateString('en-US', { timeZone: 'America/New_York', timeZoneName: 'short' })",
+            "7/3/2024, EDT",
+        ),
+        ("structuredClone({ length: 120 }).length", "120"),
+        (
+            "(() => { const u = new URL('https://a/?x=1'); const p = u.searchParams; u.search = '?y=2'; p.append('z', '3'); return u.href; })()",
+            "https://a/?y=2&z=3",
+        ),
+    ] {
+        assert_eq!(run(&format!("return String({expression});")), expected, "{expression}");
+    }
     let text = run("return new TextDecoder('latin1').decode(new Uint8Array([0xe9, 0x80]));");
     assert_eq!(text, "é€");
 }

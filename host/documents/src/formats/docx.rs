@@ -22,7 +22,7 @@ use styles::{ListNumbers, Styles};
 
 const MAX_PART: u64 = 32 << 20;
 
-/// Longer addresses are left out.
+/// Longer values of attributes, such as addresses, are left out.
 const MAX_ADDRESS_BYTES: usize = 2_048;
 
 /// A normal document has a few dozen files.
@@ -134,7 +134,11 @@ fn for_each_tag(xml: &str, mut visit: impl FnMut(&BytesStart<'_>)) -> Result<(),
 }
 
 fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
-    let of_name = tag.attributes().flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
+    // Checks for duplicates would take time by the square of their number.
+    let mut attributes = tag.attributes();
+    let attributes = attributes.with_checks(false).flatten();
+    let mut of_name = attributes.filter(|attribute| attribute.key.local_name().as_ref() == name);
+    let of_name = of_name.next().filter(|attribute| attribute.value.len() <= MAX_ADDRESS_BYTES)?;
     let value = of_name.normalized_value(XmlVersion::Implicit1_0).ok()?;
     Some(value.into_owned())
 }

@@ -98,8 +98,9 @@ impl HtmlConverter {
                 }
             }
             b"tr" if self.table.depth() == 1 => {
+                // An end tag may be left out.
+                self.end_row();
                 self.line();
-                self.table.cells = 0;
             }
             b"td" | b"th" if self.table.depth() == 1 => {
                 self.out.push_str(if self.table.cells == 0 { "| " } else { " | " });
@@ -137,6 +138,9 @@ impl HtmlConverter {
             }
             b"a" => self.end_anchor(),
             b"table" => {
+                if self.table.depth() == 1 {
+                    self.end_row();
+                }
                 self.table.depth = self.table.depth.saturating_sub(1);
                 self.table.is_layout &= self.table.depth > 0;
                 self.block();
@@ -218,6 +222,7 @@ impl HtmlConverter {
             let indent = self.lists.len().saturating_sub(1).min(MAX_INDENT);
             self.out.extend(std::iter::repeat_n("  ", indent));
         }
+        self.push_space();
         match self.lists.last_mut() {
             Some(Some(next)) => {
                 let number = value.unwrap_or(*next);
@@ -244,8 +249,12 @@ impl HtmlConverter {
     fn end_anchor(&mut self) {
         let Some((start, target)) = self.link.take() else { return };
         let text = self.out.split_off(start);
+        // A link around headings and paragraphs, as cards have it, keeps them.
+        let is_block = text.starts_with('#') || text.contains("\n\n");
         if text.trim().is_empty() {
             self.out.push_str(&text);
+        } else if is_block {
+            self.out.push_str(&format!("{}\n{target}\n", text.trim_end()));
         } else {
             self.out.push_str(&super::linked(&text, &target));
         }

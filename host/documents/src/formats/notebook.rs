@@ -1,9 +1,11 @@
 //! Converts notebooks to Markdown. Code and text output are fenced; images and data are dropped.
 
-use gatehouse_core::{reply_view::near_json, surrogates::replace_lone_surrogates};
+use gatehouse_core::{json::max_value_count, reply_view::near_json, surrogates::replace_lone_surrogates};
 use serde_json::Value;
 
 use super::{fenced, html};
+
+const MAX_VALUES: usize = 2_000_000;
 
 /// Longer output is usually a log.
 const MAX_OUTPUT: usize = 4_000;
@@ -11,6 +13,10 @@ const MAX_OUTPUT: usize = 4_000;
 /// Converts a notebook of any format version. The error is the reason why this is not possible.
 pub(super) fn markdown(json: &str) -> Result<String, &'static str> {
     const NO_NOTEBOOK: &str = "is not a valid notebook";
+    // A value takes many times the memory of its text.
+    if max_value_count(json.as_bytes()) > MAX_VALUES {
+        return Err("has too many values for a notebook");
+    }
     let notebook = parsed(json).ok_or(NO_NOTEBOOK)?;
     let sheets = notebook["worksheets"].as_array().into_iter().flatten();
     let lists = std::iter::once(&notebook["cells"]).chain(sheets.map(|sheet| &sheet["cells"]));

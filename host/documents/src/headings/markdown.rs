@@ -8,8 +8,11 @@ use crate::{formats::html, front_matter::FrontMatter};
 /// A longer title is a paragraph above a rule.
 const MAX_TITLE_BYTES: usize = 300;
 
-/// Finds the headings, those in HTML too. The title in the front matter is one if the text has none of the first level.
+/// Finds the headings, those in HTML too. The title in the front matter counts if the text has no heading of the first level.
 pub(super) fn headings(text: &str) -> Vec<Heading> {
+    if text.lines().any(|line| containers(line) > MAX_CONTAINERS) {
+        return Vec::new();
+    }
     let front = FrontMatter::from_text(text);
     let start = front.as_ref().map_or(0, |front| front.end);
     let mut lines = LineNumbers { text, at: 0, line: 0 };
@@ -53,6 +56,24 @@ pub(super) fn headings(text: &str) -> Vec<Heading> {
         found.splice(0..0, Heading::new(0, 1, &title));
     }
     found
+}
+
+/// Lists and quotes within each other. For more, the parser takes time by the square of their number.
+const MAX_CONTAINERS: usize = 100;
+
+/// Returns the number of marks of lists and quotes at the start of a line.
+fn containers(line: &str) -> usize {
+    let mut rest = line.trim_start();
+    let mut count = 0;
+    while let Some(after) = rest.strip_prefix(['-', '*', '+', '>']).or_else(|| {
+        rest.trim_start_matches(|c: char| c.is_ascii_digit())
+            .strip_prefix(['.', ')'])
+            .filter(|_| rest.starts_with(|c: char| c.is_ascii_digit()))
+    }) {
+        count += 1;
+        rest = after.trim_start();
+    }
+    count
 }
 
 /// Returns the first heading of a block of HTML.
@@ -127,5 +148,6 @@ mod tests {
         for part in ["<h", "# ", "[", "> ", "<div>\n", "import a\n# b\n", "- ", "`", "*_"] {
             assert!(headings(&part.repeat(50_000)).len() <= 50_000);
         }
+        assert!(headings(&("- ".repeat(500_000) + "```\n" + &"\n".repeat(500_000))).is_empty());
     }
 }

@@ -36,10 +36,17 @@ pub(super) fn rst(lines: &[&str]) -> Vec<Heading> {
     found
 }
 
+/// Longer tables are not recognized, because each rule looks for its end.
+const MAX_TABLE_LINES: usize = 200;
+
 /// Returns the number of lines from the rule above the rows of a table to the same rule below them.
 fn table_rows(lines: &[&str]) -> Option<usize> {
-    let rows: Vec<&str> =
-        lines.iter().map(|line| line.trim_end()).take_while(|line| !line.is_empty()).collect();
+    let rows: Vec<&str> = lines
+        .iter()
+        .take(MAX_TABLE_LINES)
+        .map(|line| line.trim_end())
+        .take_while(|line| !line.is_empty())
+        .collect();
     (rows.len() > 1 && rows.first() == rows.last()).then_some(rows.len())
 }
 
@@ -95,7 +102,8 @@ fn underlined<'a>(lines: &[&'a str], index: usize) -> Option<(&'a str, usize)> {
     let title = lines[index.checked_sub(1)?].trim_end();
     let begins = index < 2 || lines[index - 2].trim().is_empty() || lines[index - 2].starts_with('[');
     let fits = title.chars().count().abs_diff(rule.len()) <= 1;
-    let is_title = title.starts_with(|c: char| !c.is_whitespace()) && title.contains(char::is_alphanumeric);
+    // Attributes and titles of blocks stand above delimiters.
+    let is_title = !title.starts_with([' ', '\t', '[', '.']) && title.contains(char::is_alphanumeric);
     (begins && fits && is_title).then_some((title, level))
 }
 
@@ -108,6 +116,8 @@ mod tests {
     fn rst_titles_have_the_level_of_their_style() {
         let text = "=====\nTitle\n=====\n\nPart\n====\n\ntext\n\nInner\n-----\n\nOther\n=====\n\n=== ===\na   b\n=== ===\n";
         assert_eq!(render(rst(&lines(text))), ["1:1 Title", "4:2 Part", "9:3 Inner", "12:2 Other"]);
+        let rules = "==\nA\n".repeat(100_000) + "B\n";
+        assert!(rst(&lines(&rules)).len() <= 100_000, "in linear time");
         let short = "UI\n--\n\n..\n\n=====\nA\n=====\n1\n=====\n\nNames\n-----\n";
         assert_eq!(render(rst(&lines(short))), ["0:1 UI", "11:1 Names"]);
     }
@@ -116,6 +126,8 @@ mod tests {
     fn asciidoc_titles_are_not_listings() {
         let text = "= Title\n\n----\n== code\n----\n== Part\ntext\n=== Inner\n";
         assert_eq!(render(asciidoc(&lines(text))), ["0:1 Title", "5:2 Part", "7:3 Inner"]);
+        let listing = "[,js]\n----\ncode\n----\n\n.Title\n------\ncode\n------\n\n== Next\n";
+        assert_eq!(render(asciidoc(&lines(listing))), ["10:2 Next"]);
         for block in [
             "------\n== no\n------",
             ".....\n== no\n.....",

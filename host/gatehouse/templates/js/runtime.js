@@ -56,29 +56,32 @@ function shown(value) {
 }
 
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-const BIG = "\u0000integer:";
+
+/** Returns a mark for integers that no text has, because nobody can guess it. */
+const newMark = () => `${Array.from(random.getRandomBytes(12)).join(".")}:`;
 
 /** Parses JSON. Integers beyond 2^53, such as ids of 64 bits, become BigInts. */
 export function parseJson(text) {
-  const marked = /\d{16}/.test(text)
-    ? text.replace(TOKENS, (token) =>
-        /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? JSON.stringify(BIG + token) : token,
-      )
-    : text;
-  const isBig = (value) => typeof value === "string" && value.startsWith(BIG);
-  return JSON.parse(marked, (_, value) => (isBig(value) ? BigInt(value.slice(BIG.length)) : value));
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const mark = newMark();
+  const isBig = (token) => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token));
+  const marked = text.replace(TOKENS, (token) => (isBig(token) ? JSON.stringify(mark + token) : token));
+  const isMarked = (value) => typeof value === "string" && value.startsWith(mark);
+  return JSON.parse(marked, (_, value) => (isMarked(value) ? BigInt(value.slice(mark.length)) : value));
 }
 
 /** Writes JSON, with BigInts as numbers. NaN and infinities, which would become null, are an error. */
 export function toJson(value) {
+  let mark;
   const text = JSON.stringify(value, (key, value) => {
     if (typeof value === "number" && !Number.isFinite(value)) {
       throw new TypeError(`The result has ${value} in '${key}', which JSON does not have.`);
     }
-    return typeof value === "bigint" ? BIG + value : value;
+    return typeof value === "bigint" ? (mark ??= newMark()) + value : value;
   });
   if (text === undefined) return text;
-  const bigs = new RegExp(`"\\\\u0000integer:(-?\\d+)"`, "g");
+  const bigs = mark && new RegExp(`"${mark.replaceAll(".", "\\.")}(-?\\d+)"`, "g");
+  const written = bigs ? text.replace(bigs, "$1") : text;
   // Half of a surrogate pair is not text.
-  return text.replace(bigs, "$1").replace(/\\(?:u(d[89a-f][0-9a-f]{2})|.)/gi, (escape, half) => (half ? "\\ufffd" : escape));
+  return written.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|.)/gi, (escape, half) => (half ? "\\ufffd" : escape));
 }

@@ -21,6 +21,8 @@ pub(crate) const CHUNKS: &str = "chunk";
 pub(crate) struct DocumentQuestion {
     pub(crate) repository: String,
     pub(crate) query: SearchQuery,
+    /// The question as it was asked.
+    pub(crate) text: String,
     /// Prefixes that a document may match with longer words. Empty for a search for whole words.
     pub(crate) prefixes: Vec<PrefixQuery>,
     /// Compares with the path, the file name and its stem.

@@ -12,8 +12,9 @@ const MAX_COMPARED_PATHS: usize = 200;
 /// Returns the stored path that a person means: without `./` before it, and with characters composed in another way.
 pub(super) fn same_path(asked: &str, heads: &[FileHead]) -> Option<String> {
     let asked = asked.trim_start_matches("./").trim_start_matches('/');
+    let key = composed(asked);
     let paths = heads.iter().map(|head| &head.path);
-    let equal: Vec<&String> = paths.filter(|path| composed(path) == composed(asked)).collect();
+    let equal: Vec<&String> = paths.filter(|path| composed(path) == key).collect();
     equal.iter().find(|path| **path == asked).or(equal.first()).map(|path| (*path).clone())
 }
 

@@ -49,6 +49,7 @@ impl DocumentLibrary {
         let mut question = Arc::new(DocumentQuestion {
             repository,
             query: SearchQuery::new(text),
+            text: text.to_owned(),
             prefixes: Vec::new(),
             name: NameQuery::new(text),
             vector,
@@ -157,8 +158,9 @@ impl DocumentQuestion {
         if prefixes.is_empty() {
             return None;
         }
-        let (repository, query, name) = (self.repository.clone(), self.query.clone(), self.name.clone());
-        Some(Arc::new(Self { repository, query, prefixes, name, vector: None, ..*self }))
+        let (repository, text) = (self.repository.clone(), self.text.clone());
+        let (query, name) = (self.query.clone(), self.name.clone());
+        Some(Arc::new(Self { repository, query, text, prefixes, name, vector: None, ..*self }))
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) const KNOWLEDGE: MigrationSteps = &[
     // Vectors by corpus and key. An item has the number of its page. Until the page changes, its hash is the item's
     // version.
     include_str!("migrations/knowledge-3.sql"),
+    // Search by the keys of names and words.
+    include_str!("migrations/knowledge-4.sql"),
 ];
 
 pub(super) const KV: MigrationSteps = &[
@@ -134,6 +136,7 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<()>
 pub(super) fn register_functions(connection: &Connection) -> Result<()> {
     for (name, function) in [
         ("name_key", name_key as fn(&str) -> String),
+        ("id_key", crate::wiki::ids::key),
         ("grams", script::grams),
         ("separated", separated),
         ("with_variants", with_variants),

@@ -140,6 +140,10 @@ fn inline_code(line: &str, start: usize) -> (bool, usize) {
     let run = |from: usize| line[from..].bytes().take_while(|byte| *byte == b'`').count();
     let opened = run(start);
     let mut at = start + opened;
+    // Each longer run would be searched for to the end of the line.
+    if opened > MAX_FENCE {
+        return (false, at);
+    }
     while let Some(offset) = line[at..].find('`') {
         let closed = run(at + offset);
         at += offset + closed;

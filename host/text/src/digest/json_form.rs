@@ -27,7 +27,7 @@ impl JsonForm {
         if text.len() > MAX_TEXT_BYTES {
             return None;
         }
-        [feed::read, metrics::read, description::read, yaml::read].iter().find_map(|read| read(text, sample))
+        [feed::read, metrics::read, yaml::read, description::read].iter().find_map(|read| read(text, sample))
     }
 
     /// Returns the sections of a digest.

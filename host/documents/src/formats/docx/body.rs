@@ -38,7 +38,9 @@ pub(super) fn notes(xml: &str, parts: &mut DocumentParts) -> Result<HashMap<Stri
     DocxConverter::new(parts).read(xml, |converter, tag| {
         if let Some(id) = id.take() {
             let words: Vec<&str> = converter.out.split_whitespace().collect();
-            notes.insert(id, words.join(" "));
+            let text = words.join(" ");
+            converter.stored += text.len();
+            notes.insert(id, text);
         }
         converter.out.clear();
         id = tag.filter(|tag| attribute(tag, "type").is_none()).and_then(|tag| attribute(tag, "id"));
@@ -68,6 +70,7 @@ pub(super) struct DocxConverter<'p> {
     run: Run,
     in_run: bool,
     in_row_properties: bool,
+    in_paragraph_properties: bool,
     /// Start in the paragraph and address of the current link.
     link: Option<(usize, String)>,
     /// Nesting depth. Only the outermost table is shown as a table.
@@ -81,6 +84,8 @@ pub(super) struct DocxConverter<'p> {
     in_text: bool,
     /// Nesting depth in skipped content.
     skipped: usize,
+    /// Bytes of notes that were read and of paragraphs around text boxes.
+    stored: usize,
 }
 
 impl<'p> DocxConverter<'p> {
@@ -93,6 +98,8 @@ impl<'p> DocxConverter<'p> {
             run: Run::default(),
             in_run: false,
             in_row_properties: false,
+            in_paragraph_properties: false,
+            stored: 0,
             link: None,
             tables: 0,
             cells: 0,
@@ -132,7 +139,7 @@ impl<'p> DocxConverter<'p> {
                 Event::End(tag) => {
                     self.close(tag.local_name().as_ref());
                     // Few bytes can refer to the same long address many times.
-                    if self.out.len() + self.paragraph.text.len() > MAX_TEXT {
+                    if self.out.len() + self.paragraph.text.len() + self.stored > MAX_TEXT {
                         return Err(TOO_LONG);
                     }
                 }
@@ -152,11 +159,12 @@ impl<'p> DocxConverter<'p> {
 
     /// Notes that a row or the mark of a paragraph was deleted, by an element among their properties.
     fn note_deletion(&mut self, name: &str) {
-        if name == "del" && self.in_row_properties {
-            self.row.1 = true;
-        } else if name == "del" && !self.in_run {
-            self.paragraph.continues = true;
+        if name != "del" {
+            return;
         }
+        // Only the outermost table is shown as a table.
+        self.row.1 |= self.in_row_properties && self.tables == 1;
+        self.paragraph.continues |= self.in_paragraph_properties;
     }
 
     /// Adds text of the current run.
@@ -202,8 +210,12 @@ impl<'p> DocxConverter<'p> {
                 let address = attribute(tag, "id").and_then(|id| self.parts.links.get(&id).cloned());
                 self.link = address.map(|address| (self.paragraph.text.len(), address));
             }
-            "txbxContent" if !is_empty => self.outer.push(take(&mut self.paragraph)),
+            "txbxContent" if !is_empty => {
+                self.stored += self.paragraph.text.len();
+                self.outer.push(take(&mut self.paragraph));
+            }
             "trPr" => self.in_row_properties = !is_empty,
+            "pPr" => self.in_paragraph_properties = !is_empty,
             "pStyle" => self.paragraph.style = attribute(tag, "val").unwrap_or_default(),
             "outlineLvl" => self.paragraph.level = outline_level(number(tag)),
             "numPr" => self.paragraph.list = Some(ListPlace::default()),
@@ -233,6 +245,7 @@ impl<'p> DocxConverter<'p> {
             "t" => self.in_text = false,
             "p" => self.end_paragraph(),
             "trPr" => self.in_row_properties = false,
+            "pPr" => self.in_paragraph_properties = false,
             "hyperlink" => {
                 if let Some((start, address)) = self.link.take()
                     && let Some(text) = self.paragraph.text.get(start..)
@@ -241,7 +254,10 @@ impl<'p> DocxConverter<'p> {
                     self.paragraph.text.replace_range(start.., &link);
                 }
             }
-            "txbxContent" => self.paragraph = self.outer.pop().unwrap_or_default(),
+            "txbxContent" => {
+                self.paragraph = self.outer.pop().unwrap_or_default();
+                self.stored = self.stored.saturating_sub(self.paragraph.text.len());
+            }
             "tr" if self.tables == 1 && self.row.1 => self.out.truncate(self.row.0),
             "tr" if self.tables == 1 && self.cells > 0 => {
                 end_table_row(&mut self.out, self.cells, &mut self.rows);

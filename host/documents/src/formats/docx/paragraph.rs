@@ -3,6 +3,7 @@
 use std::mem::take;
 
 use super::{body::DocxConverter, styles::ListPlace};
+use crate::formats::MAX_TEXT;
 
 #[derive(Default)]
 pub(super) struct Paragraph {
@@ -17,7 +18,10 @@ pub(super) struct Paragraph {
 
 impl DocxConverter<'_> {
     pub(super) fn end_paragraph(&mut self) {
-        if take(&mut self.paragraph.continues) {
+        if self.paragraph.continues {
+            // Its properties are deleted with its mark.
+            let Paragraph { text, notes, .. } = take(&mut self.paragraph);
+            self.paragraph = Paragraph { text, notes, ..Paragraph::default() };
             return;
         }
         let Paragraph { text, level, list, style, notes, .. } = take(&mut self.paragraph);
@@ -69,6 +73,10 @@ impl DocxConverter<'_> {
             self.out.push('\n');
         }
         for id in notes {
+            // The reader refuses the document then.
+            if self.out.len() > MAX_TEXT {
+                return;
+            }
             // A note that several places refer to follows the first of them.
             if let Some(text) = self.parts.notes.get_mut(&id).map(take).filter(|text| !text.is_empty()) {
                 self.out.push_str(&format!("[^{id}]: {text}\n"));

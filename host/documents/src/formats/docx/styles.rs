@@ -179,7 +179,7 @@ impl ListNumbers {
         let mut label = level.text.clone();
         for (at, counter) in counters.iter().enumerate() {
             let of = levels.get(&at);
-            let count = counter.or(of.map(|of| of.start)).unwrap_or(1);
+            let count = counter.or(of.map(|of| of.start)).unwrap_or(1).min(MAX_NUMBER);
             label = label
                 .replace(&format!("%{}", at + 1), &formatted(count, of.map_or("decimal", |of| &of.format)));
         }

@@ -102,6 +102,46 @@ fn tracked_changes_are_read_as_accepted() {
 }
 
 #[test]
+fn deleted_words_leave_their_paragraph_and_deleted_paragraphs_leave_nothing() {
+    let deleted = "<w:del><w:r><w:delText>5</w:delText></w:r></w:del>";
+    let cell = |text: &str| format!("<w:tc><w:p>{}{deleted}</w:p></w:tc>", run("", text));
+    let mark = r#"<w:pPr><w:pStyle w:val="berschrift1"/><w:rPr><w:del/></w:rPr></w:pPr>"#;
+    let body = format!("<w:p>{}{deleted}</w:p>", run("", "One."))
+        + &format!("<w:p>{mark}{deleted}</w:p><w:p>{}</w:p>", run("", "Two."))
+        + &format!("<w:tbl><w:tr>{}{}</w:tr></w:tbl>", cell("10"), cell("20"));
+    assert_eq!(markdown(&with_body(&body)).unwrap(), "One.\n\nTwo.\n\n| 10 | 20 |\n| --- | --- |\n\n");
+}
+
+#[test]
+fn numbers_and_notes_of_hostile_documents_are_bounded() {
+    let numbering = r#"<w:numbering><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl><w:lvl w:ilvl="1"><w:start w:val="18446744073709551615"/><w:numFmt w:val="upperRoman"/></w:lvl></w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>"#;
+    let body = paragraph(r#"<w:numPr><w:numId w:val="1"/></w:numPr>"#, "item");
+    let document = format!("<w:document>{body}</w:document>");
+    let file =
+        docx(&[("word/numbering.xml", numbering.as_bytes()), ("word/document.xml", document.as_bytes())]);
+    assert_eq!(markdown(&file).unwrap(), "1. item\n");
+
+    let links = format!(
+        r#"<Relationships><Relationship Id="a" Type="{RELATIONSHIPS}/hyperlink" Target="https://{}" TargetMode="External"/></Relationships>"#,
+        "x".repeat(2_000)
+    );
+    let link = r#"<w:hyperlink r:id="a"><w:r><w:t>y</w:t></w:r></w:hyperlink>"#.repeat(100);
+    let note = |id: u32| format!(r#"<w:footnote w:id="{id}"><w:p>{link}</w:p></w:footnote>"#);
+    let notes: String = (0..100).map(note).collect();
+    let notes = format!("<w:footnotes>{notes}</w:footnotes>");
+    let boxes = format!("<w:p>{link}<w:txbxContent>").repeat(60);
+    let boxes = format!("<w:document>{boxes}</w:document>");
+    for (notes, document) in [(notes.as_str(), "<w:document/>"), ("<w:x/>", &*boxes)] {
+        let file = docx(&[
+            ("word/_rels/document.xml.rels", links.as_bytes()),
+            ("word/footnotes.xml", notes.as_bytes()),
+            ("word/document.xml", document.as_bytes()),
+        ]);
+        assert!(markdown(&file).is_err());
+    }
+}
+
+#[test]
 fn parts_are_found_by_relationship_and_notes_follow_their_paragraph() {
     let root = format!(
         r#"<Relationships><Relationship Type="{RELATIONSHIPS}/officeDocument" Target="/d/main.xml"/></Relationships>"#

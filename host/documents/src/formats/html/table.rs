@@ -24,6 +24,8 @@ impl HtmlConverter {
     pub(super) fn leave_table(&mut self) {
         if self.table.depth() > 0 {
             self.table.is_layout = true;
+            // A link that is open would lose its place.
+            self.end_anchor();
             let written = self.out.trim_end_matches([' ', '|']).len();
             self.out.truncate(written);
             self.table.cells = 0;

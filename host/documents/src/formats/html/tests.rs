@@ -62,6 +62,24 @@ fn code_and_headings_in_tables_keep_their_lines() {
 }
 
 #[test]
+fn links_and_tables_of_loose_pages_keep_their_text() {
+    for (page, text) in [
+        ("<table><tr><td><a href=x><h1></a>end", "end"),
+        ("<table><tr><td><a href=x>aü<h1>b</h1></a>", "[aü](x)\n\n# b"),
+        ("<a href=/x><h3>Card</h3><p>text</p></a>", "### Card\n\ntext\n/x"),
+        ("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "| 1 | 2 |\n| --- | --- |\n| 3 | 4 |"),
+        ("<table><tr><td><ol><li>5</li><li>7</li></ol></td></tr></table>", "| 1. 5 2. 7 |\n| --- |"),
+    ] {
+        let converted = markdown(page);
+        assert_eq!(
+            converted.trim().trim_start_matches('#').trim(),
+            text.trim_start_matches('#').trim(),
+            "{page}"
+        );
+    }
+}
+
+#[test]
 fn links_without_a_target_become_text() {
     let page = "<a href='#x'>one</a> <a href='javascript:alert(1)'>two</a> <a href='/y'></a><a>three</a> <a href='/z'>four";
     assert_eq!(markdown(page), "one two three [four](/z)\n");

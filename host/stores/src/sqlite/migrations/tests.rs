@@ -29,7 +29,7 @@ fn a_newer_database_is_refused_and_not_touched() {
     let mut connection = Connection::open_in_memory().unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     let error = migrate(&mut connection, KNOWLEDGE).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 3 }));
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 4 }));
     assert_eq!(version(&connection).unwrap(), 99);
 }
 
@@ -66,6 +66,23 @@ fn pages_of_the_first_version_are_found_in_the_ways_of_the_second() {
     assert_eq!(count("SELECT count(*) FROM page_grams WHERE page_grams MATCH '\"导出\" AND \"люч\"'"), 1);
     assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'gguf'"), 1);
     assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'old'"), 0);
+}
+
+#[test]
+fn names_and_words_of_older_pages_get_their_keys() {
+    let mut connection = empty();
+    migrate(&mut connection, &KNOWLEDGE[..3]).unwrap();
+    let page = "INSERT INTO page VALUES (7, 'Principle/Straße', 'k', 't', 'Principle', 'Straße', 'h', NULL, NULL,
+                NULL, '[]', '[]');
+         INSERT INTO page_body VALUES (7, 'about', 'Ein Weg für Fußgänger');
+         INSERT INTO page_name VALUES ('straße', 7);
+         INSERT INTO page_text (rowid, title, overview, domains, content) VALUES (7, 'straße', 'x', 'x', 'fußgänger')";
+    connection.execute_batch(page).unwrap();
+    migrate(&mut connection, KNOWLEDGE).unwrap();
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM page_name WHERE key IN ('strasse', 'principle/strasse')"), 2);
+    assert_eq!(count("SELECT count(*) FROM page_name WHERE key = 'straße'"), 0);
+    assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'fussganger'"), 1);
 }
 
 #[test]

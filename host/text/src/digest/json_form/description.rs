@@ -1,7 +1,7 @@
 //! Members with aligned values and indented parts, as `kubectl describe` and `lscpu` print them, and records of such lines,
 //! as `apt-cache show` and `/proc/cpuinfo` have them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{JsonForm, TextSample, array, object, string, value};
 
@@ -9,6 +9,12 @@ const MIN_MEMBERS: usize = 8;
 const MIN_RECORDS: usize = 3;
 const MIN_RECORD_MEMBERS: usize = 4;
 const MAX_KEY_BYTES: usize = 60;
+
+/// Words of the first value of a record, which is a name.
+const MAX_NAME_WORDS: usize = 3;
+
+const LEVELS: [&str; 9] =
+    ["trace", "debug", "info", "notice", "warn", "warning", "error", "fatal", "critical"];
 const MAX_DEPTH: usize = 40;
 
 /// Key of the text beside a member's name that also has members of its own.
@@ -38,7 +44,13 @@ pub(super) fn read(text: &str, sample: &TextSample<'_>) -> Option<JsonForm> {
 /// Returns the first key of a text whose lines are members, aligned or in records, with their parts.
 fn is_description<'a>(sample: &TextSample<'a>) -> Option<&'a str> {
     let mut lines = sample.lines.iter().filter(|line| !line.trim().is_empty());
-    let (first, _) = member(lines.next()?).filter(|(key, _)| key.starts_with(char::is_alphabetic))?;
+    let (first, value) = member(lines.next()?).filter(|(key, _)| key.starts_with(char::is_alphabetic))?;
+    // Logs begin so, too.
+    if LEVELS.iter().any(|level| first.eq_ignore_ascii_case(level)) {
+        return None;
+    }
+    let says = |value: &str| usize::from(value.split_whitespace().count() > MAX_NAME_WORDS);
+    let (mut sentences, mut repeated, mut keys) = (says(value), 0, HashSet::from([first]));
     let (mut members, mut nested, mut aligned, mut others, mut records) = (1, 0, 0, 0, 1);
     for line in lines {
         let is_nested = line.starts_with([' ', '\t']);
@@ -47,14 +59,24 @@ fn is_description<'a>(sample: &TextSample<'a>) -> Option<&'a str> {
             Some((key, value)) => {
                 members += 1;
                 nested += usize::from(is_nested);
-                records += usize::from(!is_nested && key == first);
+                let is_first = !is_nested && key == first;
+                records += usize::from(is_first);
+                if is_first {
+                    keys.clear();
+                    sentences += says(value);
+                }
+                // In a record, a key that repeats is the name of somebody who talks, or a level.
+                repeated += usize::from(!is_nested && !keys.insert(key));
                 let after_key = &line.trim_start()[key.len()..];
                 aligned += usize::from(value.starts_with("  ") || after_key.starts_with([' ', '\t']));
             }
         }
     }
-    let fits = aligned * 2 >= members && nested > 0
-        || records >= MIN_RECORDS && members >= records * MIN_RECORD_MEMBERS;
+    let is_list = repeated * 20 <= members
+        && records >= MIN_RECORDS
+        && members >= records * MIN_RECORD_MEMBERS
+        && sentences * 2 <= records;
+    let fits = aligned * 2 >= members && nested > 0 || is_list;
     (members >= MIN_MEMBERS && others * 20 <= members && fits).then_some(first)
 }
 
@@ -172,9 +194,11 @@ mod tests {
     fn equal_keys_are_a_list_and_talk_is_no_record() {
         let text = "Host:    a\nPort:    1\nPort:    2\nUser:    b\nPath:    /\n  Deep:  1\nMode:    x\nKind:    y\nSize:    3\n";
         assert!(json(text).unwrap().contains("\"Port\":[1,2]"));
+        let log = "INFO: start\nDEBUG: a\nWARN: b\nERROR: disk full\n".repeat(4);
+        let four = "Ann: did it work again?\nBob: no\nCat: yes\nDan: perhaps\n".repeat(4);
         let talk = "Ann: did it work?\nBob: no, it failed\nAnn: why: the disk?\nBob: yes\n".repeat(9);
         let mail = "From: a@example.org\nTo: b@example.org\n\nDear all,\nplease note: no.\nBest\n".repeat(4);
-        for text in [talk, mail] {
+        for text in [talk, mail, log, four] {
             assert_eq!(json(&text), None, "{text}");
         }
         let mut deep = "Name:  a\n".repeat(9);

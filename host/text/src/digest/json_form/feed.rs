@@ -17,13 +17,26 @@ type FeedItem = Vec<(String, String)>;
 /// Reads a text as a feed. Each item is an object of its elements, with their text or the address that they link to.
 pub(super) fn read(text: &str, sample: &TextSample<'_>) -> Option<JsonForm> {
     let head = sample.text.trim_start_matches('\u{feff}').trim_start();
-    let begins = |root: &&str| head.starts_with(*root) || head.starts_with("<?xml") && head.contains(*root);
-    ["<rss", "<feed", "<rdf:RDF"].into_iter().find(begins)?;
+    if !head.starts_with('<') || !is_feed(head) {
+        return None;
+    }
     let items = items(text)?;
     let name = if head.contains("<entry") { "entry" } else { "item" };
     let note = format!("A feed with {} elements `{name}`, starting with `$[0]`", items.len());
     let rows = items.iter().map(item_json);
     (!items.is_empty()).then(|| JsonForm { kind: "feed", json: array(rows), note })
+}
+
+/// Returns whether the first element is that of a feed.
+fn is_feed(head: &str) -> bool {
+    let mut reader = Reader::from_str(head);
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag)) => return matches!(tag.name().as_ref(), "rss" | "feed" | "rdf:RDF"),
+            Ok(Event::Eof) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
 }
 
 fn items(text: &str) -> Option<Vec<FeedItem>> {
@@ -53,6 +66,7 @@ fn items(text: &str) -> Option<Vec<FeedItem>> {
                 }
                 depth += 1;
             }
+            Event::Empty(_) if open.len() > MAX_ELEMENTS => return None,
             Event::Empty(tag) if depth == 0 => open.push(element(&tag)),
             Event::End(_) if depth > 0 => depth -= 1,
             Event::End(_) => items.extend(item.take()),
@@ -112,9 +126,17 @@ mod tests {
         let form = read(atom, &TextSample::from_text(atom)).unwrap();
         assert_eq!(form.json, "[{\"title\":\"A\",\"link\":\"https://a.example/?b&c\",\"author\":\"Ann\"}]");
         assert_eq!(form.note, "A feed with 1 elements `entry`, starting with `$[0]`");
-        for text in
-            ["<rss><item><title>A</rss>", "<rss></rss>", "<feeder/>", "<rss><item>&bomb;</item></rss>"]
-        {
+        let many: String = (0..500).map(|n| format!("<a{n}/>")).collect();
+        let many = format!("<rss><item>{many}</item></rss>");
+        let other = "<?xml version='1.0'?><invoice><feedback/><item><name>a</name></item></invoice>";
+        for text in [
+            &*many,
+            other,
+            "<rss><item><title>A</rss>",
+            "<rss></rss>",
+            "<feeder/>",
+            "<rss><item>&bomb;</item></rss>",
+        ] {
             assert!(read(text, &TextSample::from_text(text)).is_none(), "{text}");
         }
     }

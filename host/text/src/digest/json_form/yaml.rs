@@ -13,9 +13,13 @@ const MAX_OPEN_BRACKETS: usize = 64;
 
 const MAX_DEPTH: usize = 100;
 
-/// Reads a text as YAML. Prose with a colon in most lines is not.
+/// Maximum commas in brackets. The parser holds what is in them at once.
+const MAX_FLOW_COMMAS: usize = 50_000;
+
+/// Reads a text as YAML. JSON is not, although it is a part of it, and prose with a colon in most lines.
 pub(super) fn read(text: &str, sample: &TextSample<'_>) -> Option<JsonForm> {
-    if !looks_like_yaml(sample) || nests_deep(text) {
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    if is_json || !looks_like_yaml(sample) || is_costly(text) {
         return None;
     }
     let mut writer = YamlWriter { most: text.len().saturating_mul(4), ..YamlWriter::default() };
@@ -35,6 +39,7 @@ pub(super) fn read(text: &str, sample: &TextSample<'_>) -> Option<JsonForm> {
 /// something. A list of sentences with colons has no such members.
 fn looks_like_yaml(sample: &TextSample<'_>) -> bool {
     let (mut items, mut others, mut nested, mut last) = (0, 0, 0, 0);
+    let (mut aligned, mut first) = (0, None);
     for line in &sample.lines {
         let content = line.trim_start_matches(' ').trim_end();
         let indent = line.len() - line.trim_start_matches(' ').len();
@@ -42,9 +47,11 @@ fn looks_like_yaml(sample: &TextSample<'_>) -> bool {
             continue;
         }
         let element = content == "-" || content.starts_with("- ");
-        let member = content
-            .split_once(':')
-            .is_some_and(|(key, rest)| is_key(key) && (rest.is_empty() || rest.starts_with(' ')));
+        let member = content.split_once(':').is_some_and(|(key, rest)| {
+            aligned += usize::from(rest.starts_with("  "));
+            is_key(key) && (rest.is_empty() || rest.starts_with(' '))
+        });
+        first = first.or(content.chars().next());
         if element || member {
             items += 1;
             nested += usize::from(!element && indent > 0);
@@ -53,7 +60,9 @@ fn looks_like_yaml(sample: &TextSample<'_>) -> bool {
             others += 1;
         }
     }
-    items >= MIN_MEMBERS && others * 10 <= items && nested * 4 >= items
+    // `kubectl describe` aligns its values below capital letters.
+    let is_description = aligned * 2 >= items && first.is_some_and(char::is_uppercase);
+    !is_description && items >= MIN_MEMBERS && others * 10 <= items && nested * 4 >= items
 }
 
 fn is_key(key: &str) -> bool {
@@ -64,15 +73,17 @@ fn is_key(key: &str) -> bool {
     (1..=80).contains(&key.len()) && key.chars().all(plain)
 }
 
-fn nests_deep(text: &str) -> bool {
-    let mut open = 0_usize;
+/// Returns whether brackets have too much in them.
+fn is_costly(text: &str) -> bool {
+    let (mut open, mut commas) = (0_usize, 0);
     text.bytes().any(|byte| {
         match byte {
             b'[' | b'{' => open += 1,
             b']' | b'}' => open = open.saturating_sub(1),
+            b',' => commas += usize::from(open > 0),
             _ => {}
         }
-        open > MAX_OPEN_BRACKETS
+        open > MAX_OPEN_BRACKETS || commas > MAX_FLOW_COMMAS
     })
 }
 
@@ -201,7 +212,10 @@ mod tests {
         let changes = "# Changes\n\n## 2.0\n\n- fix: names\n- feat: places\n  - more: of it\n- docs: a page\n- ci: faster\n- fix: x\n";
         let code = "def f(a):\n    try:\n        g()\n    finally:\n        h()\n    if a:\n        return\n    else:\n        pass\n";
         let log = "INFO: start\nWARN: slow\nINFO: end\nERROR: no\nINFO: start\nINFO: end\nWARN: slow\n";
-        for text in [changes, code, log] {
+        let object = "{\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3,\n  \"d\": 4,\n  \"e\": 5,\n  \"f\": 6\n}\n";
+        let described =
+            "Name:     a\nKind:     b\nState:    c\n  Since:  d\n  Until:  e\nPort:     1\nHost:     h\n";
+        for text in [changes, code, log, object, described] {
             assert_eq!(json(text), None, "{text}");
         }
     }
@@ -219,8 +233,9 @@ mod tests {
             writeln!(deep, "{}k:", " ".repeat(n)).unwrap();
         }
         let brackets = format!("{lines}x: {}", "[".repeat(60_000));
+        let many = format!("{lines}x: [{}1]\n", "1,".repeat(60_000));
         let loop_of_itself = format!("{lines}x: &x [*x]\n");
-        for text in [bomb, deep, brackets, loop_of_itself] {
+        for text in [bomb, deep, brackets, many, loop_of_itself] {
             assert_eq!(json(&text), None);
         }
     }

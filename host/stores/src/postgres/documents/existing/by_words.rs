@@ -38,7 +38,7 @@ pub(super) struct DocumentCounts {
 impl RepositorySearch<'_> {
     pub(super) async fn by_words(&self) -> Result<WordSearchResult> {
         let asked = match self.question.prefixes.as_slice() {
-            [] => word_forms(&self.question.query),
+            [] => word_forms(&self.question.query, &self.question.text),
             prefixes => prefix_forms(prefixes),
         };
         let forms = self.indexable_forms(asked).await?;

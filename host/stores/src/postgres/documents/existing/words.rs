@@ -1,6 +1,8 @@
 //! Source of words in the existing tables: the column `content_tsvector`, or the texts if that column is missing.
 
-use gatehouse_core::search::SearchQuery;
+use std::collections::HashMap;
+
+use gatehouse_core::search::{SearchQuery, composed, search_key};
 
 use super::{
     super::super::{
@@ -118,13 +120,20 @@ impl WordSource {
     }
 }
 
-/// Converts the words of a query to prefix expressions. Operators come only from this function, never from the query.
-pub(super) fn word_forms(query: &SearchQuery) -> Vec<QueryForm> {
+/// Converts the words of a query to prefix expressions. Operators come only from this function, never from the query. The
+/// owner of the tables did not index keys, so a word is also searched as the text spells it.
+pub(super) fn word_forms(query: &SearchQuery, text: &str) -> Vec<QueryForm> {
+    let text = composed(text);
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_ascii());
+    let spellings = words.filter_map(|word| Some((index_form(&search_key(word))?, index_form(word)?)));
+    let spellings: HashMap<String, String> = spellings.filter(|(key, written)| key != written).collect();
     let stretches = query.stretches.iter().map(|stretch| &stretch.text);
     let written = query.words.iter().chain(stretches).map(|word| (word, true));
     let joined = query.joined.iter().map(|word| (word, false));
     let form = |(word, named): (&String, bool)| {
-        let form = format!("'{}':*", index_form(word)?);
+        let key = index_form(word)?;
+        let spelled = spellings.get(&key).map(|written| format!(" | '{written}':*"));
+        let form = format!("'{key}':*{}", spelled.unwrap_or_default());
         Some(QueryForm { form, original: named.then(|| word.clone()), scored: true })
     };
     written.chain(joined).filter_map(form).take(MAX_WORDS).collect()
@@ -174,12 +183,15 @@ mod tests {
     #[test]
     fn forms_hold_nothing_that_is_an_operator() {
         let query = SearchQuery::new("it's <-> (DROP | table):* & !x \\ gpt-4 модель 图片");
-        let forms: Vec<String> = word_forms(&query).into_iter().map(|form| form.form).collect();
+        let forms: Vec<String> = word_forms(&query, "").into_iter().map(|form| form.form).collect();
         for form in &forms {
             let word = form.strip_prefix('\'').and_then(|form| form.strip_suffix("':*")).unwrap();
             assert!(word.chars().all(char::is_alphanumeric), "{form}");
         }
         assert!(forms.contains(&"'gpt4':*".into()) && forms.contains(&"'модель':*".into()), "{forms:?}");
-        assert_eq!(word_forms(&SearchQuery::new("' & ! : * ( ) <-> 🙂")).len(), 0);
+        let asked = "Größe café größe";
+        let forms = word_forms(&SearchQuery::new(asked), asked).into_iter().map(|form| form.form);
+        assert_eq!(forms.collect::<Vec<_>>(), ["'grosse':* | 'größe':*", "'cafe':* | 'café':*"]);
+        assert_eq!(word_forms(&SearchQuery::new("' & ! : * ( ) <-> 🙂"), "' & ! : * ( ) <-> 🙂").len(), 0);
     }
 }
