@@ -158,7 +158,8 @@ fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
                 None => match read(id, &Part::Pointer(String::new())) {
                     Ok(rows) => {
                         let outputs = gatehouse_jq::run(&rows.text, program)?;
-                        JqOutputs { note: outputs.note.or(Some(ROWS_NOTE)), ..outputs }
+                        let note = if rows.text.starts_with('[') { ROWS_NOTE } else { FORM_NOTE };
+                        JqOutputs { note: outputs.note.or(Some(note)), ..outputs }
                     }
                     // The text tells why it is not JSON.
                     Err(_) => gatehouse_jq::run(&read(id, &Part::Whole)?.text, program)?,
@@ -174,6 +175,7 @@ fn select(id: &str, args: &Args, offset: u64) -> Result<ContentPage, Fault> {
 }
 
 const ROWS_NOTE: &str = "The filter's input is an array of the rows.";
+const FORM_NOTE: &str = "The filter's input is the text read as JSON.";
 
 /// Returns lines of the string at a pointer.
 fn lines_at(id: &str, pointer: &str, (first, count): (u64, u64), offset: u64) -> Result<ContentPage, Fault> {

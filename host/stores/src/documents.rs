@@ -143,7 +143,8 @@ impl DocumentReader for DocumentLibrary {
     ) -> Result<DocumentSearchResult, Fault> {
         let name = self.resolve_name(repository).await?;
         let mut result = self.find(name.clone(), query, mode, limit.max(1)).await?;
-        if let Some(state) = self.engine.get().await?.state(&name).await?
+        if !result.hits.is_empty()
+            && let Some(state) = self.engine.get().await?.state(&name).await?
             && let Some(changed) = changed::note(state, &result.hits).await
         {
             let notes: Vec<String> = result.note.into_iter().chain([changed]).collect();

@@ -4,6 +4,7 @@ use gatehouse_core::{json::max_value_count, reply_view::near_json, surrogates::r
 use serde_json::Value;
 
 use super::{fenced, html};
+use crate::headings::{closes, fence};
 
 const MAX_VALUES: usize = 2_000_000;
 
@@ -63,17 +64,14 @@ fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
 
 /// Closes a fence that is open at the end of a cell, so that it does not contain the next ones.
 fn with_closed_fence(mut text: String) -> String {
-    let mut open = None::<String>;
-    for line in text.lines().map(str::trim) {
-        let fence: String = line.chars().take_while(|c| matches!(c, '`' | '~')).collect();
-        match &open {
-            Some(begun) if line.starts_with(begun.as_str()) && line == fence => open = None,
-            None if fence.len() >= 3 => open = Some(fence),
-            _ => {}
-        }
-    }
-    if let Some(fence) = open {
-        text += &format!("{fence}\n");
+    let open = text.lines().fold(None, |open, line| match open {
+        Some(marker) if closes(line, marker) => None,
+        Some(_) => open,
+        None => fence(line),
+    });
+    if let Some((mark, length)) = open {
+        text.extend(std::iter::repeat_n(mark, length));
+        text.push('\n');
     }
     text
 }
