@@ -11,7 +11,7 @@ use gatehouse_core::ports::{
     KnowledgeGraph,
     knowledge::{
         IndexOptions, IndexReport, KnowledgePage, MatchQuality, PageChanges, PageFilters, PageLookup,
-        PageType, UnknownEdge, UnresolvedLink,
+        PageType, UnknownEdge,
     },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
@@ -166,26 +166,12 @@ async fn index(knowledge: &WikiKnowledge, arguments: IndexWikiArgs) -> CommandRe
     if !wait_for_vectors(knowledge).await {
         out::note(VECTORS_PENDING);
     }
-    let nearest = nearest_pages(knowledge, &report.unresolved_links).await?;
+    // Comparing with all titles takes time for each link.
+    const MAX_LINKS: usize = 20;
+    let targets = report.unresolved_links.iter().take(MAX_LINKS).map(|link| &*link.target);
+    let nearest = knowledge.nearest_titles(targets).await?;
     arguments.output.print(&report, || print_index_report(&report, &nearest));
     Ok(())
-}
-
-/// Returns the nearest page for each of the first unresolved links.
-async fn nearest_pages(
-    knowledge: &WikiKnowledge,
-    links: &[UnresolvedLink],
-) -> Result<Vec<Option<String>>, CommandError> {
-    const MAX_LINKS: usize = 20;
-    let mut nearest = Vec::new();
-    for link in links.iter().take(MAX_LINKS) {
-        let lookup = knowledge.page(&link.target).await?;
-        nearest.push(match lookup {
-            PageLookup::Missing(nearest) => nearest.into_iter().next(),
-            PageLookup::Found { .. } => None,
-        });
-    }
-    Ok(nearest)
 }
 
 fn print_index_report(report: &IndexReport, nearest: &[Option<String>]) {

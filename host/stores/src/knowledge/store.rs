@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     engine::{PageHead, PageScope, PageWrites, WriteOutcome, WritePlan},
+    nearest::nearest,
     wiki::{
         edit_marker::{self, EditMarker},
         folder::WikiFolder,
@@ -150,6 +151,18 @@ impl WikiKnowledge {
         let unresolved_links = self.unresolved(links, &[], &[]).await?;
         self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
         Ok(IndexReport { unresolved_links, ..report })
+    }
+
+    /// Returns the nearest title for each id that does not exist. `None` in an empty store.
+    pub async fn nearest_titles<'a>(
+        &self,
+        ids: impl ExactSizeIterator<Item = &'a str>,
+    ) -> Result<Vec<Option<String>>, Fault> {
+        if ids.len() == 0 {
+            return Ok(Vec::new());
+        }
+        let pages = self.engine.heads(&PageScope::All).await?;
+        Ok(ids.map(|id| nearest(id, &pages).into_iter().next()).collect())
     }
 
     /// Returns those links whose target does not exist once `removed` and `put` apply.
