@@ -104,7 +104,7 @@ fn a_gate_that_describes_itself_has_no_store_and_no_folder() {
     let listed = client.request("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().expect("tools");
     let count = tools.iter().find(|tool| tool["name"] == "count").expect("count");
-    let peeked = "store: Err(\"a gate has no access to kv while it describes itself\"); folder: false";
+    let peeked = "store: Err(\"a gate has no access to kv while it describes itself or converts a file\"); folder: false";
     assert_eq!(count["description"], peeked);
     assert!(!place.path("state/kv.db").exists());
 }

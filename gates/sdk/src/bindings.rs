@@ -28,6 +28,18 @@ pub mod completing {
     });
 }
 
+pub mod converting {
+    wit_bindgen::generate!({
+        path: "../../wit/0.1.0",
+        inline: "package gatehouse:sdk; world converting { export gatehouse:gate/convert@0.1.0; }",
+        world: "gatehouse:sdk/converting",
+        with: { "gatehouse:gate/types@0.1.0": crate::bindings::gatehouse::gate::types },
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "export_convert",
+    });
+}
+
 pub mod filtering {
     wit_bindgen::generate!({
         path: "../../wit/0.1.0",

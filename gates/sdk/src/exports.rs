@@ -1,10 +1,11 @@
-//! Optional exports of a gate: a reply filter, resources, prompts and completion. [`export!`](crate::export) selects
+//! Optional exports of a gate: a reply filter, resources, prompts, completion and conversion. [`export!`](crate::export) selects
 //! those that the component exports.
 
 use serde_json::{Map, Value};
 
 pub use crate::bindings::{
     completing::exports::gatehouse::gate::completion::{Question as Typed, Suggestions, Target},
+    converting::exports::gatehouse::gate::convert::{Format as FileFormat, Markdown as ConvertedMarkdown},
     filtering::exports::gatehouse::gate::filter::Origin,
     prompting::exports::gatehouse::gate::prompts::{Message, Prompt, PromptArgument, Role},
     resourcing::exports::gatehouse::gate::resources::{ResourcePage, Template},
@@ -23,6 +24,8 @@ pub struct OutgoingReply {
 }
 
 type FilterFn<P> = Box<dyn Fn(&Call<P>, OutgoingReply) -> Result<Option<Reply>, Fault>>;
+type FormatsFn = fn() -> Vec<FileFormat>;
+type ConvertFn = fn(&[u8], &str, &str) -> Result<ConvertedMarkdown, Fault>;
 type TemplatesFn<P> = Box<dyn Fn(&P) -> Result<Vec<Template>, Fault>>;
 type ListFn<P> = Box<dyn Fn(&P, Option<&str>) -> Result<ResourcePage, Fault>>;
 type ReadFn<P> = Box<dyn Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault>>;
@@ -33,6 +36,7 @@ type MessagesFn<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Mes
 
 #[derive(Default)]
 pub(crate) struct OptionalExports<P> {
+    converter: Option<(FormatsFn, ConvertFn)>,
     filter: Option<FilterFn<P>>,
     resources: Option<(TemplatesFn<P>, ListFn<P>, ReadFn<P>)>,
     changes_in: Option<ChangesInFn<P>>,
@@ -49,6 +53,24 @@ impl<P: Params> Gate<P> {
     ) -> Self {
         self.exports.filter = Some(Box::new(filter));
         self
+    }
+
+    /// Sets the converter: its formats, and the Markdown of a file by its bytes, its name and its media type. The
+    /// message of a fault follows the file's name. Needs `export!(gate, convert)`.
+    pub fn converter(mut self, formats: FormatsFn, convert: ConvertFn) -> Self {
+        self.exports.converter = Some((formats, convert));
+        self
+    }
+
+    /// Returns the formats that the gate converts.
+    pub fn formats(&self) -> Result<Vec<FileFormat>, Fault> {
+        self.handler(&self.exports.converter, "convert").map(|(formats, _)| formats())
+    }
+
+    /// Converts a file.
+    pub fn convert(&self, file: &[u8], name: &str, media_type: &str) -> Result<ConvertedMarkdown, Fault> {
+        let (_, convert) = self.handler(&self.exports.converter, "convert")?;
+        convert(file, name, media_type)
     }
 
     /// Sets the resource handlers: the URI templates, a page of the listing from a cursor on, and the contents of a

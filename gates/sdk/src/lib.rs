@@ -115,8 +115,8 @@ pub use bindings::gatehouse::gate::types::{
 };
 pub use count::{Count, Offset, WholeNumber};
 pub use exports::{
-    Message, Origin, OutgoingReply, Prompt, PromptArgument, ResourcePage, Role, Suggestions, Target,
-    Template, Typed,
+    ConvertedMarkdown, FileFormat, Message, Origin, OutgoingReply, Prompt, PromptArgument, ResourcePage,
+    Role, Suggestions, Target, Template, Typed,
 };
 pub use gate::Gate;
 pub use outcome::{Content, Fault, FaultKind, Reply, to_json};
@@ -124,7 +124,7 @@ pub use params::{NoParams, Params};
 pub use tool::{Call, Effect, Intent, Tool, ToolBuilder, tool};
 
 /// Exports a gate from the component, given a function that returns the [`Gate`]. List the optional exports after the
-/// function: `export!(gate, filter, resources, prompts, completion)`. Expands to nothing on native targets, so that the
+/// function: `export!(gate, convert, filter, resources, prompts, completion)`. Expands to nothing on native targets, so that the
 /// gate builds and tests like any library.
 #[macro_export]
 macro_rules! export {
@@ -164,6 +164,23 @@ macro_rules! export_part {
         }
 
         $crate::bindings::completing::export_completion!(Exports with_types_in $crate::bindings::completing);
+    };
+    ($gate:path, convert) => {
+        impl $crate::bindings::converting::exports::gatehouse::gate::convert::Guest for Exports {
+            fn formats() -> Result<Vec<$crate::FileFormat>, types::Fault> {
+                $gate().formats()
+            }
+
+            fn convert(
+                file: Vec<u8>,
+                name: String,
+                media_type: String,
+            ) -> Result<$crate::ConvertedMarkdown, types::Fault> {
+                $gate().convert(&file, &name, &media_type)
+            }
+        }
+
+        $crate::bindings::converting::export_convert!(Exports with_types_in $crate::bindings::converting);
     };
     ($gate:path, filter) => {
         impl $crate::bindings::filtering::exports::gatehouse::gate::filter::Guest for Exports {

@@ -31,7 +31,7 @@ pub use call::{
 };
 pub use catalog::{Catalog, CatalogGeneration, ToolEntry, resources_and_prompts};
 pub use definitions::{
-    completion, definition,
+    completion, conversion, definition,
     effect::{self, Effect, Intent},
     hidden_chars, icon, prompt, resource, signature, skill,
     tool::{self, ExposedName, SourceId, ToolId, ToolSpec},

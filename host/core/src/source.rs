@@ -20,6 +20,7 @@ pub use crate::filters::FilterRequest;
 use crate::{
     Call, Fault, Outcome, Reply, SourceId, ToolEntry, ToolSpec,
     completion::{CompletionRequest, Completions},
+    conversion::DocumentFormat,
     names,
     outcome::{EmbeddedResource, ResourceLink},
     ports::client::ClientFeatures,
@@ -54,6 +55,9 @@ pub struct Listing {
     pub skills: Vec<Skill>,
     #[serde(default)]
     pub completes: bool,
+    /// Formats that it converts to Markdown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub formats: Vec<DocumentFormat>,
     /// Removed hidden characters by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,

@@ -3,14 +3,17 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use gatehouse_core::{
     CallDeadline, Principal, Reply, SourceId,
     capability::{Grants, RequestedCapabilities},
+    conversion::{ConvertedFile, SourceFile},
     fair_semaphore::FairPermit,
     gate_turn::GateTurn,
     http::HttpRules,
     nesting::MAX_DEPTH,
     outcome::{Fault, FaultKind},
+    ports::DocumentConverter,
     source::Listing,
 };
 use serde::Serialize;
@@ -23,8 +26,8 @@ use crate::{
     capacity::IdleInstances,
     folders::{self, GuestFolder},
     index::FileStamp,
-    instance::{GateInstance, LoadedComponent, broken, explain},
-    limits::SandboxLimits,
+    instance::{CallFailure, GateInstance, LoadedComponent, broken, explain},
+    limits::{SandboxLimits, raise_hint},
     loader::{GateSettings, LoadError, SandboxState, check_pin},
     version::GateVersion,
 };
@@ -179,6 +182,30 @@ impl Gate {
         }
         let place = place.await;
         Ok((turn().await?, place))
+    }
+}
+
+#[async_trait]
+impl DocumentConverter for Gate {
+    /// Converts a file in an instance without capabilities, folders or parameters.
+    async fn convert(&self, file: SourceFile) -> Result<ConvertedFile, Fault> {
+        let ready = self.component().await?;
+        let _admitted = self.admit(&Principal::Local, &[]).await?;
+        let context = InstanceContext::new(&self.facts, "{}".into(), None);
+        let limit = self.limits().time;
+        let end = Instant::now() + limit;
+        let deadline = CallDeadline::fixed(end);
+        let converting =
+            ready.run(context, &[], &deadline, |exports, store| exports.convert(store, file), None);
+        let converted = tokio::time::timeout_at(end, converting).await;
+        match converted.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, "").into())) {
+            Ok(converted) => Ok(converted),
+            Err(CallFailure { fault, .. }) if fault.kind == FaultKind::TimedOut => {
+                let what = format!("took gate '{}' longer than {} s", self.info.name, limit.as_secs_f32());
+                Err(Fault::new(FaultKind::TimedOut, what).hint(raise_hint(&self.info.name, "time")))
+            }
+            Err(CallFailure { fault, .. }) => Err(fault),
+        }
     }
 }
 

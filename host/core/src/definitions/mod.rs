@@ -1,6 +1,7 @@
 //! Declarations of sources: tools, prompts, resources, and how they are checked, cleaned and shown.
 
 pub mod completion;
+pub mod conversion;
 pub mod definition;
 pub mod effect;
 pub mod hidden_chars;

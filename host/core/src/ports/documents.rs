@@ -69,6 +69,8 @@ pub struct Document {
     pub total_tokens: u32,
     /// The source format if the text was converted (`HTML`, `notebook`). Lines refer to the text.
     pub made_from: Option<String>,
+    /// Page, sheet, slide or section of a converted document that the first line continues.
+    pub part: Option<String>,
 }
 
 /// Document repositories.

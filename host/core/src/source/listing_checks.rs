@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use super::Listing;
 use crate::{
-    ExposedName, InvalidValue, Schema, ToolSpec, hidden_chars, icon,
+    ExposedName, InvalidValue, Schema, ToolSpec,
+    conversion::DocumentFormat,
+    hidden_chars, icon,
     invalid::ensure,
     names,
     prompt::MAX_PROMPTS,
@@ -79,6 +81,7 @@ impl Listing {
         for (what, schema) in [("params-schema".to_owned(), &self.params_schema)].into_iter().chain(schemas) {
             add_size(&mut sizes, Schema::measure(schema).map_err(|why| format!("{what} {why}"))?)?;
         }
+        DocumentFormat::check_all(&self.formats)?;
         self.check_parts(|name| ExposedName::new(name).map(drop), UriTemplate::check)
     }
 

@@ -47,6 +47,7 @@ use gatehouse_core::{
     InvalidValue,
     catalog::ToolEntry,
     completion::{CompletionRequest, Completions},
+    conversion::{ConvertedFile, SourceFile},
     outcome::{self, EmbeddedResource, Reply},
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -108,6 +109,8 @@ pub(crate) trait ContractExports: Send + Sync {
         tool: Arc<ToolEntry>,
         reply: Reply,
     ) -> GuestResult<Option<Reply>>;
+
+    async fn convert(&self, store: &mut Store<State>, file: SourceFile) -> GuestResult<ConvertedFile>;
 
     async fn list_resources(
         &self,

@@ -235,6 +235,9 @@ mod tests {
         };
         let fault = sender.send(request).await.expect_err("denied");
         assert_eq!(fault.kind, FaultKind::Denied);
-        assert_eq!(fault.message, "a gate has no access to http while it describes itself");
+        assert_eq!(
+            fault.message,
+            "a gate has no access to http while it describes itself or converts a file"
+        );
     }
 }

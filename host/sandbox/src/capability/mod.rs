@@ -46,7 +46,7 @@ pub(crate) struct GateFacts {
 pub(crate) struct InstanceContext {
     facts: Arc<GateFacts>,
     pub(crate) params: Arc<str>,
-    /// `None` while a gate describes itself, when it has no client, catalog or engines.
+    /// `None` while a gate describes itself or converts a file, when it has no client, catalog or engines.
     pub(crate) call: Option<RunningCall>,
 }
 
@@ -114,7 +114,7 @@ impl Capabilities {
         &self.facts
     }
 
-    /// Checks a grant. Fails for a gate that describes itself.
+    /// Checks a grant. Fails for a gate that describes itself or converts a file.
     pub(crate) fn granted(
         &self,
         capability: Capability,
@@ -140,5 +140,7 @@ pub(crate) fn object(
 }
 
 fn describing(capability: Capability) -> Fault {
-    Fault::denied(format!("a gate has no access to {capability} while it describes itself"))
+    Fault::denied(format!(
+        "a gate has no access to {capability} while it describes itself or converts a file"
+    ))
 }

@@ -52,6 +52,17 @@ records! {
     wit::Lines => core::LineRange { first, last };
     core::DocumentHit => wit::DocumentHit { path, score, fit, tokens } [] (best);
     core::DocumentSearchResult => wit::SearchResult { unmatched_terms, note } [hits];
-    core::Document => wit::Document { repository, path, text, lines, total_lines, total_tokens, made_from };
     core::Repository => wit::Repository { id, name, url, commit, kind, file_count, navigation_guide, created_at, updated_at };
+}
+
+impl From<core::Document> for wit::Document {
+    fn from(document: core::Document) -> Self {
+        let core::Document { repository, path, text, lines, total_lines, total_tokens, made_from, part } =
+            document;
+        let made_from = made_from.map(|format| match part {
+            Some(part) => format!("{format}, {part}"),
+            None => format,
+        });
+        Self { repository, path, text, lines: lines.into(), total_lines, total_tokens, made_from }
+    }
 }

@@ -9,8 +9,10 @@ use gatehouse_core::{
     budget::ByteBudget,
     catalog::ToolEntry,
     completion::{CompletionRequest, CompletionTarget, Completions},
+    conversion::{ConvertedFile, DocumentFormat, MAX_LOSSES, SourceFile},
     effect,
     json::JsonReader,
+    names::quoted,
     outcome::{EmbeddedResource, Reply},
     prompt::{self, Prompt, PromptMessage},
     resource::{self, ResourcePage, UriTemplate},
@@ -25,7 +27,9 @@ use wasmtime::{
 
 use super::{
     VERSION,
-    bindings::exports::gatehouse::gate::{completion, filter, prompts, resources, tools as wit_tools},
+    bindings::exports::gatehouse::gate::{
+        completion, convert, filter, prompts, resources, tools as wit_tools,
+    },
     gatehouse::gate::types,
     tools,
 };
@@ -95,7 +99,7 @@ macro_rules! optional_exports {
     };
 }
 
-optional_exports! { completion, filter, prompts, resources }
+optional_exports! { completion, convert, filter, prompts, resources }
 
 #[async_trait]
 impl ContractExports for InstanceExports {
@@ -114,6 +118,14 @@ impl ContractExports for InstanceExports {
         if self.exports.prompts.is_some() {
             let answer = self.prompts(store)?.call_list(&mut *store, &params).await;
             listing.prompts = converted(answer, |all| Ok(all.into_iter().map(Prompt::from).collect()))?;
+        }
+        if self.exports.convert.is_some() {
+            let answer = self.convert(store)?.call_formats(&mut *store).await;
+            listing.formats =
+                converted(answer, |all| Ok(all.into_iter().map(DocumentFormat::from).collect()))?;
+            for format in &mut listing.formats {
+                format.name = quoted(&format.name, 100);
+            }
         }
         Ok(listing)
     }
@@ -134,6 +146,15 @@ impl ContractExports for InstanceExports {
         let (call, origin) = (call.into(), origin(&tool));
         let answer = filter.call_on_reply(&mut *store, &call, &origin, &reply.into()).await;
         converted(answer, |reply| reply.map(|reply| tools::reply(reply, &store.data().budget)).transpose())
+    }
+
+    async fn convert(&self, store: &mut Store<State>, file: SourceFile) -> GuestResult<ConvertedFile> {
+        let SourceFile { name, media_type, bytes } = file;
+        let answer = self.convert(store)?.call_convert(&mut *store, &bytes, &name, &media_type).await;
+        converted(answer, |convert::Markdown { text, losses }| {
+            let losses = losses.iter().take(MAX_LOSSES).map(|loss| quoted(loss, 200)).collect();
+            Ok(ConvertedFile { text, losses })
+        })
     }
 
     async fn list_resources(
@@ -245,6 +266,7 @@ enums! {
 
 records! {
     completion::Suggestions => Completions { values, total, more };
+    convert::Format => DocumentFormat { name, endings, media_type };
     resources::Template => resource::UriTemplate { uri_template, name, title, description, mime_type };
     resources::ResourcePage => resource::ResourcePage { next } [resources];
     prompts::PromptArgument => prompt::PromptArgument { name, description, required };
