@@ -2,6 +2,7 @@
 
 mod adding;
 mod answering;
+mod converting;
 mod hostile;
 mod models;
 

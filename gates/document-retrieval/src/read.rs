@@ -125,7 +125,7 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 
 fn head(found: &FileContent, made_from: Option<&str>, most_name: usize) -> String {
     let name = code(&one_line(&format!("{}/{}", found.repository, found.path), most_name));
-    let made = made_from.map(|from| format!(" (text of {})", one_line(from, 40))).unwrap_or_default();
+    let made = made_from.map(|from| format!(" (text of {})", one_line(from, 100))).unwrap_or_default();
     let next = match (found.next_start_line, found.next_start_character) {
         (Some(line), Some(character)) => format!(" Next: start_line {line}, start_character {character}."),
         (Some(line), None) => format!(" Next: start_line {line}."),

@@ -2,12 +2,9 @@
 //! only if it is too large.
 
 use gatehouse_core::ports::documents::{DocumentChunk, LineRange};
+use gatehouse_decode::{closes_fence, fence};
 
-use crate::{
-    clean::saturating_u32,
-    headings::{Heading, closes, fence},
-    kinds::FileKind,
-};
+use crate::{clean::saturating_u32, headings::Heading, kinds::FileKind};
 
 /// Embedding models accept 256 to 8,192 tokens. A chunk of 200 to 400 usually has one subject.
 const TARGET_TOKENS: usize = 300;
@@ -63,7 +60,7 @@ pub(crate) fn chunks(kind: FileKind, text: &str, lines: &[&str], headings: &[Hea
 }
 
 fn blocks(kind: FileKind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock> {
-    let fenced = matches!(kind, FileKind::Markdown | FileKind::Html | FileKind::Notebook | FileKind::Docx);
+    let fenced = matches!(kind, FileKind::Markdown | FileKind::Converted);
     let mut blocks = Vec::new();
     let (mut at, mut start, mut next, mut opened) = (0, 0, 0, None);
     let mut fence_open = None;
@@ -86,7 +83,7 @@ fn blocks(kind: FileKind, lines: &[&str], headings: &[Heading]) -> Vec<LineBlock
             next += 1;
         }
         match fence_open {
-            Some(marker) if closes(line, marker) => fence_open = None,
+            Some(marker) if closes_fence(line, marker) => fence_open = None,
             Some(_) => {}
             None if fenced => {
                 fence_open = fence(line);

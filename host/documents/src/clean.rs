@@ -1,6 +1,7 @@
 //! Prepares text and numbers for storage: cuts them to size, removes invisible characters and joins lines.
 
 use gatehouse_core::hidden_chars;
+use gatehouse_decode::prefix;
 
 /// Returns the text as one line of at most `limit` characters, with an ellipsis if it is cut.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
@@ -25,11 +26,6 @@ pub(crate) fn saturating_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Returns at most `limit` bytes, cut at a character boundary.
-pub(crate) fn prefix(text: &str, limit: usize) -> &str {
-    &text[..text.floor_char_boundary(limit)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +34,5 @@ mod tests {
     fn quoted_text_is_one_visible_line() {
         assert_eq!(one_line(" a\n\n# b\u{202e}\tc\u{0}", 80), "a # b c");
         assert_eq!(one_line(&"ü".repeat(500), 5), "üüüü…");
-        assert_eq!(prefix("aü", 2), "a");
     }
 }

@@ -1,6 +1,7 @@
 //! Reads one file with limits, and converts it to a stored document. This blocks, so run it off the async runtime.
 
 use std::{
+    borrow::Cow,
     fs::{File, Metadata, OpenOptions},
     io::{self, Read as _},
     path::Path,
@@ -15,42 +16,45 @@ use gatehouse_core::{
     },
 };
 use gatehouse_text::BpeTokenCounter;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     chunks::chunks,
     clean::saturating_u32,
-    formats::{self, ConvertedText},
+    converters::{Converter, FileText, TextSource},
     guide::GuideFacts,
     headings::headings,
-    kinds,
 };
 
 /// Increment this to read all files again.
-const READER_VERSION: u32 = 3;
+const READER_VERSION: u32 = 4;
 
 const MAX_HEADING_BYTES: usize = 16_000;
 
 pub(crate) struct NewDocument {
     pub(crate) file: NewFile,
     pub(crate) facts: Option<GuideFacts>,
-    pub(crate) note: Option<String>,
+    pub(crate) notes: Vec<String>,
 }
 
-/// Reads a file in `root`, unless its hash is `known`. `with_facts` requests facts for the guide.
+/// Reads a file in `root`, unless its hash is `known`. `with_facts` requests facts for the guide. A conversion ends when
+/// `cancel` is cancelled.
 pub(crate) fn convert_file(
     root: &Path,
     path: &str,
     known: Option<&str>,
     with_facts: bool,
+    (converters, cancel): (&[Converter], &CancellationToken),
 ) -> Result<NewDocument, NoDocument> {
-    let kind = kinds::kind(path).map_err(NoDocument::Skipped)?;
-    let bytes = read_file(&root.join(path), kind.max_bytes())?;
-    let hash = sha256_hex(format!("{READER_VERSION} {kind:?} {}", sha256_hex(&bytes)));
+    let source =
+        TextSource::from_path(path, converters).map_err(|reason| NoDocument::Skipped(reason.into()))?;
+    let bytes = read_file(&root.join(path), source.max_bytes())?;
+    let hash = sha256_hex(format!("{READER_VERSION} {} {}", source.version(), sha256_hex(&bytes)));
     if known == Some(hash.as_str()) {
         return Err(NoDocument::Unchanged);
     }
-    let converted = formats::convert(kind, path, &bytes).map_err(NoDocument::Skipped)?;
-    let ConvertedText { text, made_from, note } = converted;
+    let kind = source.kind();
+    let FileText { text, made_from, notes } = source.text(path, bytes, cancel)?;
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let headings = headings(kind, &text, &lines);
     let chunks = chunks(kind, &text, &lines, &headings);
@@ -66,23 +70,23 @@ pub(crate) fn convert_file(
     let facts = with_facts.then(|| GuideFacts::new(path, &text, &titles));
     let file = NewFile {
         head: FileHead { path: path.to_owned(), hash },
-        made_from: made_from.map(str::to_owned),
+        made_from,
         headings: titles,
         lines: saturating_u32(lines.len()),
         tokens: saturating_u32(BpeTokenCounter.count(&text, TokenEncoding::O200k)),
         chunks,
         text,
     };
-    Ok(NewDocument { file, facts, note })
+    Ok(NewDocument { file, facts, notes })
 }
 
 /// Reason why a file has no new document.
 #[derive(Debug)]
 pub(crate) enum NoDocument {
     Unchanged,
-    Skipped(&'static str),
+    Skipped(Cow<'static, str>),
     /// The stored version stays.
-    Unreadable(&'static str),
+    Unreadable(Cow<'static, str>),
     /// Deleted after the walk.
     Gone,
 }
@@ -91,12 +95,12 @@ impl From<io::Error> for NoDocument {
     fn from(error: io::Error) -> Self {
         #[cfg(unix)]
         if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-            return Self::Skipped("is a symbolic link");
+            return Self::Skipped("is a symbolic link".into());
         }
         match error.kind() {
             io::ErrorKind::NotFound => Self::Gone,
-            io::ErrorKind::PermissionDenied => Self::Unreadable("cannot be read: permission denied"),
-            _ => Self::Unreadable("cannot be read"),
+            io::ErrorKind::PermissionDenied => Self::Unreadable("cannot be read: permission denied".into()),
+            _ => Self::Unreadable("cannot be read".into()),
         }
     }
 }
@@ -108,7 +112,7 @@ fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, NoDocument> {
             return Ok(bytes);
         }
     }
-    Err(NoDocument::Unreadable("changed while it was read"))
+    Err(NoDocument::Unreadable("changed while it was read".into()))
 }
 
 /// Returns `None` if the file changed during the read.
@@ -116,14 +120,10 @@ fn try_read(path: &Path, max_bytes: u64) -> Result<Option<Vec<u8>>, NoDocument> 
     let file = open(path)?;
     let before = file.metadata()?;
     if !before.is_file() {
-        return Err(NoDocument::Skipped("is not a regular file"));
+        return Err(NoDocument::Skipped("is not a regular file".into()));
     }
     if before.len() > max_bytes {
-        return Err(NoDocument::Skipped(if max_bytes > kinds::MAX_TEXT_BYTES {
-            "is larger than 32 MB"
-        } else {
-            "is larger than 4 MB"
-        }));
+        return Err(NoDocument::Skipped(format!("is larger than {} MB", max_bytes >> 20).into()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default() + 1);
     (&file).take(max_bytes + 1).read_to_end(&mut bytes)?;
@@ -166,7 +166,7 @@ mod tests {
         large.set_len(50_000_000).expect("grown");
         assert!(matches!(
             read_file(&folder.path().join("large"), 4 << 20),
-            Err(NoDocument::Skipped("is larger than 4 MB"))
+            Err(NoDocument::Skipped(reason)) if reason == "is larger than 4 MB"
         ));
     }
 
@@ -177,13 +177,13 @@ mod tests {
         fs::write(folder.path().join("a"), "text").expect("written");
         std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).expect("linked");
         assert!(
-            matches!(read_file(&folder.path().join("b"), 4 << 20), Err(NoDocument::Skipped(why)) if why.contains("link"))
+            matches!(read_file(&folder.path().join("b"), 4 << 20), Err(NoDocument::Skipped(reason)) if reason.contains("link"))
         );
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
         assert!(
-            matches!(read_file(&pipe, 4 << 20), Err(NoDocument::Skipped(why)) if why.contains("regular file"))
+            matches!(read_file(&pipe, 4 << 20), Err(NoDocument::Skipped(reason)) if reason.contains("regular file"))
         );
     }
 }

@@ -32,9 +32,7 @@ impl Heading {
 /// Finds the headings of a text, whose lines keep their line ends.
 pub(crate) fn headings(kind: FileKind, text: &str, lines: &[&str]) -> Vec<Heading> {
     let mut found = match kind {
-        FileKind::Markdown | FileKind::Html | FileKind::Notebook | FileKind::Docx | FileKind::Plain => {
-            markdown::headings(text)
-        }
+        FileKind::Markdown | FileKind::Converted | FileKind::Plain => markdown::headings(text),
         FileKind::Rst => markup::rst(lines),
         FileKind::AsciiDoc => markup::asciidoc(lines),
         FileKind::Source => definitions::definitions(lines),
@@ -42,21 +40,6 @@ pub(crate) fn headings(kind: FileKind, text: &str, lines: &[&str]) -> Vec<Headin
     };
     found.truncate(MAX_HEADINGS);
     found
-}
-
-/// Returns the character and length of the code fence on a line.
-pub(crate) fn fence(line: &str) -> Option<(char, usize)> {
-    let start = line.trim_start_matches(' ');
-    let mark = start.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let length = start.chars().take_while(|c| *c == mark).count();
-    // A line with a closing mark is inline code.
-    let inline = mark == '`' && start[length..].contains('`');
-    (length >= 3 && !inline).then_some((mark, length))
-}
-
-pub(crate) fn closes(line: &str, (mark, length): (char, usize)) -> bool {
-    let text = line.trim();
-    text.chars().count() >= length && text.chars().all(|c| c == mark)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clean::saturating_u32,
+    converters::Converter,
     git::{GitCheckout, WorkTree, checkout},
     guide::{self, GuidePolicy},
     kinds::{self, FileKind},
@@ -43,6 +44,8 @@ pub struct Options {
     pub guide: GuidePolicy,
     /// Model for the guide. Without a model, or if it fails, the guide uses the content only.
     pub llm: Option<Arc<dyn Llm>>,
+    /// Converters of files that are not text, best first.
+    pub converters: Vec<Converter>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +137,7 @@ pub async fn index(
     let heads = store.heads(&name).await?;
     let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
     let run = flow::IndexRun { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
-    let (unseen, facts) = run.store_files(&root, walked.files, known).await?;
+    let (unseen, facts) = run.store_files(&root, walked.files, known, &options.converters).await?;
     if report.cancelled {
         return Ok(report);
     }
@@ -232,12 +235,15 @@ async fn finish(
 }
 
 fn kind_of(paths: &[String]) -> &'static str {
-    use FileKind::{AsciiDoc, Data, Docx, Html, Markdown, Notebook, Plain, Rst, Source};
-    let kinds: Vec<FileKind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
+    use FileKind::{AsciiDoc, Converted, Data, Markdown, Plain, Rst, Source};
+    if paths.iter().filter(|path| path.ends_with(".ipynb")).count() * 2 >= paths.len() {
+        return "notebooks";
+    }
+    // Stored files without a kind of their own were converted.
+    let kinds: Vec<FileKind> = paths.iter().map(|path| kinds::kind(path).unwrap_or(Converted)).collect();
     // The first that reaches its percentage of the documents.
-    let names: [(usize, &[FileKind], &str); 4] = [
-        (50, &[Notebook], "notebooks"),
-        (60, &[Markdown, Rst, AsciiDoc, Html, Docx, Plain], "documentation"),
+    let names: [(usize, &[FileKind], &str); 3] = [
+        (60, &[Markdown, Rst, AsciiDoc, Converted, Plain], "documentation"),
         (30, &[Source], "source code"),
         (60, &[Data], "data"),
     ];

@@ -9,9 +9,8 @@ pub(crate) enum FileKind {
     Markdown,
     Rst,
     AsciiDoc,
-    Html,
-    Notebook,
-    Docx,
+    /// Markdown that a converter made.
+    Converted,
     /// Code, with definitions as headings.
     Source,
     Data,
@@ -22,26 +21,14 @@ pub(crate) enum FileKind {
 /// a search.
 pub(crate) const MAX_TEXT_BYTES: u64 = 4 << 20;
 
-/// Maximum size of a file that can have pictures. Its text has the limit of [`crate::formats`].
-const MAX_PICTURE_FILE_BYTES: u64 = 32 << 20;
-
-impl FileKind {
-    pub(crate) fn max_bytes(self) -> u64 {
-        match self {
-            Self::Html | Self::Notebook | Self::Docx => MAX_PICTURE_FILE_BYTES,
-            _ => MAX_TEXT_BYTES,
-        }
-    }
-}
+/// Maximum size of a file that is converted, which can have pictures. Its text has a limit of its own.
+pub(crate) const MAX_CONVERTED_BYTES: u64 = 32 << 20;
 
 /// In lower case. Other files are read as plain text if they look like text.
-const EXTENSIONS: [(FileKind, &[&str]); 9] = [
+const EXTENSIONS: [(FileKind, &[&str]); 6] = [
     (FileKind::Markdown, &["md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd"]),
     (FileKind::Rst, &["rst", "rest"]),
     (FileKind::AsciiDoc, &["adoc", "asciidoc", "asc"]),
-    (FileKind::Html, &["html", "htm", "xhtml"]),
-    (FileKind::Notebook, &["ipynb"]),
-    (FileKind::Docx, &["docx"]),
     (
         FileKind::Source,
         &split_list::<65>(
@@ -67,12 +54,11 @@ const KEY_NAMES: [&str; 4] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 
 const COPIES: [&str; 6] = [".bak", ".old", ".orig", ".local", ".txt", "~"];
 
+const SECRET_EXTENSIONS: [&str; 13] =
+    ["env", "pem", "p8", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx", "crt", "cer", "der"];
+
 /// Extensions that are skipped unread, with the reason.
-const SKIPPED_EXTENSIONS: [(&str, &[&str]); 6] = [
-    (
-        SECRET,
-        &["env", "pem", "p8", "key", "p12", "pfx", "jks", "keystore", "ppk", "kdbx", "crt", "cer", "der"],
-    ),
+const SKIPPED_EXTENSIONS: [(&str, &[&str]); 4] = [
     (
         "is an image, audio or video file",
         &split_list::<24>(
@@ -89,11 +75,12 @@ const SKIPPED_EXTENSIONS: [(&str, &[&str]); 6] = [
         ),
     ),
     ("is a font", &["ttf", "otf", "woff", "woff2", "eot"]),
-    // PDF readers hold whole files in memory, follow references, and can be tricked into unpacking without bound.
-    ("is a PDF, which is not supported; convert it to text first", &["pdf"]),
     (
-        "is an office document in an unsupported format",
-        &["doc", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp"],
+        "needs a converter, and none under [documents] in presets.toml takes it",
+        &split_list::<30>(
+            "pdf|doc|docx|docm|dotx|xls|xlsx|xlsm|xlsb|ppt|pptx|pptm|ppsx|odt|ott|ods|ots|odp|rtf|epub|mobi|html|\
+            htm|xhtml|ipynb|pages|numbers|djvu|ps|odg",
+        ),
     ),
 ];
 
@@ -102,8 +89,27 @@ const LOCK_FILES: [&str; 7] = split_list(
     gradle.lockfile",
 );
 
-/// Returns the kind of a file by its name, or the reason why it is skipped.
+/// Returns the kind of a file that is not converted by its name, or the reason why it is skipped.
 pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
+    check_name(path)?;
+    let extension = extension(path);
+    if let Some((reason, _)) =
+        SKIPPED_EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&&*extension))
+    {
+        return Err(reason);
+    }
+    let known = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&&*extension));
+    Ok(known.map_or(FileKind::Plain, |(kind, _)| *kind))
+}
+
+/// Returns the extension of a file's name in lower case, or an empty text.
+pub(crate) fn extension(path: &str) -> String {
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+    extension.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Checks that no rule excludes a file by its name, whatever reads it. The error is the reason.
+pub(crate) fn check_name(path: &str) -> Result<(), &'static str> {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
         return Err("is a lock file");
@@ -115,20 +121,13 @@ pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
         return Err("is minified or bundled");
     }
     // A copy of a secret is one, too.
-    if COPIES.iter().any(|copy| name.strip_suffix(copy).is_some_and(|original| kind(original) == Err(SECRET)))
-    {
+    let is_copy =
+        |copy: &str| name.strip_suffix(copy).is_some_and(|original| check_name(original) == Err(SECRET));
+    let is_key = KEY_NAMES.iter().any(|key| name.starts_with(key)) && !name.ends_with(".md");
+    if is_key || SECRET_EXTENSIONS.contains(&&*extension(&name)) || COPIES.into_iter().any(is_copy) {
         return Err(SECRET);
     }
-    if KEY_NAMES.iter().any(|key| name.starts_with(key)) && !name.ends_with(".md") {
-        return Err(SECRET);
-    }
-    let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    if let Some((why, _)) = SKIPPED_EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension))
-    {
-        return Err(why);
-    }
-    let found = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension));
-    Ok(found.map_or(FileKind::Plain, |(kind, _)| *kind))
+    Ok(())
 }
 
 /// Returns true for minified code, which has long lines.
@@ -160,7 +159,7 @@ mod tests {
         ] {
             assert_eq!(kind(path), Err(why), "{path}");
         }
-        assert!(kind("paper.pdf").is_err_and(|why| why.contains("PDF")));
+        assert!(kind("paper.pdf").is_err_and(|reason| reason.contains("needs a converter")));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Converts a directory or checkout to documents: reads the files, splits their text into chunks, and writes a
 //! navigation guide. Stores the result through the `DocumentStore` port.
 //!
-//! Files are untrusted. Each reader limits size, depth and time, and the report lists what was skipped.
+//! Files are untrusted. Formats that need a parser are converted by gates. The report lists what was skipped.
 
 mod chunks;
 mod clean;
 mod convert_file;
-mod decode;
-mod formats;
+mod converters;
 mod front_matter;
 mod git;
 mod git_index;
@@ -20,7 +19,7 @@ mod kinds;
 mod testing;
 mod walk;
 
-pub use formats::to_text;
+pub use converters::Converter;
 pub use git::{GitCheckout, checkout};
 pub use guide::GuidePolicy;
 pub use index::{

@@ -1,16 +1,51 @@
 //! In-memory document store and files for tests.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Mutex, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    FaultKind,
+    conversion::{ConvertedFile, DocumentFormat, SourceFile},
     outcome::Fault,
     page::MatchQuality,
-    ports::documents::{
-        Document, DocumentHit, DocumentReader, DocumentSearchResult, DocumentStore, FileHead, LineRange,
-        NewFile, Repository, RepositoryState, SearchMode,
+    ports::{
+        DocumentConverter,
+        documents::{
+            Document, DocumentHit, DocumentReader, DocumentSearchResult, DocumentStore, FileHead, LineRange,
+            NewFile, Repository, RepositoryState, SearchMode,
+        },
     },
 };
+
+use crate::Converter;
+
+/// A converter of `.card` files: upper case, or a fault that the file names.
+pub(crate) struct CardConverter;
+
+#[async_trait]
+impl DocumentConverter for CardConverter {
+    async fn convert(&self, file: SourceFile) -> Result<ConvertedFile, Fault> {
+        let text = String::from_utf8_lossy(&file.bytes).to_uppercase();
+        match &*text {
+            "LOCKED" => Err(Fault::invalid("is protected by a password")),
+            "LOOP" => Err(Fault::new(FaultKind::TimedOut, "took gate 'cards' longer than 60 s")),
+            "HUGE" => Ok(ConvertedFile { text: "x".repeat(5 << 20), losses: Vec::new() }),
+            _ => Ok(ConvertedFile { text, losses: vec!["has 1 picture, which is left out".into()] }),
+        }
+    }
+}
+
+pub(crate) fn cards(digest: &str) -> Converter {
+    let endings = vec!["card".to_owned()];
+    let format = DocumentFormat { name: "recipe card".into(), endings, media_type: "text/x-card".into() };
+    Converter { gate: Arc::new(CardConverter), digest: digest.to_owned(), formats: vec![format] }
+}
 
 /// Writes a file below `root`, and creates its directories.
 pub(crate) fn put(root: &Path, path: &str, text: impl AsRef<[u8]>) {
@@ -73,6 +108,7 @@ impl DocumentReader for MemoryStore {
             total_lines: 1,
             total_tokens: 1,
             made_from: None,
+            part: None,
         })
     }
 }

@@ -34,6 +34,7 @@ use crate::{
     system_limits,
 };
 
+mod converters;
 mod first_listings;
 mod gates;
 mod instructions;
@@ -48,6 +49,7 @@ mod stores;
 mod unmatched_patterns;
 mod unmet;
 
+pub(crate) use converters::DocumentConverters;
 use first_listings::FirstListings;
 pub(crate) use first_listings::forget_failed_listings;
 pub(crate) use gates::GateRegistry;

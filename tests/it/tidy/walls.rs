@@ -8,7 +8,7 @@ use super::none;
 use crate::support::repository;
 
 /// Our crates that the crates of a folder may use; the first matching line applies.
-const MAY_KNOW: [(&str, &[&str]); 18] = [
+const MAY_KNOW: [(&str, &[&str]); 19] = [
     ("host/auth", &["gatehouse-core", "gatehouse-net"]),
     ("host/core", &[]),
     ("host/files", &[]),
@@ -18,7 +18,7 @@ const MAY_KNOW: [(&str, &[&str]); 18] = [
     ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-stores"]),
     ("host/text", &["gatehouse-core"]),
     // Text is pure: counting tokens needs neither network nor model.
-    ("host/documents", &["gatehouse-core", "gatehouse-text"]),
+    ("host/documents", &["gatehouse-core", "gatehouse-decode", "gatehouse-text"]),
     ("host/models", &["gatehouse-core", "gatehouse-net"]),
     (
         "host/gatehouse",
@@ -35,9 +35,13 @@ const MAY_KNOW: [(&str, &[&str]); 18] = [
         ],
     ),
     ("gates/sdk", &[]),
-    ("gates", &["gatehouse-sdk", "gatehouse-jq", "gatehouse-wiki"]),
+    ("gates/lib/decode", &[]),
+    ("gates", &["gatehouse-decode", "gatehouse-sdk", "gatehouse-jq", "gatehouse-wiki"]),
     ("tests/fixtures/gates", &["gatehouse-sdk"]),
-    ("tests/quality", &["gatehouse-core", "gatehouse-documents", "gatehouse-text", "gatehouse-stores"]),
+    (
+        "tests/quality",
+        &["gate-converter", "gatehouse-core", "gatehouse-decode", "gatehouse-text", "gatehouse-stores"],
+    ),
     ("tests", &[]),
     ("packaging", &[]),
     ("xtask", &[]),

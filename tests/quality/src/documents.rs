@@ -17,6 +17,7 @@ use gatehouse_core::{
     page::MatchQuality,
     ports::{TextCompressor as _, TokenCounter as _, text::TokenEncoding},
 };
+use gatehouse_decode::decode;
 use gatehouse_text::{BpeTokenCounter, Extractor};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -89,7 +90,11 @@ fn measure(name: &str, text: &str, folder: &Path, elsewhere: &[String], results:
 /// Returns a document of this crate as it is indexed.
 fn own_document(file: &str) -> Result<String> {
     let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("documents").join(file))?;
-    gatehouse_documents::to_text(file, &bytes).map_err(|why| anyhow!("{file} {why}"))
+    if file.ends_with(".md") || file.ends_with(".rst") || file.ends_with(".txt") {
+        return Ok(decode(&bytes).map_err(|reason| anyhow!("{file} {reason}"))?.text);
+    }
+    let converted = gate_converter::gate().convert(&bytes, file, "");
+    converted.map(|converted| converted.text).map_err(|fault| anyhow!("{file} {}", fault.message))
 }
 
 /// Returns the mean over documents of different kinds, for each method and each fixed budget.

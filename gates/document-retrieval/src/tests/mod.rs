@@ -77,7 +77,7 @@ fn host(text: &str) -> Fake {
                 lines: Lines { first, last },
                 total_lines: total,
                 total_tokens: words(&whole) as u32,
-                made_from: None,
+                made_from: Some("PDF, Page 4".to_owned()).filter(|_| first > 1),
             })
         })
         .extract(|text, _, budget| {

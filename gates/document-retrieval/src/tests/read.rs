@@ -41,11 +41,14 @@ fn a_range_comes_with_its_numbers() {
         read(&lines(50), &[("start_line", 9.into()), ("end_line", 10.into()), ("numbered", true.into())]);
     assert_eq!(
         text,
-        "`manual/docs/a.md`, lines 9-10 of 50.\n     9| line 9 of the text\n    10| line 10 of the text\n"
+        "`manual/docs/a.md` (text of PDF, Page 4), lines 9-10 of 50.\n     9| line 9 of the text\n    10| line 10 of the text\n"
     );
     assert!(data.get("next_start_line").is_none());
     let (text, _) = read(&lines(50), &[("start_line", 49.into())]);
-    assert!(text.starts_with("`manual/docs/a.md`, lines 49-50 of 50. The end.\n"), "{text}");
+    assert!(
+        text.starts_with("`manual/docs/a.md` (text of PDF, Page 4), lines 49-50 of 50. The end.\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gatehouse_core::search::SearchQuery;
+use gatehouse_decode::prefix;
 
 use crate::{
-    clean::{one_line, prefix},
+    clean::one_line,
     front_matter::FrontMatter,
     headings::headings,
     kinds::{self, FileKind},

@@ -7,6 +7,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::documents::{DocumentStore, Repository},
 };
+use gatehouse_decode::prefix;
 use gatehouse_text::split_list;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use super::{
     facts::{GuideFacts, first_sentence, repository_terms},
     form::GuideParts,
 };
-use crate::clean::{one_line, prefix};
+use crate::clean::one_line;
 
 /// Prefixes of document names to read first, best first.
 const KEY_NAMES: [&str; 16] = split_list(

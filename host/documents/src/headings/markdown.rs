@@ -3,7 +3,7 @@
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::Heading;
-use crate::{formats::html, front_matter::FrontMatter};
+use crate::front_matter::FrontMatter;
 
 /// A longer title is a paragraph above a rule.
 const MAX_TITLE_BYTES: usize = 300;
@@ -64,6 +64,10 @@ const MAX_CONTAINERS: usize = 100;
 /// Returns the number of marks of lists and quotes at the start of a line.
 fn containers(line: &str) -> usize {
     let mut rest = line.trim_start();
+    // A rule is no list.
+    if ['-', '*', '+'].into_iter().any(|mark| rest.chars().all(|c| c == mark || c.is_whitespace())) {
+        return 0;
+    }
     let mut count = 0;
     while let Some(after) = rest.strip_prefix(['-', '*', '+', '>']).or_else(|| {
         rest.trim_start_matches(|c: char| c.is_ascii_digit())
@@ -80,10 +84,25 @@ fn containers(line: &str) -> usize {
 fn html_heading(block: &str, line: usize) -> Option<Heading> {
     let begins = |at: &usize| block.as_bytes().get(at + 2).is_some_and(|level| (b'1'..=b'6').contains(level));
     let at = block.match_indices("<h").map(|(at, _)| at).find(begins)?;
-    let converted = html::markdown(&block[at..]);
-    let title = converted.lines().next()?;
-    let level = title.bytes().take_while(|byte| *byte == b'#').count();
-    Heading::new(line + block[..at].matches('\n').count(), level, &title[level..])
+    let level = usize::from(block.as_bytes()[at + 2] - b'0');
+    let content = block[at..].split("</h").next()?;
+    Heading::new(line + block[..at].matches('\n').count(), level, &without_tags(content))
+}
+
+/// Returns the text of HTML without its tags, with the descriptions of pictures.
+fn without_tags(html: &str) -> String {
+    let mut text = String::new();
+    for part in html.split_inclusive('>') {
+        let (before, tag) = part.split_once('<').unwrap_or((part, ""));
+        text.push_str(before);
+        let described = tag.split_once("alt=\"").and_then(|(_, rest)| rest.split('"').next());
+        text.push_str(described.unwrap_or_default());
+    }
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&nbsp;", " ")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&")
 }
 
 /// Returns whether a line belongs to an `import` or `export` of MDX, which ends at a blank line.

@@ -1,6 +1,12 @@
 //! Pipeline from the directory to the store. Files are read on all CPUs; one batch is stored while the next is read.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    mem::take,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{FutureExt as _, StreamExt as _, future, stream};
 use gatehouse_core::{
@@ -14,6 +20,7 @@ use super::{IndexProgress, IndexRunReport, OnIndexProgress, UnseenPaths};
 use crate::{
     clean::saturating_u32,
     convert_file::{NewDocument, NoDocument, convert_file},
+    converters::Converter,
     guide::{self, GuideFacts},
 };
 
@@ -21,6 +28,9 @@ use crate::{
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
 const MAX_BATCH_FILES: usize = 500;
+
+/// Conversions take seconds, which a killed process should not lose.
+const MAX_BATCH_AGE: Duration = Duration::from_secs(5);
 
 pub(super) struct IndexRun<'a> {
     pub(super) store: &'a dyn DocumentStore,
@@ -40,17 +50,20 @@ impl IndexRun<'_> {
         root: &Path,
         files: Vec<String>,
         known: HashMap<String, String>,
+        converters: &[Converter],
     ) -> Result<(UnseenPaths, Vec<GuideFacts>), Fault> {
         let total = files.len();
         (self.progress)(IndexProgress { done: 0, total });
         let mut unseen: UnseenPaths = known.keys().cloned().collect();
         let known = Arc::new(known);
         let (batches, mut stored) = mpsc::channel::<FileBatch>(1);
-        let reading = read_all(root, files, Arc::clone(&known), batches, self.cancel).map(Ok);
+        let on_read = |done| (self.progress)(IndexProgress { done, total });
+        let reading =
+            read_all(root, files, Arc::clone(&known), converters.into(), batches, &on_read, self.cancel)
+                .map(Ok);
         let storing = async {
-            let (mut done, mut facts) = (0, Vec::new());
+            let mut facts = Vec::new();
             while let Some(batch) = stored.recv().await {
-                done += batch.len();
                 let mut files = Vec::new();
                 for (path, read) in batch {
                     let document = record(self.report, &mut unseen, path, read);
@@ -66,7 +79,6 @@ impl IndexRun<'_> {
                     self.state.changed_since_guide = self.state.changed_since_guide.saturating_add(changed);
                     self.store.put_state(self.state).await?;
                 }
-                (self.progress)(IndexProgress { done, total });
             }
             Ok::<_, Fault>(facts)
         };
@@ -97,8 +109,8 @@ fn record(
         Ok(mut document) => {
             let count = if unseen.remove(&path) { &mut report.updated } else { &mut report.added };
             *count += 1;
-            if let Some(note) = document.note.take() {
-                report.noted.add(path, note);
+            for note in take(&mut document.notes) {
+                report.noted.add(path.clone(), note);
             }
             return Some(document);
         }
@@ -110,35 +122,44 @@ async fn read_all(
     root: &Path,
     files: Vec<String>,
     known: Arc<HashMap<String, String>>,
+    converters: Arc<[Converter]>,
     batches: mpsc::Sender<FileBatch>,
+    on_read: &(dyn Fn(usize) + Sync),
     cancel: &CancellationToken,
 ) {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let stride = files.len().div_ceil(guide::MAX_FACTS).max(1);
     let root: Arc<Path> = root.into();
     let jobs = files.into_iter().enumerate().map(|(index, path)| {
-        let (root, known) = (Arc::clone(&root), Arc::clone(&known));
+        let (root, known, converters) = (Arc::clone(&root), Arc::clone(&known), Arc::clone(&converters));
         let with_facts = index % stride == 0;
+        let cancel = cancel.clone();
         async move {
             let work = path.clone();
-            let job = move || convert_file(&root, &work, known.get(&work).map(String::as_str), with_facts);
+            let job = move || {
+                let known = known.get(&work).map(String::as_str);
+                convert_file(&root, &work, known, with_facts, (&converters, &cancel))
+            };
             (path, tokio::task::spawn_blocking(job).await)
         }
     });
     let mut read = stream::iter(jobs).buffered(processors);
-    let (mut batch, mut bytes) = (FileBatch::new(), 0);
+    let (mut batch, mut bytes, mut done) = (FileBatch::new(), 0, 0);
+    let mut sent = Instant::now();
     while let Some((path, produced)) = read.next().await {
         if cancel.is_cancelled() {
             break;
         }
         // A panic while one file is read must not end the run.
-        let bug = Err(NoDocument::Unreadable("could not be read because of a bug in Gatehouse"));
+        let bug = Err(NoDocument::Unreadable("could not be read because of a bug in Gatehouse".into()));
         let produced = produced.unwrap_or(bug);
         bytes += produced.as_ref().map_or(0, |document| document.file.text.len());
         batch.push((path, produced));
-        if bytes >= MAX_BATCH_BYTES || batch.len() >= MAX_BATCH_FILES {
-            bytes = 0;
-            if batches.send(std::mem::take(&mut batch)).await.is_err() {
+        done += 1;
+        on_read(done);
+        if bytes >= MAX_BATCH_BYTES || batch.len() >= MAX_BATCH_FILES || sent.elapsed() >= MAX_BATCH_AGE {
+            (bytes, sent) = (0, Instant::now());
+            if batches.send(take(&mut batch)).await.is_err() {
                 return;
             }
         }

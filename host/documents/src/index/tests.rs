@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Mutex};
 use gatehouse_core::FaultKind;
 
 use super::*;
-use crate::testing::{MemoryStore, put};
+use crate::testing::{MemoryStore, cards, put};
 
 fn source(root: &Path) -> IndexSource {
     IndexSource { root: root.into(), name: "r".into(), url: None }
@@ -25,7 +25,7 @@ async fn only_changed_files_are_stored() {
     let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::default());
     let root = folder.path();
     put(root, "README.md", "# Garden\n\nHow to keep a garden of herbs in order.\n");
-    put(root, "docs/basil.html", "<h1>Basil</h1><p>Water &amp; sun.</p>");
+    put(root, "docs/basil.md", "# Basil\n\nWater & sun.\n");
     put(root, "src/main.rs", "fn main() {}\n");
     put(root, "logo.png", [137, 80, 78, 71, 0]);
     put(root, "old.txt", b"Die Gr\xf6\xdfe der Stra\xdfe ist f\xfcr alle gleich.");
@@ -33,7 +33,6 @@ async fn only_changed_files_are_stored() {
     assert_eq!(counts(&report), [4, 0, 0, 0, 1]);
     assert_eq!(report.noted.named[0].0, "old.txt");
     assert_eq!(store.texts()["src/main.rs"], "fn main() {}\n");
-    assert_eq!(store.texts()["docs/basil.html"], "# Basil\n\nWater & sun.\n");
     assert!(matches!(report.guide, GuideOutcome::Written { .. }));
     let guide = store.state_of("r").repository.navigation_guide.expect("written");
     assert!(guide.contains("> How to keep a garden of herbs in order."), "{guide}");
@@ -51,6 +50,45 @@ async fn only_changed_files_are_stored() {
     assert!(matches!(report.guide, GuideOutcome::Written { .. }), "more than a tenth changed");
     assert_eq!(store.state_of("r").changed_since_guide, 0);
     assert!(!store.texts().contains_key("old.txt"));
+}
+
+#[tokio::test]
+async fn converters_read_their_formats_and_failures_have_a_reason() {
+    let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::default());
+    let root = folder.path();
+    for (path, text) in [
+        ("a.CARD", "soup"),
+        ("b.card", "LOCKED"),
+        ("c.card", "LOOP"),
+        ("d.card", "HUGE"),
+        ("e.pdf", "x"),
+        (".env.card", "k"),
+        ("server.key", "k"),
+    ] {
+        put(root, path, text);
+    }
+    let run = async |digest: &str| {
+        let options = Options { converters: vec![cards(digest)], ..Options::default() };
+        index(&store, source(root), options, &|_| {}, CancellationToken::new()).await.expect("indexed")
+    };
+    let report = run("1").await;
+    assert_eq!(store.texts(), [("a.CARD".to_owned(), "SOUP".to_owned())].into());
+    let reasons: Vec<(&str, &str)> =
+        report.skipped.named.iter().map(|(path, reason)| (path.as_str(), reason.as_str())).collect();
+    assert!(reasons.contains(&("b.card", "is protected by a password")), "{reasons:?}");
+    assert!(reasons.contains(&("c.card", "took gate 'cards' longer than 60 s")), "{reasons:?}");
+    assert!(reasons.contains(&("d.card", "has more than 4 MB of text")), "{reasons:?}");
+    assert!(reasons.iter().any(|(path, reason)| *path == "e.pdf" && reason.starts_with("needs a converter")));
+    assert_eq!(report.noted.named, [("a.CARD".to_owned(), "has 1 picture, which is left out".to_owned())]);
+    let stored = store.files.lock().expect("whole")["a.CARD"].made_from.clone();
+    assert_eq!(stored.as_deref(), Some("recipe card"));
+
+    assert_eq!(run("1").await.unchanged, 1);
+    assert_eq!(run("2").await.updated, 1, "another converter reads its files again");
+    // A limit of the converter says little about the file, so its document stays.
+    put(root, "a.CARD", "LOOP");
+    run("2").await;
+    assert_eq!(store.texts()["a.CARD"], "SOUP");
 }
 
 #[tokio::test]
@@ -107,17 +145,14 @@ async fn hostile_files_are_bounded() {
     let (folder, store) = (tempfile::tempdir().expect("a folder"), MemoryStore::default());
     let root = folder.path();
     put(root, "line.md", "x".repeat(50_000_000));
-    put(root, "deep.html", "<div><ul><li><table>".repeat(100_000) + "found");
-    put(root, "deep.ipynb", "[".repeat(100_000));
     put(root, "long.txt", "word ".repeat(500_000));
     put(root, "bidi.md", "# a\u{202e}b\u{2066}\n\ntext\u{1b}[31m\n");
     put(root, "null.md", "a\0b");
     let report = run(&store, root).await;
-    assert_eq!(counts(&report), [3, 0, 0, 0, 3], "{:?}", report.skipped);
+    assert_eq!(counts(&report), [2, 0, 0, 0, 2], "{:?}", report.skipped);
     let files = store.files.lock().expect("whole");
     assert_eq!(files["bidi.md"].headings, ["ab"]);
     assert!(files["bidi.md"].text.contains('\u{202e}'), "the text is the file's");
-    assert!(files["deep.html"].text.ends_with("found\n"));
     let guide = store.state_of("r").repository.navigation_guide.expect("written");
     assert!(!guide.contains(['\u{202e}', '\u{2066}', '\u{1b}']));
 }

@@ -12,7 +12,11 @@ use gatehouse_core::ports::{
 use gatehouse_stores::DocumentLibrary;
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
-use crate::{compose, config::Env, out};
+use crate::{
+    compose::{self, Composition},
+    config::Env,
+    out,
+};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -113,17 +117,18 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     let config = global.config(env)?;
     let models = compose::models(&config)?;
     let library = compose::documents(&config, &models.embedder)?;
+    let host = || Composition::new(config, env);
     let done = match command {
-        Command::Add(arguments) => add::add(&library, &models, arguments).await,
+        Command::Add(arguments) => add::add(&library, &host()?, arguments).await,
         Command::Refresh { repositories, output } => {
-            add::refresh(&library, &models, repositories, output).await
+            add::refresh(&library, &host()?, repositories, output).await
         }
         Command::List { json } => list(&library, json).await,
         Command::Search(arguments) => search(&library, arguments).await,
         Command::Get { repository, path, lines, output } => {
             get(&library, &repository, &path, lines, output).await
         }
-        Command::Guide { repository, renew } => add::guide(&library, &models, &repository, renew).await,
+        Command::Guide { repository, renew } => add::guide(&library, &host()?, &repository, renew).await,
         Command::Remove { repository } => remove(&library, &repository).await,
     };
     library.close().await;
@@ -196,11 +201,12 @@ async fn get(
 ) -> CommandResult {
     let document = library.read(repository, path, lines).await?;
     output.print(&document, || {
-        let Document { text, lines, total_lines, made_from, .. } = &document;
+        let Document { text, lines, total_lines, made_from, part, .. } = &document;
         out::line(text.trim_end_matches('\n'));
         if lines.last < *total_lines || lines.first > 1 {
             out::note(format!("lines {}-{} of {total_lines}", lines.first, lines.last));
         }
+        part.iter().for_each(|part| out::note(format!("continues {part}")));
         made_from.iter().for_each(|format| out::note(format!("text extracted from {format}")));
     });
     Ok(())

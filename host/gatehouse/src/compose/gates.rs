@@ -109,6 +109,17 @@ impl GateRegistry {
         Ok(gate)
     }
 
+    /// Returns the shipped gate of a name, even if a directory has a file of this name. `None` if the configuration names
+    /// another component, or does not use the shipped gates.
+    pub(crate) async fn shipped(&self, name: &str) -> Option<Result<Gate, PlainError>> {
+        let named = self.config.gates.get(name).and_then(|gate| gate.component.as_ref());
+        if named.is_some() || !built_in::is_shipped(name) || !built_in::is_in_config(&self.config) {
+            return None;
+        }
+        let file = Path::new(built_in::NAME).join(format!("{name}.wasm"));
+        Some(self.load(name, &file, block(&self.config, name, &file).settings).await)
+    }
+
     /// Loads a gate from any file, with the settings of the gate of that name.
     pub(crate) async fn load_granted(&self, file: &Path) -> Result<Gate, PlainError> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

@@ -133,7 +133,7 @@ impl Config {
             auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
-            documents: DocumentsConfig::new(raw.documents, env),
+            documents: DocumentsConfig::validate(text, raw.documents, env)?,
             artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &intelligence, env)?,
             ledger: LedgerConfig::validate(text, &raw.ledger)?,
             audit: AuditConfig::validate(text, &raw.audit)?,

@@ -18,6 +18,9 @@ pub(crate) struct Documents {
     /// Owner of the tables (PostgreSQL): "own", or "existing" for tables of another program, which are only read.
     /// Default: the tables that exist, or new ones of its own.
     pub(crate) tables: TableOwner,
+    /// Gates that convert files to Markdown, in order; the first that takes the ending of a file's name converts it.
+    /// Default: ["converter"], the shipped one.
+    pub(crate) converters: Option<Vec<TextValue<String>>>,
 }
 
 /// Document engines.
@@ -48,6 +51,8 @@ pub(crate) enum TableOwner {
 pub(crate) struct DocumentsConfig {
     pub(crate) engine: DocumentsEngine,
     tables: TableOwner,
+    /// Names of gates. `None` for the default.
+    pub(crate) converters: Option<Vec<String>>,
     env: Env,
 }
 
@@ -61,8 +66,13 @@ pub(crate) enum DocumentsEngineConfig {
 }
 
 impl DocumentsConfig {
-    pub(super) fn new(Documents { engine, tables }: Documents, env: &Env) -> Self {
-        Self { engine, tables, env: env.clone() }
+    pub(super) fn validate(text: &ConfigText, raw: Documents, env: &Env) -> Result<Self, ConfigError> {
+        let Documents { engine, tables, converters } = raw;
+        for name in converters.iter().flatten() {
+            text.at(name, super::check_gate_name(name))?;
+        }
+        let converters = converters.map(|names| names.into_iter().map(TextValue::into_inner).collect());
+        Ok(Self { engine, tables, converters, env: env.clone() })
     }
 
     /// Returns the settings of the engine. The error names the missing or invalid key or variable.

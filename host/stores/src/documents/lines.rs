@@ -15,6 +15,8 @@ pub(super) fn document(
 ) -> Result<Document, Fault> {
     let StoredFile { path, text, made_from, tokens, .. } = file;
     let total = count(&text);
+    let first = asked.filter(|_| made_from.is_some()).map_or(1, |lines| lines.first);
+    let part = part_of(&text, first).map(str::to_owned);
     let (lines, text) = match asked {
         None => (LineRange { first: total.min(1), last: total }, text),
         Some(LineRange { first, last }) if first == 0 || last < first => {
@@ -33,7 +35,24 @@ pub(super) fn document(
             (lines, cut(&text, lines).to_owned())
         }
     };
-    Ok(Document { repository, path, text, lines, total_lines: total, total_tokens: tokens, made_from })
+    Ok(Document { repository, path, text, lines, total_lines: total, total_tokens: tokens, made_from, part })
+}
+
+/// Returns the heading of level 2 above a line of converted text. `None` if the line is a heading of this level.
+fn part_of(text: &str, first: u32) -> Option<&str> {
+    let (mut part, mut fence) = (None, "");
+    for (number, line) in (1..=first).zip(text.lines()) {
+        let mark = &line[..line.len() - line.trim_start_matches('`').len()];
+        if fence.is_empty() {
+            fence = if mark.len() >= 3 { mark } else { "" };
+        } else if mark.len() >= fence.len() && line.trim_end() == mark {
+            fence = "";
+        }
+        if let Some(title) = line.strip_prefix("## ").filter(|_| fence.is_empty()) {
+            part = (number < first).then(|| title.trim());
+        }
+    }
+    part
 }
 
 /// Counts lines: an empty text has 0 lines, and text after the last line feed is a line.
@@ -55,6 +74,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn lines_of_converted_text_name_their_part() {
+        let text = "# Book\n## Page 1\none\n```\n## no page\n```\ntwo\n## Page 2: Herbs\nthree\n";
+        let parts: Vec<_> = (1..=9).map(|first| part_of(text, first)).collect();
+        let (one, two) = (Some("Page 1"), Some("Page 2: Herbs"));
+        assert_eq!(parts, [None, None, one, one, one, one, one, None, two]);
+    }
 
     fn file(text: &str) -> StoredFile {
         StoredFile { path: "a.md".into(), text: text.into(), made_from: None, tokens: 7 }

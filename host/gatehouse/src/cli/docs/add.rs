@@ -1,24 +1,26 @@
 //! `gatehouse docs add`, `refresh` and `guide`: the commands that read directories and write guides.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use gatehouse_core::ports::{DocumentReader, DocumentStore};
 use gatehouse_documents::{
     FileNotes, GuideOutcome, GuidePolicy, IndexProgress, IndexRunReport, IndexSource, Options, index,
 };
-use gatehouse_models::ConfiguredModels;
 use gatehouse_stores::DocumentLibrary;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{AddRepositoryArgs, CommandError, CommandResult, MAX_VECTOR_WAIT, OutputFormat, find_repository};
-use crate::{out, progress};
+use crate::{
+    compose::{Composition, DocumentConverters},
+    out, progress,
+};
 
 const MAX_NAMED_FILES: usize = 10;
 
 pub(super) async fn add(
     library: &DocumentLibrary,
-    models: &ConfiguredModels,
+    host: &Composition,
     arguments: AddRepositoryArgs,
 ) -> CommandResult {
     let AddRepositoryArgs { dir, name, url, output } = arguments;
@@ -29,14 +31,14 @@ pub(super) async fn add(
     let name = name.or_else(own).ok_or_else(missing).map_err(CommandError::usage)?;
     check_name(&name)?;
     let report =
-        run(library, models, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
+        run(library, host, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
     output.print(&json_of(&name, &report), || print_report(&name, &report));
     Ok(())
 }
 
 pub(super) async fn refresh(
     library: &DocumentLibrary,
-    models: &ConfiguredModels,
+    host: &Composition,
     names: Vec<String>,
     output: OutputFormat,
 ) -> CommandResult {
@@ -50,7 +52,7 @@ pub(super) async fn refresh(
     let mut reports = Vec::new();
     for name in wanted {
         let source = source_of(library, &name).await?;
-        let report = run(library, models, source, GuidePolicy::WhenDue).await?;
+        let report = run(library, host, source, GuidePolicy::WhenDue).await?;
         reports.push(json_of(&name, &report));
         if !output.json {
             print_report(&name, &report);
@@ -62,14 +64,14 @@ pub(super) async fn refresh(
 
 pub(super) async fn guide(
     library: &DocumentLibrary,
-    models: &ConfiguredModels,
+    host: &Composition,
     name: &str,
     renew: bool,
 ) -> CommandResult {
     let mut repository = find_repository(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
-        run(library, models, source, GuidePolicy::Always).await?;
+        run(library, host, source, GuidePolicy::Always).await?;
         repository = find_repository(library, &repository.name, true).await?;
     }
     match &repository.navigation_guide {
@@ -106,7 +108,7 @@ fn check_name(name: &str) -> CommandResult {
 /// Indexes a source and shows progress. An interrupt ends the run after the current batch.
 async fn run(
     library: &DocumentLibrary,
-    models: &ConfiguredModels,
+    host: &Composition,
     source: IndexSource,
     guide: GuidePolicy,
 ) -> CommandResult<IndexRunReport> {
@@ -117,7 +119,9 @@ async fn run(
         bar.set_position(done as u64);
     };
     let cancel = CancellationToken::new();
-    let options = Options { guide, llm: Some(Arc::clone(&models.llm)) };
+    let DocumentConverters { converters, notes } = host.document_converters().await?;
+    notes.iter().for_each(out::note);
+    let options = Options { guide, llm: Some(Arc::clone(&host.models.llm)), converters };
     let indexing = index(library, source, options, &on_progress, cancel.clone());
     tokio::pin!(indexing);
     let report = tokio::select! {
@@ -162,16 +166,31 @@ fn print_report(name: &str, report: &IndexRunReport) {
     out::line(format!(
         "{name}: {added} added, {updated} updated, {unchanged} unchanged, {removed} removed; {count} left out{guide}"
     ));
-    for (path, why) in skipped.named.iter().take(MAX_NAMED_FILES) {
-        out::line(format!("left out: {path}: {why}"));
+    for (path, reason) in skipped.named.iter().take(MAX_NAMED_FILES) {
+        out::line(format!("left out: {path}: {reason}"));
     }
     if count > MAX_NAMED_FILES {
-        out::line(format!("left out: {} more; --json names them", count - MAX_NAMED_FILES));
+        print_counts("left out, by reason:", skipped);
     }
-    for (what, files) in &noted.counts {
-        out::line(format!("{files} files: {what}"));
-    }
+    print_counts("read with remarks:", noted);
     if let GuideOutcome::Written { by } = &report.guide {
         out::note(format!("The guide: {by}"));
+    }
+}
+
+/// Prints the number of files with each remark, the most frequent first.
+fn print_counts(title: &str, files: &FileNotes) {
+    let mut counts: Vec<(&String, usize)> =
+        files.counts.iter().map(|(reason, count)| (reason, *count)).collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    if counts.is_empty() {
+        return;
+    }
+    out::line(title);
+    for (reason, count) in counts.iter().take(MAX_NAMED_FILES) {
+        out::line(format!("  {count} {}: {reason}", if *count == 1 { "file" } else { "files" }));
+    }
+    if counts.len() > MAX_NAMED_FILES {
+        out::line("  other files have other reasons; --json names them");
     }
 }

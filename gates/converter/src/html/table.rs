@@ -1,7 +1,7 @@
 //! Tables of pages, which are tables of data or only place their cells.
 
 use super::HtmlConverter;
-use crate::formats::end_table_row;
+use crate::markdown::end_table_row;
 
 #[derive(Default)]
 pub(super) struct TableState {

@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use super::{body::DocxConverter, styles::ListPlace};
-use crate::formats::MAX_TEXT;
+use crate::markdown::{MAX_TEXT, plain_line};
 
 #[derive(Default)]
 pub(super) struct Paragraph {
@@ -55,7 +55,10 @@ impl DocxConverter<'_> {
             (0, Some(place)) => {
                 format!("{}{} {text}\n", "  ".repeat(place.level), label.as_deref().unwrap_or("-"))
             }
-            (0, None) => format!("{text}\n\n"),
+            (0, None) => {
+                let lines: Vec<_> = text.lines().map(plain_line).collect();
+                lines.join("\n") + "\n\n"
+            }
         };
         // Put an empty line after a list.
         if (list.is_none() || level > 0) && !self.out.is_empty() && !self.out.ends_with("\n\n") {

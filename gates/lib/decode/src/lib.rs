@@ -1,13 +1,14 @@
-//! Decodes file bytes to text in any encoding, and rejects binary data.
+//! Reads files as text: in any encoding, without binary data, and with the fences of Markdown. The host and the gate
+//! `converter` share it.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct DecodedText {
-    pub(crate) text: String,
+pub struct DecodedText {
+    pub text: String,
     /// Tells that the encoding was guessed, or that bytes were replaced.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// Bytes at the start of a file that can declare its encoding, as in HTML.
@@ -17,9 +18,9 @@ const UTF_32: &str = "is UTF-32, which is not supported; convert it to UTF-8";
 
 /// Decodes bytes by their byte order mark, as UTF-8 with a few wrong bytes, by the encoding that they declare, or by a
 /// guess, in this order. A lone carriage return becomes a line feed. The error is the reason why the bytes are not text.
-pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
+pub fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
     if bytes.starts_with(b"%PDF-") {
-        return Err("is a PDF, which is not supported; convert it to text first");
+        return Err("is a PDF with another ending; name it .pdf");
     }
     if bytes.starts_with(b"\0\0\xfe\xff")
         || bytes.starts_with(b"\xff\xfe\0\0") && bytes.len().is_multiple_of(4)
@@ -40,6 +41,27 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<DecodedText, &'static str> {
         decoded.text = with_line_feeds(&decoded.text);
     }
     Ok(decoded)
+}
+
+/// Returns at most `limit` bytes, cut at a character boundary.
+pub fn prefix(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}
+
+/// Returns the character and length of the code fence on a line.
+pub fn fence(line: &str) -> Option<(char, usize)> {
+    let start = line.trim_start_matches(' ');
+    let mark = start.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = start.chars().take_while(|c| *c == mark).count();
+    // A line with a closing mark is inline code.
+    let inline = mark == '`' && start[length..].contains('`');
+    (length >= 3 && !inline).then_some((mark, length))
+}
+
+/// Returns whether a line ends the block of a fence.
+pub fn closes_fence(line: &str, (mark, length): (char, usize)) -> bool {
+    let text = line.trim();
+    text.chars().count() >= length && text.chars().all(|c| c == mark)
 }
 
 fn decode_as(encoding: &'static Encoding, bytes: &[u8], is_noted: bool) -> DecodedText {
@@ -135,7 +157,7 @@ const MAX_CONTROLS: usize = 2;
 /// Returns true if more than 1 in 20 characters is a control character. Tool output may have a few.
 fn is_noise(text: &str) -> bool {
     let control = |c: &char| (c.is_control() && !c.is_whitespace() && *c != '\u{1b}') || *c == '\u{fffd}';
-    let head = crate::clean::prefix(text, 64 * 1024);
+    let head = prefix(text, 64 * 1024);
     let noise = head.chars().filter(control).count();
     noise > MAX_CONTROLS && noise * 20 > head.chars().count()
 }

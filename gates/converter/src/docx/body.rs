@@ -13,7 +13,7 @@ use super::{
     styles::{ListNumbers, ListPlace, MAX_LEVELS, Styles, outline_level},
     symbols,
 };
-use crate::formats::{MAX_TEXT, TOO_LONG, end_table_row, linked, xml_character};
+use crate::markdown::{MAX_TEXT, TOO_LONG, end_table_row, linked, xml_character};
 
 /// Properties and texts from other parts of the document.
 pub(super) struct DocumentParts {
@@ -144,6 +144,7 @@ impl<'p> DocxConverter<'p> {
                     }
                 }
                 Event::Text(text) if self.in_text => self.add(&text),
+                Event::CData(text) if self.in_text => self.add(&text),
                 Event::GeneralRef(entity) if self.in_text => {
                     let character = xml_character(&entity);
                     self.add(character.map(String::from).as_deref().unwrap_or_default());

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use gatehouse_decode::prefix;
+
 use super::{attribute, for_each_tag, number};
-use crate::clean::prefix;
 
 /// Maximum length of a chain of styles, which can be a circle.
 const MAX_CHAIN: usize = 10;

@@ -3,9 +3,11 @@
 
 mod hidden;
 mod table;
+mod xhtml;
 
 use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
 
+use crate::markdown::{fenced, linked};
 use hidden::HiddenElement;
 use table::TableState;
 
@@ -17,6 +19,7 @@ const SOFT_HYPHEN: &str = "\u{ad}";
 const MAX_LINK: usize = 300;
 
 pub(crate) fn markdown(html: &str) -> String {
+    let html = &*xhtml::as_html(html);
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     let mut page = HtmlConverter::default();
@@ -256,7 +259,7 @@ impl HtmlConverter {
         } else if is_block {
             self.out.push_str(&format!("{}\n{target}\n", text.trim_end()));
         } else {
-            self.out.push_str(&super::linked(&text, &target));
+            self.out.push_str(&linked(&text, &target));
         }
     }
 
@@ -268,7 +271,7 @@ impl HtmlConverter {
         let is_gutter =
             self.table.is_layout && code.split_whitespace().all(|line| line.parse::<u32>().is_ok());
         if !code.trim().is_empty() && !is_gutter {
-            self.out.push_str(&super::fenced(code, ""));
+            self.out.push_str(&fenced(code, ""));
         }
         self.block();
     }

@@ -1,24 +1,18 @@
 //! Converts notebooks to Markdown. Code and text output are fenced; images and data are dropped.
 
-use gatehouse_core::{json::max_value_count, reply_view::near_json, surrogates::replace_lone_surrogates};
+use gatehouse_decode::{closes_fence, fence, prefix};
 use serde_json::Value;
 
-use super::{fenced, html};
-use crate::headings::{closes, fence};
-
-const MAX_VALUES: usize = 2_000_000;
+use crate::{html, markdown::fenced};
 
 /// Longer output is usually a log.
 const MAX_OUTPUT: usize = 4_000;
 
 /// Converts a notebook of any format version. The error is the reason why this is not possible.
-pub(super) fn markdown(json: &str) -> Result<String, &'static str> {
+pub(crate) fn markdown(json: &str) -> Result<String, &'static str> {
     const NO_NOTEBOOK: &str = "is not a valid notebook";
-    // A value takes many times the memory of its text.
-    if max_value_count(json.as_bytes()) > MAX_VALUES {
-        return Err("has too many values for a notebook");
-    }
-    let notebook = parsed(json).ok_or(NO_NOTEBOOK)?;
+    let parsed = serde_json::from_str(json).or_else(|_| serde_json::from_str::<Value>(&valid_json(json)));
+    let notebook = parsed.map_err(|_| NO_NOTEBOOK)?;
     let sheets = notebook["worksheets"].as_array().into_iter().flatten();
     let lists = std::iter::once(&notebook["cells"]).chain(sheets.map(|sheet| &sheet["cells"]));
     let lists: Vec<&Vec<Value>> = lists.filter_map(Value::as_array).collect();
@@ -34,15 +28,50 @@ pub(super) fn markdown(json: &str) -> Result<String, &'static str> {
     Ok(parts.join("\n"))
 }
 
-/// Parses JSON with the values that Python writes, such as `NaN`, and with halves of emoji.
-fn parsed(json: &str) -> Option<Value> {
-    serde_json::from_str(json).ok().or_else(|| {
-        let whole = replace_lone_surrogates(json.as_bytes());
-        serde_json::from_slice(&whole).ok().or_else(|| {
-            let text = String::from_utf8_lossy(&whole);
-            serde_json::from_str(&near_json::converted(text.trim())?).ok()
-        })
-    })
+/// Replaces what Python writes into JSON: `NaN`, infinity, and halves of emoji.
+fn valid_json(json: &str) -> String {
+    let mut valid = String::with_capacity(json.len());
+    let (mut rest, mut in_string) = (json, false);
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '\\' if in_string => {
+                let (taken, length) = escape(rest);
+                valid.push_str(taken);
+                rest = &rest[length..];
+                continue;
+            }
+            'N' | 'I' | '-' if !in_string => ["NaN", "-Infinity", "Infinity"]
+                .into_iter()
+                .find(|word| rest.starts_with(word))
+                .map_or(0, str::len),
+            _ => 0,
+        };
+        if length > 0 {
+            valid.push_str("null");
+            rest = &rest[length..];
+            continue;
+        }
+        in_string ^= c == '"';
+        valid.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    valid
+}
+
+/// Returns the escape at the start of a text, or that of U+FFFD for half of a pair, and its length.
+fn escape(text: &str) -> (&str, usize) {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    match (unit(0), unit(6)) {
+        (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (&text[..12], 12),
+        (Some(0xD800..=0xDFFF), _) => ("\\ufffd", 6),
+        _ => {
+            let length = text.char_indices().nth(2).map_or(text.len(), |(at, _)| at);
+            (&text[..length], length)
+        }
+    }
 }
 
 fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
@@ -65,7 +94,7 @@ fn cell_markdown(cell: &Value, language: &str) -> Vec<String> {
 /// Closes a fence that is open at the end of a cell, so that it does not contain the next ones.
 fn with_closed_fence(mut text: String) -> String {
     let open = text.lines().fold(None, |open, line| match open {
-        Some(marker) if closes(line, marker) => None,
+        Some(marker) if closes_fence(line, marker) => None,
         Some(_) => open,
         None => fence(line),
     });
@@ -112,7 +141,7 @@ fn is_frame(part: &str) -> bool {
 }
 
 fn shortened(text: &str) -> String {
-    let kept = crate::clean::prefix(text, MAX_OUTPUT);
+    let kept = prefix(text, MAX_OUTPUT);
     match text.len() - kept.len() {
         0 => text.to_owned(),
         left => format!("{kept}\n[{left} more bytes of output omitted]"),

@@ -5,7 +5,7 @@ use html5gum::StartTag;
 use super::is_block;
 
 /// Elements without an end tag.
-const VOID: [&[u8]; 14] = [
+pub(super) const VOID: [&[u8]; 14] = [
     b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param",
     b"source", b"track", b"wbr",
 ];
@@ -29,7 +29,9 @@ impl HiddenElement {
         }
         let attribute =
             |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(&value.value));
-        let is_hidden = attribute(b"hidden").is_some_and(|value| &*value != "until-found")
+        // Readers of books show a note when its number is tapped.
+        let is_note = attribute(b"epub:type").is_some_and(|kind| kind.contains("note"));
+        let is_hidden = !is_note && attribute(b"hidden").is_some_and(|value| &*value != "until-found")
             || attribute(b"style").is_some_and(|style| {
                 let style: String = style.to_ascii_lowercase().split_ascii_whitespace().collect();
                 style.contains("display:none")
