@@ -33,8 +33,11 @@ fn main() -> io::Result<()> {
     for (name, folder) in [("CONTRACT", "wit/0.1.0"), ("SDK", "gates/sdk/src")] {
         embedded += &embed(name, &root.join(folder))?;
     }
+    let templates = root.join("host/gatehouse/templates");
     for language in ["common", "c", "js", "python", "rust"] {
-        embedded += &embed(&language.to_uppercase(), &root.join("host/gatehouse/templates").join(language))?;
+        let name = language.to_uppercase();
+        embedded += &embed(&name, &templates.join(language))?;
+        embedded += &embed(&format!("CONVERTER_{name}"), &templates.join("converter").join(language))?;
     }
     fs::write(Path::new(&out).join("projects.rs"), embedded)?;
     let (mut list, mut all) = (String::new(), Vec::new());

@@ -3,6 +3,7 @@
 
 mod asking;
 mod c;
+mod converters;
 mod dev;
 mod gates_check;
 mod interrupt;

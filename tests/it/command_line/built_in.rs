@@ -42,7 +42,17 @@ fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
         told.as_array().expect("gates").iter().filter_map(|g| g["name"].as_str()).collect();
     assert_eq!(
         names,
-        ["code", "document-retrieval", "idea", "kg", "proxy", "research", "script", "summarizer"]
+        [
+            "code",
+            "converter",
+            "document-retrieval",
+            "idea",
+            "kg",
+            "proxy",
+            "research",
+            "script",
+            "summarizer"
+        ]
     );
     assert!(told[0]["built_in"] == true && told[0]["granted"][0] == "knowledge:read", "{told}");
     let text = run(folder.path(), &["gates", "list"]).stdout;

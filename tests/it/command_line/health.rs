@@ -16,6 +16,7 @@ fn status_shows_what_is_configured_and_how_it_is() {
         told["gates"],
         serde_json::json!([
             "code",
+            "converter",
             "document-retrieval",
             "idea",
             "kg",

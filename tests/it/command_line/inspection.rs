@@ -27,7 +27,17 @@ fn gates_list_shows_each_gate_with_its_tools() {
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
     assert_eq!(
         names(&told),
-        ["code", "document-retrieval", "idea", "kg", "proxy", "research", "script", "summarizer"]
+        [
+            "code",
+            "converter",
+            "document-retrieval",
+            "idea",
+            "kg",
+            "proxy",
+            "research",
+            "script",
+            "summarizer"
+        ]
     );
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
@@ -79,7 +89,9 @@ fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
     let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
     assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
     assert!(
-        said.contains("There are: code, document-retrieval, idea, kg, proxy, research, script, summarizer."),
+        said.contains(
+            "There are: code, converter, document-retrieval, idea, kg, proxy, research, script, summarizer."
+        ),
         "{said}"
     );
 }

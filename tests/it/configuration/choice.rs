@@ -67,7 +67,7 @@ fn an_unknown_enabled_gate_ends_the_start() {
         &[
             "unknown gate 'cod'",
             "Did you mean 'code'?",
-            "There are: code, document-retrieval, idea, kg, proxy, research, script, summarizer.",
+            "There are: code, converter, document-retrieval, idea, kg, proxy, research, script, summarizer.",
         ],
     );
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", " , ")]);

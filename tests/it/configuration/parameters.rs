@@ -14,7 +14,7 @@ fn an_unknown_gate_is_told_with_the_nearest() {
             "preset 'full'",
             "unknown gate 'ideas'",
             "Did you mean 'idea'?",
-            "There are: code, document-retrieval, idea, kg, proxy, research, script, summarizer.",
+            "There are: code, converter, document-retrieval, idea, kg, proxy, research, script, summarizer.",
         ],
     );
 }

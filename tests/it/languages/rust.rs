@@ -9,7 +9,7 @@ use std::{
 use super::Author;
 use crate::support::repository;
 
-fn cargo_environment() -> Vec<(&'static str, PathBuf)> {
+pub(super) fn cargo_environment() -> Vec<(&'static str, PathBuf)> {
     let home = PathBuf::from(env::var_os("HOME").unwrap_or_default());
     let or_home = |name: &str, folder: &str| env::var_os(name).map_or(home.join(folder), PathBuf::from);
     let mut environment = vec![

@@ -30,8 +30,8 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
     fs::read(found).expect("read a gate")
 }
 
-pub(crate) const SHIPPED: [&str; 8] =
-    ["kg", "idea", "code", "research", "document-retrieval", "proxy", "script", "summarizer"];
+pub(crate) const SHIPPED: [&str; 9] =
+    ["kg", "idea", "code", "converter", "research", "document-retrieval", "proxy", "script", "summarizer"];
 
 pub(crate) struct Place {
     pub(crate) folder: TempDir,

@@ -7,8 +7,10 @@ pub(crate) mod providers;
 
 use gatehouse_core::{
     FaultKind, Source,
+    conversion::{DocumentFormat, SourceFile},
     names::quoted,
     outcome::Reply,
+    ports::DocumentConverter as _,
     schema::{self, Schema},
     source::Listing,
     tool::ToolSpec,
@@ -105,6 +107,9 @@ pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
         lines.extend(providers_take(tool));
         lines.push(check_tool(gate, tool, &params, &mut peak).await);
     }
+    for format in &listing.formats {
+        lines.push(check_format(gate, format).await);
+    }
     lines.push(CheckLine::from_result("an unknown tool is not found", unknown_tool(gate, &params).await));
     let most = gate.limits().memory >> 20;
     let peak = peak as f64 / f64::from(1 << 20);
@@ -116,8 +121,31 @@ pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
 }
 
 fn tool_summary(listing: &Listing) -> String {
+    if listing.tools.is_empty() && !listing.formats.is_empty() {
+        let names: Vec<&str> = listing.formats.iter().map(|format| &*format.name).collect();
+        return format!("no tools; converts {}", names.join(", "));
+    }
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
     format!("{} tool{}: {}", names.len(), if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+/// Files that no converter may fail on: without content, of another format, and cut in the middle.
+const HOSTILE_FILES: [&[u8]; 4] = [b"", b"\0\xff\xfe\x80garbage", b"PK\x03\x04\x14\0\0\0", &[b'('; 100_000]];
+
+/// Checks that a converter answers for files that it cannot read.
+async fn check_format(gate: &Gate, format: &DocumentFormat) -> CheckLine {
+    let check = format!("damaged files of format '{}' have a reason", quoted(&format.name, 40));
+    let name = format!("check.{}", format.endings[0]);
+    let mut reason = String::new();
+    for bytes in HOSTILE_FILES {
+        let (name, media_type) = (name.clone(), format.media_type.clone());
+        match gate.convert(SourceFile { name, media_type, bytes: bytes.to_vec() }).await {
+            Ok(_) => {}
+            Err(fault) if fault.kind == FaultKind::InvalidArguments => reason = fault.message,
+            Err(fault) => return CheckLine::failed(check, fault.in_one_line()),
+        }
+    }
+    CheckLine::ok(check, quoted(&reason, 80))
 }
 
 /// Returns a warning if a model provider would refuse the tool.

@@ -20,8 +20,14 @@ use super::{
 };
 use crate::out;
 
-pub(super) const RUST: LanguageToolchain =
-    LanguageToolchain { mark: "Cargo.toml", template: super::RUST, prepare: &[], test: "cargo test" };
+pub(super) const RUST: LanguageToolchain = LanguageToolchain {
+    mark: "Cargo.toml",
+    template: super::RUST,
+    converter: super::CONVERTER_RUST,
+    conversion: "src/lib.rs",
+    prepare: &[],
+    test: "cargo test",
+};
 
 const RUST_TARGET: &str = "wasm32-wasip2";
 
@@ -76,8 +82,14 @@ async fn ensure_target(folder: &Path) -> Result<(), ProgramError> {
     program::run(command.args(["target", "add", RUST_TARGET]), &hint).await.map(drop)
 }
 
-pub(super) const C: LanguageToolchain =
-    LanguageToolchain { mark: "gate.c", template: super::C, prepare: &[], test: "make test" };
+pub(super) const C: LanguageToolchain = LanguageToolchain {
+    mark: "gate.c",
+    template: super::C,
+    converter: super::CONVERTER_C,
+    conversion: "cards.c",
+    prepare: &[],
+    test: "make test",
+};
 
 const INSTALL_C: &str = "Requires clang, its WebAssembly linker and a C library:\n  Debian: apt install clang lld wasi-libc libclang-rt-dev-wasm32\n  macOS and others: the WASI SDK (github.com/WebAssembly/wasi-sdk), unpacked to /opt/wasi-sdk";
 
@@ -163,6 +175,8 @@ fn componentize(module: &[u8]) -> Result<Vec<u8>, impl std::fmt::Display + use<>
 pub(super) const JS: LanguageToolchain = LanguageToolchain {
     mark: "package.json",
     template: super::JS,
+    converter: super::CONVERTER_JS,
+    conversion: "cards.js",
     prepare: &["npm install"],
     test: "npm test",
 };
@@ -203,6 +217,8 @@ fn tool(project: &Path, folder: &str, name: &str) -> Command {
 pub(super) const PYTHON: LanguageToolchain = LanguageToolchain {
     mark: "gate.py",
     template: super::PYTHON,
+    converter: super::CONVERTER_PYTHON,
+    conversion: "cards.py",
     prepare: &["python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"],
     test: "python3 -m unittest",
 };

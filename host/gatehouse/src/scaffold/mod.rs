@@ -1,4 +1,4 @@
-//! Gate projects: created from templates, which are all the same example gate, and built with the tools of their
+//! Gate projects: created from templates, whose example is the same in all languages, and built with the tools of their
 //! language.
 //!
 //! No code of the project runs in this process.
@@ -27,6 +27,13 @@ include!(concat!(env!("OUT_DIR"), "/projects.rs"));
 /// Directory of the contract in a project, which component tools search.
 const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
 
+/// Example that a new project contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProjectTemplate {
+    Tools,
+    Converter,
+}
+
 /// Programming language of a gate project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Language {
@@ -45,6 +52,10 @@ pub(crate) struct LanguageToolchain {
     mark: &'static str,
     /// Files of a new project: path, and content with `{{name}}` placeholders.
     template: &'static [(&'static str, &'static str)],
+    /// Files of a new converter, in place of those with the same path and of the example.
+    converter: &'static [(&'static str, &'static str)],
+    /// File with the conversion of a new converter.
+    conversion: &'static str,
     /// Shell commands to run in a new project before the first build.
     pub(crate) prepare: &'static [&'static str],
     /// Shell command that runs the tests.
@@ -108,7 +119,15 @@ impl BuiltComponent {
                 "\n[gates.{name}.{capability}]       # hosts it may access\n\"api.example.com\" = {{}}\n"
             );
         }
+        if self.is_converter() {
+            let plain = name.trim_matches('"');
+            return block + &format!("\n[documents]\nconverters = [\"{plain}\", \"converter\"]\n");
+        }
         block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")
+    }
+
+    pub(crate) fn is_converter(&self) -> bool {
+        self.info.exports.iter().any(|export| export.starts_with("gatehouse:gate/convert@"))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A gate project: directory, language and name. A new Rust project has a copy of the SDK, which is not on crates.io.
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -8,7 +9,10 @@ use std::{
 use toml::{Table, Value};
 use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup};
 
-use super::{COMMON, CONTRACT, CONTRACT_FOLDER, Language, PlainError, SDK};
+use super::{
+    COMMON, CONTRACT, CONTRACT_FOLDER, CONVERTER_COMMON, Language, LanguageToolchain, PlainError,
+    ProjectTemplate, SDK,
+};
 use crate::built_in;
 
 #[derive(Debug)]
@@ -39,14 +43,16 @@ impl GateProject {
         Ok(Self { folder, language, name })
     }
 
-    /// Returns whether the project's own `presets.toml` has the gate in a preset.
+    /// Returns whether the project's own `presets.toml` has the gate in a preset or as a converter.
     pub(crate) fn is_configured(&self) -> bool {
         let text = fs::read_to_string(self.folder.join("presets.toml")).ok();
         let file = text.and_then(|text| text.parse::<toml::Table>().ok());
         let presets = file.as_ref().and_then(|file| file.get("presets")?.as_table());
         let has =
             |preset: &toml::Value| preset.get("gates").is_some_and(|gates| gates.get(&self.name).is_some());
+        let converters = file.as_ref().and_then(|file| file.get("documents")?.get("converters")?.as_array());
         presets.is_some_and(|presets| presets.values().any(has))
+            || converters.is_some_and(|names| names.iter().any(|name| name.as_str() == Some(&self.name)))
     }
 }
 
@@ -58,24 +64,61 @@ fn package_name(folder: &Path) -> Result<String, PlainError> {
     Ok(parsed.map(|(package, _)| resolve.packages[package].name.name.clone())?)
 }
 
+/// Files of the example with tools that a converter does not have.
+const TOOL_EXAMPLE: [&str; 11] = [
+    "json.c",
+    "json.h",
+    "src/convert.rs",
+    "src/forecast.rs",
+    "test_weather.c",
+    "test_weather.py",
+    "weather.c",
+    "weather.h",
+    "weather.js",
+    "weather.py",
+    "weather.test.js",
+];
+
+/// Returns the files of a template by path. Of files with the same path, the first counts.
+fn template_files(
+    language: Language,
+    template: ProjectTemplate,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let tools = language.tools();
+    let lists = match template {
+        ProjectTemplate::Tools => [&[], &[], tools.template, COMMON],
+        ProjectTemplate::Converter => [tools.converter, CONVERTER_COMMON, tools.template, COMMON],
+    };
+    let is_of_tools =
+        move |path: &str| template == ProjectTemplate::Converter && TOOL_EXAMPLE.contains(&path);
+    let mut seen = HashSet::new();
+    let files = lists.into_iter().flatten().copied();
+    // The SDK has the world of Rust gates.
+    let is_used =
+        move |path: &str| !(path == "wit/world.wit" && language == Language::Rust || is_of_tools(path));
+    files.filter(move |(path, _)| is_used(path) && seen.insert(*path))
+}
+
 /// Creates a project in `folder`, which must be empty or missing. Returns the paths of its files.
-pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Vec<String>, PlainError> {
+pub(crate) fn create(
+    name: &str,
+    language: Language,
+    template: ProjectTemplate,
+    folder: &Path,
+) -> Result<Vec<String>, PlainError> {
     check_name(name)?;
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{}: is not empty; name another directory with --dir, or empty this one", folder.display());
     }
     let mut written: Vec<(String, String)> = Vec::new();
-    let mut add = |path: String, text: &str| written.push((path, text.replace("{{name}}", name)));
-    let template = language.tools().template;
-    // The SDK has the world of Rust gates, and the template that of JavaScript.
-    let is_used = |path: &str| {
-        path != "wit/world.wit" || language != Language::Rust && template.iter().all(|(own, _)| *own != path)
+    let LanguageToolchain { conversion, test, .. } = language.tools();
+    let placeholders = [("{{name}}", name), ("{{conversion}}", *conversion), ("{{test}}", *test)];
+    let filled = |text: &str| {
+        placeholders.iter().fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value))
     };
-    for (path, text) in template.iter().chain(COMMON.iter().filter(|(path, _)| is_used(path))) {
-        add((*path).to_owned(), text);
-    }
+    written.extend(template_files(language, template).map(|(path, text)| (path.to_owned(), filled(text))));
     for (file, text) in CONTRACT {
-        add(format!("{CONTRACT_FOLDER}/{file}"), text);
+        written.push((format!("{CONTRACT_FOLDER}/{file}"), filled(text)));
     }
     if language == Language::Rust {
         written.extend(sdk_files()?);
@@ -182,7 +225,7 @@ mod tests {
     fn new_projects_have_the_mark_of_their_language() {
         for language in Language::ALL {
             let folder = tempfile::tempdir().expect("a folder");
-            let made = create("weather", language, folder.path()).expect("made");
+            let made = create("weather", language, ProjectTemplate::Tools, folder.path()).expect("made");
             for file in ["README.md", ".gitignore", "presets.toml", "wit/deps/gatehouse-gate/types.wit"] {
                 assert!(made.iter().any(|path| path == file), "{language:?}: {file}");
             }
@@ -192,7 +235,10 @@ mod tests {
             assert_eq!(left.count(), 0, "{language:?}");
             let project = GateProject::find(folder.path()).expect("a project");
             assert_eq!((project.language, project.name.as_str()), (language, "weather"));
-            assert!(create("weather", language, folder.path()).is_err(), "nothing is overwritten");
+            assert!(
+                create("weather", language, ProjectTemplate::Tools, folder.path()).is_err(),
+                "nothing is overwritten"
+            );
         }
     }
 

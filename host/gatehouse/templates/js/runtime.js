@@ -1,4 +1,4 @@
-// What this JavaScript engine lacks: a console, fresh random numbers, and JSON that loses nothing.
+// What this JavaScript engine lacks: a console, a decoder of text, fresh random numbers, and JSON that loses nothing.
 //
 // A build runs the modules once and keeps their state, so the host can be called only while a tool runs. A number that
 // a module draws while it loads is the same in every call.
@@ -35,6 +35,26 @@ globalThis.crypto ??= {
     const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
   },
+};
+
+/** Decodes UTF-8. Wrong bytes become U+FFFD. */
+globalThis.TextDecoder ??= class {
+  decode(bytes) {
+    let text = "";
+    for (let at = 0; at < bytes.length; ) {
+      const lead = bytes[at];
+      let length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+      const escaped = Array.from(bytes.slice(at, at + length), (byte) => "%" + byte.toString(16).padStart(2, "0"));
+      try {
+        text += length === 1 ? String.fromCharCode(lead) : decodeURIComponent(escaped.join(""));
+      } catch {
+        text += "\uFFFD";
+        length = 1;
+      }
+      at += length;
+    }
+    return text;
+  }
 };
 
 /** Writes to the host's log. */

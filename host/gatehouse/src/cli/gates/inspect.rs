@@ -77,6 +77,10 @@ async fn inspect(gate: &Gate) -> Value {
             report["removed_characters"] = json!(listing.removed);
             report["exports"] = json!(exports(&listing));
             report["params"] = Value::Object((*listing.params_schema).clone());
+            let formats = listing.formats.iter();
+            report["converts"] = formats
+                .map(|format| json!(format!("{} (.{})", format.name, format.endings.join(", ."))))
+                .collect();
             let tools = listing.tools.iter();
             report["tools"] = tools
                 .map(
@@ -91,6 +95,7 @@ async fn inspect(gate: &Gate) -> Value {
 
 fn exports(listing: &Listing) -> Vec<&'static str> {
     let all = [
+        ("convert", !listing.formats.is_empty()),
         ("filter", listing.filter),
         ("prompts", !listing.prompts.is_empty()),
         ("resources", listing.resources),
@@ -124,6 +129,7 @@ fn print(report: &Value) {
     }
     out::line(format!("imports      {}", strings(&report["imports"])));
     print_unless_empty("exports");
+    print_unless_empty("converts");
     out::line(format!("instance     {}", text("instance")));
     for folder in items(&report["folders"]) {
         let text = |key: &str| folder[key].as_str().unwrap_or_default();
@@ -168,7 +174,10 @@ fn row(report: &Value) -> Vec<String> {
         Some(why) => format!("broken: {why}"),
         None => {
             let names = items(&report["tools"]).filter_map(|tool| tool["name"].as_str());
-            names.collect::<Vec<_>>().join(", ")
+            match names.collect::<Vec<_>>() {
+                names if names.is_empty() => format!("converts {}", strings(&report["converts"])),
+                names => names.join(", "),
+            }
         }
     };
     let location = component_location(report);

@@ -13,7 +13,7 @@ use crate::{
     config::{Config, ConfigText, Env, keys, trust},
     out,
     progress::ProgressTicker,
-    scaffold::{self, BuiltComponent, GateProject, Language},
+    scaffold::{self, BuiltComponent, GateProject, Language, ProjectTemplate},
     signals,
 };
 
@@ -24,15 +24,19 @@ pub(crate) struct NewGateArgs {
     /// Language of the project
     #[arg(long, value_enum, default_value = "rust")]
     lang: Language,
+    /// Create a converter of documents instead of a gate with tools
+    #[arg(long)]
+    converter: bool,
     /// Directory to create [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
 pub(super) fn create(arguments: &NewGateArgs) -> CommandResult {
-    let NewGateArgs { name, lang, dir } = arguments;
+    let NewGateArgs { name, lang, converter, dir } = arguments;
     let folder = dir.clone().unwrap_or_else(|| PathBuf::from(name));
-    let files = scaffold::create(name, *lang, &folder).map_err(CommandError::usage)?;
+    let template = if *converter { ProjectTemplate::Converter } else { ProjectTemplate::Tools };
+    let files = scaffold::create(name, *lang, template, &folder).map_err(CommandError::usage)?;
     // Trust the new file: the user requested it. Its later changes need `gatehouse trust`.
     let presets = folder.join("presets.toml").canonicalize();
     if let Ok((content, file)) = presets.and_then(|file| Ok((fs::read(&file)?, file))) {
@@ -87,9 +91,15 @@ async fn build_project(arguments: &BuildGateArgs) -> CommandResult {
         out::line(format!("# imports      {}", listed(&info.ask.others)));
         out::line(format!("# sha256       {digest}\n#"));
         if project.is_configured() {
-            let hint =
-                "# The project's presets.toml has it: run `gatehouse serve` in its directory to serve it.";
-            return out::line(hint);
+            let command = if component.is_converter() {
+                "docs add DIR` in its directory to use"
+            } else {
+                "serve` in its directory to serve"
+            };
+            return out::line(format!("# The project's presets.toml has it: run `gatehouse {command} it."));
+        }
+        if component.is_converter() {
+            return out::line(format!("# To use it, add this to a presets.toml:\n\n{}", presets.trim_end()));
         }
         let preset = keys::toml_key(&project.name);
         out::line(format!(
