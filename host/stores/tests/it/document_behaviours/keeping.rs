@@ -161,7 +161,7 @@ pub(crate) async fn paths_and_texts_of_any_kind_come_back_as_they_were<F: Docume
     made.made_from = Some("HTML".into());
     add(&library, vec![made]).await;
     let read = library.read("shelf", "page.html", None).await.unwrap();
-    assert_eq!((read.made_from.as_deref(), read.total_tokens), (Some("HTML"), 4));
+    assert_eq!((read.made_from.as_deref(), read.total_tokens), (Some("HTML"), 6));
     let lines = Some(LineRange { first: 3, last: 3 });
     let read = library.read("shelf", "page.html", lines).await.unwrap();
     assert_eq!((read.text.as_str(), read.part.as_deref()), ("sun\n", Some("Page 1")));
