@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, Place,
+    Client, Place, SHIPPED,
     place::{binary, built},
 };
 
@@ -40,20 +40,7 @@ fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
     let told = printed(&run(folder.path(), &["gates", "list", "--json"]));
     let names: Vec<&str> =
         told.as_array().expect("gates").iter().filter_map(|g| g["name"].as_str()).collect();
-    assert_eq!(
-        names,
-        [
-            "code",
-            "converter",
-            "document-retrieval",
-            "idea",
-            "kg",
-            "proxy",
-            "research",
-            "script",
-            "summarizer"
-        ]
-    );
+    assert_eq!(names, SHIPPED);
     assert!(told[0]["built_in"] == true && told[0]["granted"][0] == "knowledge:read", "{told}");
     let text = run(folder.path(), &["gates", "list"]).stdout;
     assert!(String::from_utf8_lossy(&text).lines().skip(1).all(|line| line.ends_with("built in")));

@@ -5,27 +5,14 @@ use std::fs;
 use serde_json::Value;
 
 use super::run;
-use crate::support::Place;
+use crate::support::{Place, SHIPPED};
 
 #[test]
 fn status_shows_what_is_configured_and_how_it_is() {
     let place = Place::shipped();
     let told = run(&place, 0, &["status", "--json"]).json();
     assert_eq!(told["config"], serde_json::json!(place.path("presets.toml").canonicalize().expect("a path")));
-    assert_eq!(
-        told["gates"],
-        serde_json::json!([
-            "code",
-            "converter",
-            "document-retrieval",
-            "idea",
-            "kg",
-            "proxy",
-            "research",
-            "script",
-            "summarizer"
-        ])
-    );
+    assert_eq!(told["gates"], serde_json::json!(SHIPPED));
     assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 13}));
     assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
     let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256.2"});

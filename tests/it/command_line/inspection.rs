@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::run;
-use crate::support::Place;
+use crate::support::{Place, SHIPPED};
 
 fn names(list: &Value) -> Vec<&str> {
     list.as_array().expect("a list").iter().map(|item| item["name"].as_str().expect("a name")).collect()
@@ -25,20 +25,7 @@ fn gates_list_shows_each_gate_with_its_tools() {
         assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(
-        names(&told),
-        [
-            "code",
-            "converter",
-            "document-retrieval",
-            "idea",
-            "kg",
-            "proxy",
-            "research",
-            "script",
-            "summarizer"
-        ]
-    );
+    assert_eq!(names(&told), SHIPPED);
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
 

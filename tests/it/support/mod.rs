@@ -16,6 +16,6 @@ pub(crate) use host::Client;
 pub(crate) use http::Http;
 pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
-pub(crate) use place::{Place, Ran, binary, repository};
+pub(crate) use place::{Place, Ran, SHIPPED, binary, repository};
 pub(crate) use results::{fault_of, structured, text_of};
 pub(crate) use terminal::terminal;

@@ -31,7 +31,7 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
 }
 
 pub(crate) const SHIPPED: [&str; 9] =
-    ["kg", "idea", "code", "converter", "research", "document-retrieval", "proxy", "script", "summarizer"];
+    ["code", "converter", "document-retrieval", "idea", "kg", "proxy", "research", "script", "summarizer"];
 
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
