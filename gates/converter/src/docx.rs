@@ -16,9 +16,7 @@ use styles::{ListNumbers, Styles};
 /// Converts a document. The error is the reason why this is not possible.
 pub(crate) fn markdown(bytes: &[u8]) -> Result<String, &'static str> {
     let mut package = Package::open(bytes)?;
-    let root = package.relationships("_rels/.rels")?;
-    let main = root.iter().find(|of| of.kind.ends_with("/officeDocument"));
-    let main = main.map_or("word/document.xml", |of| of.target.trim_start_matches('/')).to_owned();
+    let main = package.main_part("word/document.xml")?;
     let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
     let relationships = package.relations_of(&main)?;
     let mut part = |kind: &str| package.related(folder, &relationships, kind);

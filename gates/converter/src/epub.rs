@@ -1,6 +1,6 @@
 //! Converts books in EPUB to Markdown: the chapters in the order of reading.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gatehouse_sdk::ConvertedMarkdown;
 use percent_encoding::percent_decode_str;
@@ -60,23 +60,21 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
         order = all;
     }
     let folder = root.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let (mut paths, mut others) = (Vec::new(), 0);
+    let (mut paths, mut seen, mut others) = (Vec::new(), HashSet::new(), 0);
     for (path, kind) in order.iter().filter_map(|id| chapters.get(id)) {
         let path = path.split('#').next().unwrap_or_default();
         let path = resolved(folder, &percent_decode_str(path).decode_utf8_lossy());
         match TEXTS.iter().any(|text| kind.contains(text)) {
-            true if !paths.contains(&path) => paths.push(path),
+            true if seen.insert(path.clone()) => paths.push(path),
             true => {}
             false => others += 1,
         }
     }
-    let has = package.names();
-    let missing = paths.iter().filter(|path| !has.contains(path)).count();
+    let parts = package.names();
+    let missing = paths.iter().filter(|path| parts.binary_search(path).is_err()).count();
     if missing > 0 {
         // The order is of other files than those of the book.
-        let is_page = |path: &&String| path.ends_with("html") && !paths.contains(path);
-        let others: Vec<String> = has.iter().filter(is_page).cloned().collect();
-        paths.extend(others);
+        paths.extend(parts.into_iter().filter(|path| path.ends_with("html") && !seen.contains(path)));
     }
     let mut text = String::new();
     for path in paths {
@@ -91,7 +89,7 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
         text.insert_str(0, &format!("# {title}\n\n"));
     }
     let missing = (missing > 0).then(|| format!("names {missing} chapters that it does not contain"));
-    let losses = missing.into_iter().chain(left_out(others, "chapter of another format")).collect();
+    let losses = missing.into_iter().chain(left_out(others, "unreadable chapter")).collect();
     Ok(ConvertedMarkdown { text, losses })
 }
 

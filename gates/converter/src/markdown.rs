@@ -44,6 +44,9 @@ pub(crate) fn left_out(count: usize, one: &str) -> Option<String> {
     (count > 0).then(|| format!("has {count} {one}{s}, which {verb} left out"))
 }
 
+/// Remark about comments, which are in parts of their own and so not counted.
+pub(crate) const COMMENTS_LEFT_OUT: &str = "has comments, which are left out";
+
 /// Returns a text with single spaces in place of other white space.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

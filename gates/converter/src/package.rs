@@ -98,7 +98,14 @@ impl<'a> Package<'a> {
         decode(&bytes).map(|decoded| Some(decoded.text)).map_err(|_| BROKEN)
     }
 
-    pub(crate) fn relationships(&mut self, name: &str) -> Result<Vec<Relationship>, &'static str> {
+    /// Returns the path of the main part, by its relationship, or else the `usual` one.
+    pub(crate) fn main_part(&mut self, usual: &str) -> Result<String, &'static str> {
+        let root = self.relationships("_rels/.rels")?;
+        let main = root.iter().find(|of| of.kind.ends_with("/officeDocument"));
+        Ok(main.map_or(usual, |of| of.target.trim_start_matches('/')).to_owned())
+    }
+
+    fn relationships(&mut self, name: &str) -> Result<Vec<Relationship>, &'static str> {
         let Some(xml) = self.part(name)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for_each_tag(&xml, |tag| {

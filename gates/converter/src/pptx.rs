@@ -9,15 +9,16 @@ use quick_xml::{
 };
 
 use crate::{
-    markdown::{MAX_TEXT, TOO_LONG, left_out, linked, one_line, push_place, push_table, xml_character},
+    markdown::{
+        COMMENTS_LEFT_OUT, MAX_TEXT, TOO_LONG, left_out, linked, one_line, push_place, push_table,
+        xml_character,
+    },
     package::{BROKEN, Package, Relationship, attribute, for_each_tag, relation},
 };
 
 pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> {
     let mut package = Package::open(bytes)?;
-    let root = package.relationships("_rels/.rels")?;
-    let main = root.iter().find(|of| of.kind.ends_with("/officeDocument"));
-    let main = main.map_or("ppt/presentation.xml", |of| of.target.trim_start_matches('/')).to_owned();
+    let main = package.main_part("ppt/presentation.xml")?;
     let slides = package.relations_of(&main)?;
     let presentation = package.part(&main)?.ok_or(BROKEN)?;
     let mut order = Vec::new();
@@ -27,7 +28,7 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
         }
     })?;
     let (mut text, mut number) = (String::new(), 0);
-    let (mut hidden, mut charts, mut comments) = (0, 0, 0);
+    let (mut hidden, mut charts, mut has_comments) = (0, 0, false);
     for id in order {
         let Some(slide) = slides.iter().find(|of| of.id == id) else { continue };
         let path = slide.path_from(&main);
@@ -41,7 +42,7 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
             continue;
         }
         charts += related.iter().filter(|of| of.kind.ends_with("/chart")).count();
-        comments += usize::from(related.iter().any(|of| of.kind.ends_with("/comments")));
+        has_comments |= related.iter().any(|of| of.kind.ends_with("/comments"));
         push_place(&mut text, &format!("Slide {number}"), &content.title);
         text.push_str(&content.out);
         for (kind, label) in [("/diagramData", "Diagram: "), ("/notesSlide", "Notes: ")] {
@@ -63,7 +64,7 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
     let losses = [
         left_out(hidden, "hidden slide"),
         left_out(charts, "chart"),
-        left_out(comments, "slide with comments"),
+        has_comments.then(|| COMMENTS_LEFT_OUT.to_owned()),
     ];
     Ok(ConvertedMarkdown { text, losses: losses.into_iter().flatten().collect() })
 }

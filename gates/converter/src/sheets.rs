@@ -8,7 +8,7 @@ use calamine::{
 use gatehouse_sdk::ConvertedMarkdown;
 
 use crate::{
-    markdown::{left_out, push_place, push_table},
+    markdown::{COMMENTS_LEFT_OUT, left_out, push_place, push_table},
     package::{BROKEN, Package},
 };
 
@@ -47,11 +47,11 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
         push_table(&mut text, &rows)?;
     }
     let parts = Package::open(bytes).map(|package| package.names()).unwrap_or_default();
-    let count = |folder: &str| parts.iter().filter(|name| name.starts_with(folder)).count();
-    charts += count("xl/charts/chart");
+    charts += parts.iter().filter(|name| name.starts_with("xl/charts/chart")).count();
+    let has_comments = parts.iter().any(|name| name.starts_with("xl/comments"));
     losses.extend(left_out(hidden, "hidden sheet"));
     losses.extend(left_out(charts, "chart"));
-    losses.extend(left_out(count("xl/comments"), "sheet with comments"));
+    losses.extend(has_comments.then(|| COMMENTS_LEFT_OUT.to_owned()));
     Ok(ConvertedMarkdown { text, losses })
 }
 

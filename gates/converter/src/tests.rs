@@ -154,6 +154,8 @@ fn workbook() -> Vec<u8> {
         ),
         ("xl/_rels/workbook.xml.rels", &relationships(&[("a", "worksheet", "worksheets/sheet1.xml")])),
         ("xl/worksheets/sheet1.xml", sheet),
+        ("xl/comments1.xml", "<comments/>"),
+        ("xl/comments2.xml", "<comments/>"),
         (
             "xl/styles.xml",
             r#"<styleSheet><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>"#,
@@ -167,7 +169,8 @@ fn sheets_are_tables_with_dates_as_dates() {
     let expected =
         "## Sheet: Budget\n\n| Date | Sum |\n| --- | --- |\n| 2024-01-31 | 0.3 |\n| TRUE | #DIV/0! |\n";
     assert_eq!(converted.text, expected);
-    assert_eq!(converted.losses, ["has 1 hidden sheet, which is left out"]);
+    let losses = ["has 1 hidden sheet, which is left out", "has comments, which are left out"];
+    assert_eq!(converted.losses, losses);
 }
 
 /// A PDF of one page per text, with a heading in large letters.
