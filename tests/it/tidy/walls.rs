@@ -15,7 +15,10 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
     ("host/net", &["gatehouse-core"]),
     ("host/sandbox", &["gatehouse-core", "gatehouse-files"]),
     ("host/wire", &["gatehouse-core", "gatehouse-files", "gatehouse-net"]),
-    ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-stores"]),
+    (
+        "host/stores",
+        &["gatehouse-core", "gatehouse-decode", "gatehouse-files", "gatehouse-net", "gatehouse-stores"],
+    ),
     ("host/text", &["gatehouse-core"]),
     // Text is pure: counting tokens needs neither network nor model.
     ("host/documents", &["gatehouse-core", "gatehouse-decode", "gatehouse-text"]),

@@ -4,6 +4,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::documents::{Document, LineRange},
 };
+use gatehouse_decode::{closes_fence, fence};
 
 use super::engine::StoredFile;
 
@@ -40,15 +41,14 @@ pub(super) fn document(
 
 /// Returns the heading of level 2 above a line of converted text. `None` if the line is a heading of this level.
 fn part_of(text: &str, first: u32) -> Option<&str> {
-    let (mut part, mut fence) = (None, "");
+    let (mut part, mut open_fence) = (None, None);
     for (number, line) in (1..=first).zip(text.lines()) {
-        let mark = &line[..line.len() - line.trim_start_matches('`').len()];
-        if fence.is_empty() {
-            fence = if mark.len() >= 3 { mark } else { "" };
-        } else if mark.len() >= fence.len() && line.trim_end() == mark {
-            fence = "";
+        match open_fence {
+            Some(marker) if closes_fence(line, marker) => open_fence = None,
+            Some(_) => {}
+            None => open_fence = fence(line),
         }
-        if let Some(title) = line.strip_prefix("## ").filter(|_| fence.is_empty()) {
+        if let Some(title) = line.strip_prefix("## ").filter(|_| open_fence.is_none()) {
             part = (number < first).then(|| title.trim());
         }
     }
