@@ -16,6 +16,9 @@ pub const MAX_FILE: u64 = 256 << 20;
 /// Prefix of the export that makes a component a gate, in any version.
 const TOOLS: &str = "gatehouse:gate/tools@";
 
+/// Prefix of the export of gates that convert documents.
+const CONVERT: &str = "gatehouse:gate/convert@";
+
 /// Maximum imports or exports. Real gates have a few dozen.
 const MAX_NAMES: usize = 1000;
 
@@ -78,6 +81,11 @@ impl ComponentInfo {
             return Err(NotAGate(why.into()));
         }
         Ok(Self { digest: sha256_hex(wasm), ask: ask(&imports), imports, exports })
+    }
+
+    /// Returns whether the gate converts documents.
+    pub fn is_converter(&self) -> bool {
+        self.exports.iter().any(|name| name.starts_with(CONVERT))
     }
 }
 

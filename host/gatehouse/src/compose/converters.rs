@@ -1,9 +1,10 @@
 //! The gates that convert documents, which `[documents]` names.
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use gatehouse_core::{Source as _, names::did_you_mean};
 use gatehouse_documents::Converter;
+use gatehouse_sandbox::ComponentInfo;
 use serde_json::Map;
 
 use super::{Composition, PlainError};
@@ -68,6 +69,12 @@ impl Composition {
         for name in
             self.gates.names().iter().filter(|name| !used.contains(name) && !built_in::is_shipped(name))
         {
+            // Other gates are not compiled for this.
+            let Ok(file) = self.gates.file_of(name) else { continue };
+            let info = fs::read(file).ok().and_then(|wasm| ComponentInfo::read(&wasm).ok());
+            if !info.is_some_and(|info| info.is_converter()) {
+                continue;
+            }
             let Ok(gate) = self.gates.get(name).await else { continue };
             let Ok(listing) = gate.list(&Map::new()).await else { continue };
             if !listing.formats.is_empty() {

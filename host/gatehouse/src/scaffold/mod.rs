@@ -119,15 +119,11 @@ impl BuiltComponent {
                 "\n[gates.{name}.{capability}]       # hosts it may access\n\"api.example.com\" = {{}}\n"
             );
         }
-        if self.is_converter() {
+        if self.info.is_converter() {
             let plain = name.trim_matches('"');
             return block + &format!("\n[documents]\nconverters = [\"{plain}\", \"converter\"]\n");
         }
         block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")
-    }
-
-    pub(crate) fn is_converter(&self) -> bool {
-        self.info.exports.iter().any(|export| export.starts_with("gatehouse:gate/convert@"))
     }
 }
 

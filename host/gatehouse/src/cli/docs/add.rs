@@ -30,8 +30,12 @@ pub(super) async fn add(
     let missing = || format!("{} has no name; give one with --name", root.display());
     let name = name.or_else(own).ok_or_else(missing).map_err(CommandError::usage)?;
     check_name(&name)?;
-    let report =
-        run(library, host, IndexSource { root, name: name.clone(), url }, GuidePolicy::WhenDue).await?;
+    let report = run(
+        library,
+        options(host, GuidePolicy::WhenDue).await?,
+        IndexSource { root, name: name.clone(), url },
+    )
+    .await?;
     output.print(&json_of(&name, &report), || print_report(&name, &report));
     Ok(())
 }
@@ -49,10 +53,11 @@ pub(super) async fn refresh(
     if names.is_empty() {
         wanted = library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
     }
+    let options = options(host, GuidePolicy::WhenDue).await?;
     let mut reports = Vec::new();
     for name in wanted {
         let source = source_of(library, &name).await?;
-        let report = run(library, host, source, GuidePolicy::WhenDue).await?;
+        let report = run(library, options.clone(), source).await?;
         reports.push(json_of(&name, &report));
         if !output.json {
             print_report(&name, &report);
@@ -71,7 +76,7 @@ pub(super) async fn guide(
     let mut repository = find_repository(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
-        run(library, host, source, GuidePolicy::Always).await?;
+        run(library, options(host, GuidePolicy::Always).await?, source).await?;
         repository = find_repository(library, &repository.name, true).await?;
     }
     match &repository.navigation_guide {
@@ -105,12 +110,18 @@ fn check_name(name: &str) -> CommandResult {
     )))
 }
 
+/// Loads the converters and shows notes about others.
+async fn options(host: &Composition, guide: GuidePolicy) -> CommandResult<Options> {
+    let DocumentConverters { converters, notes } = host.document_converters().await?;
+    notes.iter().for_each(out::note);
+    Ok(Options { guide, llm: Some(Arc::clone(&host.models.llm)), converters })
+}
+
 /// Indexes a source and shows progress. An interrupt ends the run after the current batch.
 async fn run(
     library: &DocumentLibrary,
-    host: &Composition,
+    options: Options,
     source: IndexSource,
-    guide: GuidePolicy,
 ) -> CommandResult<IndexRunReport> {
     let name = source.name.replace(['{', '}'], "");
     let bar = progress::bar(0, &format!("indexing {name} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}"));
@@ -119,9 +130,6 @@ async fn run(
         bar.set_position(done as u64);
     };
     let cancel = CancellationToken::new();
-    let DocumentConverters { converters, notes } = host.document_converters().await?;
-    notes.iter().for_each(out::note);
-    let options = Options { guide, llm: Some(Arc::clone(&host.models.llm)), converters };
     let indexing = index(library, source, options, &on_progress, cancel.clone());
     tokio::pin!(indexing);
     let report = tokio::select! {

@@ -91,14 +91,14 @@ async fn build_project(arguments: &BuildGateArgs) -> CommandResult {
         out::line(format!("# imports      {}", listed(&info.ask.others)));
         out::line(format!("# sha256       {digest}\n#"));
         if project.is_configured() {
-            let command = if component.is_converter() {
+            let command = if info.is_converter() {
                 "docs add DIR` in its directory to use"
             } else {
                 "serve` in its directory to serve"
             };
             return out::line(format!("# The project's presets.toml has it: run `gatehouse {command} it."));
         }
-        if component.is_converter() {
+        if info.is_converter() {
             return out::line(format!("# To use it, add this to a presets.toml:\n\n{}", presets.trim_end()));
         }
         let preset = keys::toml_key(&project.name);
