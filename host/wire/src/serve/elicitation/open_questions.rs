@@ -1,5 +1,5 @@
 //! Questions that wait for their clients, at most [`MAX_OPEN_QUESTIONS`] on one host. Another one drops the oldest of the
-//! client that has most, so that questions nobody will answer do not keep others from asking.
+//! client that has most, so that unanswered questions do not keep others from asking.
 
 use std::{
     collections::HashMap,

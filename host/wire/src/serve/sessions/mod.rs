@@ -118,7 +118,7 @@ struct SessionTable {
 
 impl SessionTable {
     /// Removes and returns a session if the table is full: the lowest-ranked of the principal with the most sessions, so
-    /// that nobody can end the sessions of others by opening many.
+    /// that no caller can end the sessions of others by opening many.
     fn make_room(&mut self) -> Option<Arc<HttpSession>> {
         if self.sessions.len() < MAX_SESSIONS {
             return None;
