@@ -107,22 +107,48 @@ pub struct IndexRunReport {
     pub cancelled: bool,
 }
 
+/// A directory and its files, before any is read.
+pub struct FolderScan {
+    source: IndexSource,
+    /// Canonical.
+    root: PathBuf,
+    git: GitCheckout,
+    listing: FolderListing,
+}
+
+impl FolderScan {
+    /// Lists the files of a source.
+    ///
+    /// # Errors
+    /// - `not-found` or `denied` if the directory does not exist or cannot be read
+    /// - `invalid-arguments` if it is not a directory
+    /// - `exhausted` if it has too many files
+    pub async fn new(source: IndexSource, cancel: &CancellationToken) -> Result<Self, Fault> {
+        let (root, git, listing) = scan_folder(source.root.clone(), cancel.clone()).await?;
+        Ok(Self { source, root, git, listing })
+    }
+
+    /// Returns true if a file has an ending of the formats that only a converter reads. A converter can take others,
+    /// too.
+    pub fn needs_converter(&self) -> bool {
+        self.listing.files.iter().any(|path| kinds::needs_converter(path))
+    }
+}
+
 /// Updates the stored repository to match the directory. Must be called inside a Tokio runtime, because files are
 /// converted on its blocking threads.
 ///
 /// # Errors
-/// - `not-found` or `denied` if the directory does not exist or cannot be read
-/// - `invalid-arguments` if it is not a directory, or the repository belongs to another directory that still exists
-/// - `exhausted` if it has too many files
+/// - `invalid-arguments` if the repository belongs to another directory that still exists
 /// - errors of the store
 pub async fn index(
     store: &dyn DocumentStore,
-    source: IndexSource,
+    scan: FolderScan,
     options: Options,
     progress: OnIndexProgress<'_>,
     cancel: CancellationToken,
 ) -> Result<IndexRunReport, Fault> {
-    let (root, git, walked) = scan_folder(source.root.clone(), cancel.clone()).await?;
+    let FolderScan { source, root, git, listing: walked } = scan;
     let mut report = IndexRunReport {
         skipped: walked.skipped,
         noted: walked.noted,

@@ -49,6 +49,8 @@ const EXTENSIONS: [(FileKind, &[&str]); 6] = [
 
 pub(crate) const SECRET: &str = "may hold a secret: an environment, a key or a certificate";
 
+const NEEDS_CONVERTER: &str = "needs a converter, and none under [documents] in presets.toml takes it";
+
 /// Names of private keys, also with an extension.
 const KEY_NAMES: [&str; 4] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
 
@@ -76,7 +78,7 @@ const SKIPPED_EXTENSIONS: [(&str, &[&str]); 4] = [
     ),
     ("is a font", &["ttf", "otf", "woff", "woff2", "eot"]),
     (
-        "needs a converter, and none under [documents] in presets.toml takes it",
+        NEEDS_CONVERTER,
         &split_list::<30>(
             "pdf|doc|docx|docm|dotx|xls|xlsx|xlsm|xlsb|ppt|pptx|pptm|ppsx|odt|ott|ods|ots|odp|rtf|epub|mobi|html|\
             htm|xhtml|ipynb|pages|numbers|djvu|ps|odg",
@@ -100,6 +102,11 @@ pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
     }
     let known = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&&*extension));
     Ok(known.map_or(FileKind::Plain, |(kind, _)| *kind))
+}
+
+/// Returns true if only a converter can read a file of this name.
+pub(crate) fn needs_converter(path: &str) -> bool {
+    kind(path) == Err(NEEDS_CONVERTER)
 }
 
 /// Returns the extension of a file's name in lower case, or an empty text.
@@ -159,7 +166,7 @@ mod tests {
         ] {
             assert_eq!(kind(path), Err(why), "{path}");
         }
-        assert!(kind("paper.pdf").is_err_and(|reason| reason.contains("needs a converter")));
+        assert!(needs_converter("paper.pdf") && !needs_converter("notes.md"));
     }
 
     #[test]

@@ -23,5 +23,6 @@ pub use converters::Converter;
 pub use git::{GitCheckout, checkout};
 pub use guide::GuidePolicy;
 pub use index::{
-    FileNotes, GuideOutcome, IndexProgress, IndexRunReport, IndexSource, OnIndexProgress, Options, index,
+    FileNotes, FolderScan, GuideOutcome, IndexProgress, IndexRunReport, IndexSource, OnIndexProgress,
+    Options, index,
 };

@@ -49,7 +49,6 @@ mod stores;
 mod unmatched_patterns;
 mod unmet;
 
-pub(crate) use converters::DocumentConverters;
 use first_listings::FirstListings;
 pub(crate) use first_listings::forget_failed_listings;
 pub(crate) use gates::GateRegistry;

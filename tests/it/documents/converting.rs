@@ -80,6 +80,27 @@ fn the_shipped_converter_reads_documents_and_names_their_pages() {
     assert!(content.contains("## Page 2") && content.contains("Thyme grows between stones."), "{reply}");
 }
 
+#[test]
+fn the_converter_is_compiled_for_its_formats_alone() {
+    let place = place().with_own_cache();
+    place.write("docs/plain.md", "# Plain\n");
+    add(&place);
+    assert!(!place.path(".cache/gatehouse/machine-code").exists(), "text needs no converter");
+    let report = place.run(&["gates", "inspect", "converter", "--json"]).json();
+    let formats = report["converts"].as_array().expect("formats").iter().filter_map(Value::as_str);
+    let endings: Vec<&str> = formats.flat_map(|format| format.split(['(', ',', ' ', ')'])).collect();
+    let endings: Vec<&str> = endings.into_iter().filter_map(|word| word.strip_prefix('.')).collect();
+    assert!(endings.len() > 15, "{endings:?}");
+    // A directory with any of them is one that the converter is loaded for.
+    place.write("presets.toml", "[documents]\nconverters = []\n");
+    for ending in &endings {
+        place.write(&format!("docs/a.{ending}"), "x");
+    }
+    let skipped = reasons(&add(&place), "skipped");
+    assert_eq!(skipped.len(), endings.len(), "{skipped:?}");
+    assert!(skipped.iter().all(|(_, reason)| reason.starts_with("needs a converter")), "{skipped:?}");
+}
+
 /// A place with the gate `contract`, which makes "A note." of every `.note` file.
 fn with_a_strangers_gate(converters: &str) -> Place {
     let place = Place::with(&format!("[host]\ngates = [\"gates\", \"built-in\"]\n{converters}"), &["echo"]);

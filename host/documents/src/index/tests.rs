@@ -11,6 +11,17 @@ fn source(root: &Path) -> IndexSource {
     IndexSource { root: root.into(), name: "r".into(), url: None }
 }
 
+async fn index(
+    store: &MemoryStore,
+    source: IndexSource,
+    options: Options,
+    progress: OnIndexProgress<'_>,
+    cancel: CancellationToken,
+) -> Result<IndexRunReport, Fault> {
+    let scan = FolderScan::new(source, &cancel).await?;
+    super::index(store, scan, options, progress, cancel).await
+}
+
 async fn run(store: &MemoryStore, root: &Path) -> IndexRunReport {
     let done = index(store, source(root), Options::default(), &|_| {}, CancellationToken::new()).await;
     done.expect("indexed")

@@ -13,54 +13,59 @@ use crate::built_in;
 /// Name of the shipped converter, the default.
 const SHIPPED: &str = "converter";
 
-/// Converters in order, and notes about gates that could convert documents and do not.
-#[derive(Default)]
-pub(crate) struct DocumentConverters {
-    pub(crate) converters: Vec<Converter>,
-    pub(crate) notes: Vec<String>,
-}
-
 impl Composition {
-    /// Loads the converters. A file of a gate directory becomes one only if presets.toml names it, because converters
-    /// read private files.
-    pub(crate) async fn document_converters(&self) -> Result<DocumentConverters, PlainError> {
-        let mut all = DocumentConverters::default();
-        let named = self.config.documents.converters.as_ref();
-        let default = [SHIPPED.to_owned()];
-        let used = named.map_or(&default[..], Vec::as_slice);
-        for name in used {
-            let gate = match self.gates.shipped(name).await {
-                Some(gate) => {
-                    if let Some(file) =
-                        self.gates.file_of(name).ok().filter(|file| !built_in::is_built_in(file))
-                    {
-                        all.notes.push(format!(
-                            "{} has the name of the shipped gate '{name}', which converts instead; rename it to use it",
-                            file.display()
-                        ));
-                    }
-                    Arc::new(gate?)
-                }
+    fn converter_names(&self) -> Vec<String> {
+        self.config.documents.converters.clone().unwrap_or_else(|| vec![SHIPPED.to_owned()])
+    }
+
+    /// Returns notes about gates that could convert documents and do not.
+    pub(crate) async fn converter_notes(&self) -> Vec<String> {
+        let names = self.converter_names();
+        let shipped = names.iter().filter(|name| self.gates.has_shipped(name));
+        let mut notes: Vec<String> = shipped
+            .filter_map(|name| {
+                let file = self.gates.file_of(name).ok().filter(|file| !built_in::is_built_in(file))?;
+                Some(format!(
+                    "{} has the name of the shipped gate '{name}', which converts instead; rename it to use it",
+                    file.display()
+                ))
+            })
+            .collect();
+        let others = self.other_converters(&names).await;
+        notes.extend(others.iter().map(|(name, formats)| not_named(name, formats)));
+        notes
+    }
+
+    /// Returns true if only the shipped gate converts, whose formats are known before it is compiled.
+    pub(crate) fn has_only_shipped_converter(&self) -> bool {
+        self.converter_names().iter().all(|name| name == SHIPPED && self.gates.has_shipped(name))
+    }
+
+    /// Loads the converters in order. A file of a gate directory becomes one only if presets.toml names it, because
+    /// converters read private files.
+    pub(crate) async fn document_converters(&self) -> Result<Vec<Converter>, PlainError> {
+        let mut converters = Vec::new();
+        for name in &self.converter_names() {
+            let gate = if self.gates.has_shipped(name) {
+                Arc::new(self.gates.shipped(name).await?)
+            } else if self.config.documents.converters.is_none() {
                 // Without the shipped gates, there is no default.
-                None if named.is_none() => continue,
-                None => {
-                    self.gates.get(name).await.map_err(|error| format!("documents.converters: {error}"))?
-                }
+                continue;
+            } else {
+                self.gates.get(name).await.map_err(|error| format!("documents.converters: {error}"))?
             };
             let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
             if listing.formats.is_empty() {
-                let known = self.other_converters(&[]).await;
-                let near = did_you_mean(name, known.iter().map(|(name, _)| name.as_str()));
+                let candidates = self.other_converters(&[]).await;
+                let near = did_you_mean(name, candidates.iter().map(|(name, _)| name.as_str()));
                 bail!(
                     "documents.converters: gate '{name}' converts no documents: it does not export `convert`.{near}"
                 );
             }
             let (digest, formats) = (gate.info().digest.clone(), listing.formats.clone());
-            all.converters.push(Converter { gate, digest, formats });
+            converters.push(Converter { gate, digest, formats });
         }
-        let others = self.other_converters(used).await;
-        all.notes.extend(others.iter().map(|(name, formats)| not_named(name, formats)));
-        Ok(all)
+        Ok(converters)
     }
 
     /// Returns the gates of the user that convert documents and are not `used`, with their formats.

@@ -109,15 +109,17 @@ impl GateRegistry {
         Ok(gate)
     }
 
-    /// Returns the shipped gate of a name, even if a directory has a file of this name. `None` if the configuration names
-    /// another component, or does not use the shipped gates.
-    pub(crate) async fn shipped(&self, name: &str) -> Option<Result<Gate, PlainError>> {
-        let named = self.config.gates.get(name).and_then(|gate| gate.component.as_ref());
-        if named.is_some() || !built_in::is_shipped(name) || !built_in::is_in_config(&self.config) {
-            return None;
-        }
+    /// Returns true if there is a shipped gate of this name, even if a directory has a file of this name. False if the
+    /// configuration names another component, or does not use the shipped gates.
+    pub(crate) fn has_shipped(&self, name: &str) -> bool {
+        let component = self.config.gates.get(name).and_then(|gate| gate.component.as_ref());
+        component.is_none() && built_in::is_shipped(name) && built_in::is_in_config(&self.config)
+    }
+
+    /// Loads the shipped gate of a name.
+    pub(crate) async fn shipped(&self, name: &str) -> Result<Gate, PlainError> {
         let file = Path::new(built_in::NAME).join(format!("{name}.wasm"));
-        Some(self.load(name, &file, block(&self.config, name, &file).settings).await)
+        self.load(name, &file, block(&self.config, name, &file).settings).await
     }
 
     /// Loads a gate from any file, with the settings of the gate of that name.

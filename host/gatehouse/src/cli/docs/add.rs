@@ -4,17 +4,15 @@ use std::{cmp::Reverse, sync::Arc};
 
 use gatehouse_core::ports::{DocumentReader, DocumentStore};
 use gatehouse_documents::{
-    FileNotes, GuideOutcome, GuidePolicy, IndexProgress, IndexRunReport, IndexSource, Options, index,
+    FileNotes, FolderScan, GuideOutcome, GuidePolicy, IndexProgress, IndexRunReport, IndexSource, Options,
+    index,
 };
 use gatehouse_stores::DocumentLibrary;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{AddRepositoryArgs, CommandError, CommandResult, MAX_VECTOR_WAIT, OutputFormat, find_repository};
-use crate::{
-    compose::{Composition, DocumentConverters},
-    out, progress,
-};
+use crate::{compose::Composition, out, progress};
 
 const MAX_NAMED_FILES: usize = 10;
 
@@ -30,12 +28,8 @@ pub(super) async fn add(
     let missing = || format!("{} has no name; give one with --name", root.display());
     let name = name.or_else(own).ok_or_else(missing).map_err(CommandError::usage)?;
     check_name(&name)?;
-    let report = run(
-        library,
-        options(host, GuidePolicy::WhenDue).await?,
-        IndexSource { root, name: name.clone(), url },
-    )
-    .await?;
+    let mut runs = IndexRuns::new(library, host, GuidePolicy::WhenDue).await;
+    let report = runs.run(IndexSource { root, name: name.clone(), url }).await?;
     output.print(&json_of(&name, &report), || print_report(&name, &report));
     Ok(())
 }
@@ -53,11 +47,11 @@ pub(super) async fn refresh(
     if names.is_empty() {
         wanted = library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
     }
-    let options = options(host, GuidePolicy::WhenDue).await?;
+    let mut runs = IndexRuns::new(library, host, GuidePolicy::WhenDue).await;
     let mut reports = Vec::new();
     for name in wanted {
         let source = source_of(library, &name).await?;
-        let report = run(library, options.clone(), source).await?;
+        let report = runs.run(source).await?;
         reports.push(json_of(&name, &report));
         if !output.json {
             print_report(&name, &report);
@@ -76,7 +70,7 @@ pub(super) async fn guide(
     let mut repository = find_repository(library, name, true).await?;
     if renew {
         let source = source_of(library, &repository.name).await?;
-        run(library, options(host, GuidePolicy::Always).await?, source).await?;
+        IndexRuns::new(library, host, GuidePolicy::Always).await.run(source).await?;
         repository = find_repository(library, &repository.name, true).await?;
     }
     match &repository.navigation_guide {
@@ -110,44 +104,67 @@ fn check_name(name: &str) -> CommandResult {
     )))
 }
 
-/// Loads the converters and shows notes about others.
-async fn options(host: &Composition, guide: GuidePolicy) -> CommandResult<Options> {
-    let DocumentConverters { converters, notes } = host.document_converters().await?;
-    notes.iter().for_each(out::note);
-    Ok(Options { guide, llm: Some(Arc::clone(&host.models.llm)), converters })
+/// Runs that share their converters.
+struct IndexRuns<'a> {
+    library: &'a DocumentLibrary,
+    host: &'a Composition,
+    options: Options,
+    has_converters: bool,
 }
 
-/// Indexes a source and shows progress. An interrupt ends the run after the current batch.
-async fn run(
-    library: &DocumentLibrary,
-    options: Options,
-    source: IndexSource,
-) -> CommandResult<IndexRunReport> {
-    let name = source.name.replace(['{', '}'], "");
-    let bar = progress::bar(0, &format!("indexing {name} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}"));
-    let on_progress = |IndexProgress { done, total }| {
-        bar.set_length(total as u64);
-        bar.set_position(done as u64);
-    };
-    let cancel = CancellationToken::new();
-    let indexing = index(library, source, options, &on_progress, cancel.clone());
-    tokio::pin!(indexing);
-    let report = tokio::select! {
-        report = &mut indexing => report,
-        Ok(()) = tokio::signal::ctrl_c() => {
-            cancel.cancel();
-            indexing.await
+impl<'a> IndexRuns<'a> {
+    /// Shows notes about gates that could convert documents and do not.
+    async fn new(library: &'a DocumentLibrary, host: &'a Composition, guide: GuidePolicy) -> Self {
+        host.converter_notes().await.iter().for_each(out::note);
+        let options = Options { guide, llm: Some(Arc::clone(&host.models.llm)), converters: Vec::new() };
+        Self { library, host, options, has_converters: false }
+    }
+
+    /// Indexes a source and shows progress. An interrupt ends the run after the current batch.
+    async fn run(&mut self, source: IndexSource) -> CommandResult<IndexRunReport> {
+        let name = source.name.replace(['{', '}'], "");
+        let bar =
+            progress::bar(0, &format!("indexing {name} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}"));
+        let on_progress = |IndexProgress { done, total }| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        };
+        let library = self.library;
+        let cancel = CancellationToken::new();
+        let indexing = async {
+            let scan = FolderScan::new(source, &cancel).await?;
+            let options = self.options_for(&scan).await?;
+            let report = index(library, scan, options, &on_progress, cancel.clone()).await?;
+            Ok::<_, CommandError>(report)
+        };
+        tokio::pin!(indexing);
+        let report = tokio::select! {
+            report = &mut indexing => report,
+            Ok(()) = tokio::signal::ctrl_c() => {
+                cancel.cancel();
+                indexing.await
+            }
+        };
+        bar.finish_and_clear();
+        let report = report?;
+        if report.cancelled {
+            bail!("interrupted; stored documents stay, and the next run continues there");
         }
-    };
-    bar.finish_and_clear();
-    let report = report?;
-    if report.cancelled {
-        bail!("interrupted; stored documents stay, and the next run continues there");
+        if !progress::wait_for_vectors(library.wait_for_vectors(MAX_VECTOR_WAIT)).await {
+            out::note("Some parts have no vector yet; `gatehouse status` shows how many.");
+        }
+        Ok(report)
     }
-    if !progress::wait_for_vectors(library.wait_for_vectors(MAX_VECTOR_WAIT)).await {
-        out::note("Some parts have no vector yet; `gatehouse status` shows how many.");
+
+    /// Returns the options with converters, which are loaded before their first use: compiling the shipped one takes
+    /// seconds, and a directory of text does not need it.
+    async fn options_for(&mut self, scan: &FolderScan) -> CommandResult<Options> {
+        if !self.has_converters && (scan.needs_converter() || !self.host.has_only_shipped_converter()) {
+            self.options.converters = self.host.document_converters().await?;
+            self.has_converters = true;
+        }
+        Ok(self.options.clone())
     }
-    Ok(report)
 }
 
 fn json_of(repository: &str, report: &IndexRunReport) -> Value {
